@@ -1,0 +1,43 @@
+"""What a hand can do to a world: the only ways in, and so exactly what a recording has to keep.
+
+An input takes effect at the start of the next tick after `World.apply`. Everything here is plain data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+"""x, y, z, w; unit length."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInput:
+    """Where the hand holds an instrument. A tool that is not `active` is out of the body and touches nothing."""
+
+    tool: int
+    position: Vector3
+    """World position of the tip [m]."""
+    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    grip: float = 0.0
+    """How far the handle or pedal is pressed, 0 to 1."""
+    active: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SetParameter:
+    """A live parameter gets a new value, in the unit its `Parameter` states."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Back to the first state, with this seed; tick numbers go on."""
+
+    seed: int
+
+
+Input = ToolInput | SetParameter | Reset

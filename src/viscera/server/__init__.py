@@ -1,0 +1,1 @@
+"""The web server: streams a session's snapshots to browsers and brings their hands back."""
