@@ -17,6 +17,9 @@ PROTOCOL = 1
 MAX_CLIENT_MESSAGE = 4096
 """Largest message a browser may send [bytes]."""
 
+MIN_SPEED = 0.05
+"""Slowest motion that `Control` `speed` takes; 1 is real time, the fastest."""
+
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
 
@@ -204,8 +207,11 @@ class SessionState(_Message, tag="session_state"):
     state: Literal["starting", "running", "paused", "crashed", "ended"]
     message: str
     progress: float
+    """Of starting, 0 to 1."""
     speed: float
     viewers: int
+    notice: str
+    """What a person should know though the session goes on (recording stopped: disk full); empty when all is well."""
 
 
 class Problem(_Message, tag="problem"):

@@ -1,0 +1,203 @@
+// Generated from src/viscera/server/messages.py by `python -m viscera.server.typescript`. Do not edit.
+
+/** Raised whenever a message changes its meaning. */
+export const PROTOCOL = 1;
+
+/** Largest message a browser may send [bytes]. */
+export const MAX_CLIENT_MESSAGE = 4096;
+
+/** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest. */
+export const MIN_SPEED = 0.05;
+
+export type Vec3 = [number, number, number];
+
+export type Quat = [number, number, number, number];
+
+/** First message of a browser; the server answers `Welcome` or `Problem` and closes. */
+export interface Hello {
+  type: "hello";
+  protocol: number;
+}
+
+/** The hand moved. `sequence` grows with each message; `Frame.applied` echoes the newest one that took effect. */
+export interface Tool {
+  type: "tool";
+  tool: number;
+  position: Vec3;
+  orientation: Quat;
+  grip: number;
+  active: boolean;
+  sequence: number;
+}
+
+export interface SetParameter {
+  type: "set_parameter";
+  name: string;
+  value: number;
+}
+
+/** `step` advances one frame while paused; `value` is the speed factor for `speed`, the seed for `reset`. */
+export interface Control {
+  type: "control";
+  action: "pause" | "resume" | "step" | "reset" | "speed";
+  value?: number | null;
+}
+
+/** End this session and start the named scenario for everyone who watches. */
+export interface Choose {
+  type: "choose";
+  scenario: string;
+  seed?: number;
+}
+
+/** A crashed session resumes from its log. */
+export interface Restart {
+  type: "restart";
+}
+
+/** Frame `number` is drawn. The server keeps at most two frames in flight per browser; the rest are skipped. */
+export interface FrameAck {
+  type: "frame_ack";
+  number: number;
+}
+
+export interface Ping {
+  type: "ping";
+  client_time: number;
+}
+
+export interface ScenarioInfo {
+  name: string;
+  title: string;
+  summary: string;
+}
+
+/** `triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. */
+export interface SurfaceInfo {
+  name: string;
+  material: string;
+  triangles: Uint8Array;
+  array: string;
+  vertex_count: number;
+}
+
+export interface InstrumentInfo {
+  name: string;
+  shape: "sphere" | "capsule";
+  radius: number;
+  length: number;
+  home: Vec3;
+}
+
+export interface ParameterInfo {
+  name: string;
+  label: string;
+  unit: string;
+  minimum: number;
+  maximum: number;
+  default: number;
+  help: string;
+}
+
+export interface CameraInfo {
+  position: Vec3;
+  target: Vec3;
+  up: Vec3;
+  field_of_view: number;
+}
+
+/** `client` is this browser's number in `Frame.applied`. */
+export interface Welcome {
+  type: "welcome";
+  protocol: number;
+  version: string;
+  client: number;
+  device: string;
+  scenarios: ScenarioInfo[];
+}
+
+/** What stays; sent when a session starts or a browser joins, before any of its frames. */
+export interface SceneDescription {
+  type: "scene";
+  scenario: string;
+  title: string;
+  summary: string;
+  instructions: string;
+  seed: number;
+  /** Grows with each session; frames of another session are ignored. */
+  session: number;
+  bounds: [Vec3, Vec3];
+  camera: CameraInfo;
+  surfaces: SurfaceInfo[];
+  instruments: InstrumentInfo[];
+  parameters: ParameterInfo[];
+}
+
+/** `data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis. */
+export interface ArrayData {
+  name: string;
+  count: number;
+  box: [Vec3, Vec3];
+  data: Uint8Array;
+}
+
+/** `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
+export interface ToolInfo {
+  tool: number;
+  active: boolean;
+  position: Vec3;
+  orientation: Quat;
+  force: Vec3;
+  torque: Vec3;
+}
+
+/** Mean time of one stage per frame [ms]. */
+export interface StageInfo {
+  name: string;
+  ms: number;
+}
+
+/** The newest snapshot. `applied` pairs a browser's number with its newest `Tool.sequence` in this state. */
+export interface Frame {
+  type: "frame";
+  number: number;
+  session: number;
+  tick: number;
+  time: number;
+  real_time_factor: number;
+  arrays: ArrayData[];
+  tools: ToolInfo[];
+  parameters: Record<string, number>;
+  stages: StageInfo[];
+  applied: [number, number][];
+}
+
+/** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */
+export interface SessionState {
+  type: "session_state";
+  state: "starting" | "running" | "paused" | "crashed" | "ended";
+  message: string;
+  /** Of starting, 0 to 1. */
+  progress: number;
+  speed: number;
+  viewers: number;
+  /** What a person should know though the session goes on (recording stopped: disk full); empty when all is well. */
+  notice: string;
+}
+
+/** Something this browser sent was refused. `hint` says what to do. */
+export interface Problem {
+  type: "problem";
+  code: "protocol" | "malformed" | "too_large" | "flood" | "refused" | "input";
+  message: string;
+  hint: string;
+}
+
+export interface Pong {
+  type: "pong";
+  client_time: number;
+}
+
+export type ClientMessage = Hello | Tool | SetParameter | Control | Choose | Restart | FrameAck | Ping;
+
+export type ServerMessage = Welcome | SceneDescription | Frame | SessionState | Problem | Pong;
