@@ -24,11 +24,11 @@ Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
 
 
-class _Message(msgspec.Struct, tag_field="type", frozen=True, kw_only=True):
+class _Message(msgspec.Struct, tag_field="type", kw_only=True):
     pass
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
+class _Part(msgspec.Struct, kw_only=True):
     pass
 
 
