@@ -1,0 +1,121 @@
+"""Run benchmarks and keep what they say: JSON for machines, a table and a plot for people."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viscera import machine
+from viscera.bench.registry import Benchmark, Row
+from viscera.errors import RecordingError
+
+if TYPE_CHECKING:
+    from viscera.device import Device
+
+QUICK_BUDGET = 50.0
+"""No new measurement starts after this in a quick run [s]; the whole is to end within a minute."""
+
+Notice = Callable[[str], None]
+
+
+def measure(benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice) -> Iterator[Row]:
+    """Yield every row of the benchmarks. A quick run that is out of time says what it left out."""
+    start = time.monotonic()
+    for number, chosen in enumerate(benchmarks):
+        for row in chosen.run(device, quick):
+            yield row
+            if quick and time.monotonic() - start > QUICK_BUDGET:
+                rest = [other.name for other in benchmarks[number + 1 :]]
+                notice(
+                    f"Out of time for a quick run: the rest of {chosen.name} is left out"
+                    + (f", and all of {', '.join(rest)}." if rest else ".")
+                )
+                return
+
+
+def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Rows as plain data. JSON knows no infinity and no NaN; they become null."""
+    return [_finite(row.as_json()) for row in rows]
+
+
+def to_markdown(rows: Iterable[Row]) -> str:
+    """A table with one line per row; times and rates with three significant digits."""
+    lines = [
+        "| benchmark | case | size | device | ms | steps/s | document | goal | floor ratio |",
+        "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in rows:
+        numbers = (row.ms, row.steps_per_s, row.document, row.goal, row.floor_ratio)
+        cells = [row.name, row.case, f"{row.size:,}".replace(",", " "), row.device, *map(short, numbers)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def short(value: float | None) -> str:
+    """Three significant digits, thousands kept readable; nothing for nothing."""
+    if value is None or not math.isfinite(value):
+        return ""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.3g}"
+
+
+def save(rows: list[Row], device: Device, out: Path, notice: Notice) -> list[Path]:
+    """Write `bench.json`, `bench.md` and `bench.png` into `out` and return what was written."""
+    head = {
+        **machine.describe(),
+        "device": device.name,
+        "device_description": device.description,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        data, table, picture = out / "bench.json", out / "bench.md", out / "bench.png"
+        data.write_text(json.dumps({**head, "rows": to_json(rows)}, indent=1) + "\n")
+        table.write_text(f"{device.description}, {head['date']}\n\n{to_markdown(rows)}")
+    except OSError as error:
+        raise RecordingError(
+            f"Cannot write benchmark results to {out}: {error.strerror}.", "Choose another --out."
+        ) from error
+    return [data, table] + ([picture] if _plot(rows, picture, notice) else [])
+
+
+def _plot(rows: list[Row], path: Path, notice: Notice) -> bool:
+    """Time against size, one panel per benchmark. Without matplotlib (a bare machine) there is no picture."""
+    if not rows:
+        return False
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        notice("No plot: matplotlib is not installed here.")
+        return False
+    names = list(dict.fromkeys(row.name for row in rows))
+    figure = Figure(figsize=(6.0 * min(len(names), 2), 4.0 * math.ceil(len(names) / 2)), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(math.ceil(len(names) / 2), min(len(names), 2), squeeze=False).flat
+    for name, panel in zip(names, panels, strict=False):
+        mine = [row for row in rows if row.name == name]
+        for case in dict.fromkeys(row.case for row in mine):
+            points = sorted((row.size, row.ms) for row in mine if row.case == case)
+            panel.plot(*zip(*points, strict=True), marker="o", label=case)
+        panel.set(title=name, xlabel="size", ylabel="ms per step", xscale="log", yscale="log")
+        panel.grid(True, which="both", alpha=0.3)
+        panel.legend(fontsize="small")
+    for panel in list(panels):
+        panel.set_visible(False)
+    figure.savefig(path, dpi=120)
+    return True
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
