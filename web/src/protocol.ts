@@ -126,6 +126,8 @@ export interface SceneDescription {
   seed: number;
   /** Grows with each session; frames of another session are ignored. */
   session: number;
+  /** What it runs on; `Welcome.device` is empty while the first session is still starting. */
+  device: string;
   bounds: [Vec3, Vec3];
   camera: CameraInfo;
   surfaces: SurfaceInfo[];
@@ -196,6 +198,24 @@ export interface Problem {
 export interface Pong {
   type: "pong";
   client_time: number;
+}
+
+/** `data` is little-endian float32, `components` per point, not quantised. */
+export interface ExactArray {
+  name: string;
+  count: number;
+  components: number;
+  data: Uint8Array;
+}
+
+/** What `/api/snapshot` answers: the newest state with every bit, for tests and measurements. */
+export interface ExactSnapshot {
+  session: number;
+  tick: number;
+  time: number;
+  tools: ToolInfo[];
+  parameters: Record<string, number>;
+  arrays: ExactArray[];
 }
 
 export type ClientMessage = Hello | Tool | SetParameter | Control | Choose | Restart | FrameAck | Ping;

@@ -152,6 +152,8 @@ class SceneDescription(_Message, tag="scene"):
     seed: int
     session: int
     """Grows with each session; frames of another session are ignored."""
+    device: str
+    """What it runs on; `Welcome.device` is empty while the first session is still starting."""
     bounds: tuple[Vec3, Vec3]
     camera: CameraInfo
     surfaces: list[SurfaceInfo]
@@ -224,6 +226,26 @@ class Problem(_Message, tag="problem"):
 
 class Pong(_Message, tag="pong"):
     client_time: float
+
+
+class ExactArray(_Part):
+    """`data` is little-endian float32, `components` per point, not quantised."""
+
+    name: str
+    count: int
+    components: int
+    data: bytes
+
+
+class ExactSnapshot(_Part):
+    """What `/api/snapshot` answers: the newest state with every bit, for tests and measurements."""
+
+    session: int
+    tick: int
+    time: float
+    tools: list[ToolInfo]
+    parameters: dict[str, float]
+    arrays: list[ExactArray]
 
 
 ServerMessage = Welcome | SceneDescription | Frame | SessionState | Problem | Pong
