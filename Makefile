@@ -1,0 +1,82 @@
+# viscera: what to type. `make` alone lists it.
+# Needs Python 3.11 or newer and make; Node and everything else come from the package registries into this folder.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check -q install -c constraints.txt
+NPM := $(PY) hatch_build.py npm
+
+# Set by the caller: ARGS is handed to the command that the target runs, NO_BROWSER=1 leaves the browser tests out.
+ARGS ?=
+NO_BROWSER ?=
+
+.PHONY: help setup run test lint types format bench verify web browser pin clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.ready-dev ## make .venv with the command .venv/bin/viscera and all tools
+
+run: $(VENV)/.ready-run web ## serve the page and open it; make run ARGS="run palpation --device cpu"
+	@exec $(BIN)/viscera $(ARGS)
+
+test: setup web browser ## all tests: page, Python, browser
+	$(NPM) run test
+	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest $(if $(NO_BROWSER),-m "not browser") $(ARGS)
+
+lint: setup ## style of Python and TypeScript, and that the generated protocol is current
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PY) -m viscera.server.typescript --check
+	$(NPM) run lint
+
+types: setup ## types of Python and TypeScript
+	$(BIN)/pyright
+	$(NPM) run types
+
+format: setup ## put Python into its standard form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## measure what a step costs; make bench ARGS="--quick"
+	$(BIN)/viscera bench $(ARGS)
+
+verify: setup web browser ## measure every figure we claim, at full size, into docs/verify.json
+	$(PY) -m verify $(ARGS)
+
+web: $(VENV)/.ready-run ## build the page when its sources changed
+	@$(PY) hatch_build.py page
+
+browser: ## find a Chromium or Chrome for the tests, or install Debian's as root
+ifeq ($(NO_BROWSER),)
+	@.ci/browser
+endif
+
+pin: setup ## write the installed versions into constraints.txt
+	@head -n 1 constraints.txt > $(VENV)/pins
+	@$(PY) -m pip list --format=freeze --exclude-editable --exclude setuptools --exclude wheel | sort -f >> $(VENV)/pins
+	@mv $(VENV)/pins constraints.txt
+
+clean: ## remove everything that was built or installed here
+	rm -rf $(VENV) web/node_modules src/viscera/server/static dist .pytest_cache .ruff_cache .hypothesis
+
+$(PY):
+	@.ci/venv $(VENV)
+
+# The package and what builds the page: all that `make run` waits for.
+$(VENV)/.ready-run: pyproject.toml constraints.txt hatch_build.py | $(PY)
+	@echo "Installing viscera into $(VENV) (once; a minute or two)"
+	@$(PIP) pip
+	@$(PIP) --group build
+	@$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready-run
+	@echo "Installing the development tools"
+	@$(PIP) --group dev
+	@touch $@
