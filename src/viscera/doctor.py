@@ -8,13 +8,16 @@ import shutil
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
 from viscera import machine
 from viscera.device import CUDA_DRIVER_NEEDED, CudaState, available_cores, cuda_state, open_device
 from viscera.errors import VisceraError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 wp.set_module_options({"enable_backward": False})
 
@@ -84,8 +87,8 @@ def _probe(value_out: wp.array(dtype=float)):
 
 def examine() -> Facts:
     """Look at everything. Compiles a one-line kernel, which is the only way to know that kernels can be compiled."""
-    cache = kernel_cache()
     state, devices = _cuda_and_devices()
+    cache = kernel_cache()
     facts = Facts(
         versions=machine.versions(),
         cores=available_cores(),
@@ -225,3 +228,37 @@ def _problems(facts: Facts, cuda_usable: bool) -> list[Problem]:
             )
         )
     return problems
+
+
+def print_facts(facts: Facts, console: Console) -> None:
+    """The same facts for people."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row(
+        "[bold]versions", ", ".join(f"{name} {version or 'missing'}" for name, version in facts.versions.items())
+    )
+    table.add_row("[bold]cores", str(facts.cores))
+    for device in facts.devices:
+        mark = "[green]✓" if device.works else "[red]✗"
+        chosen = "[bold](chosen)[/] " if device.chosen else ""
+        table.add_row(
+            "[bold]device",
+            f"{mark}[/] {device.name} {chosen}{escape(device.description)}\n[dim]{escape(device.reason)}",
+        )
+    driver = f"NVIDIA {facts.nvidia_driver}" if facts.nvidia_driver else "no NVIDIA driver"
+    supported = f", supports CUDA {facts.cuda_supported}" if facts.cuda_supported else ""
+    table.add_row("[bold]driver", f"{driver}{supported}")
+    cache = facts.kernel_cache
+    state = "writable" if cache.writable else "[red]not writable[/]"
+    table.add_row("[bold]kernel cache", f"{escape(cache.path)} ({state}, {cache.size / 1e6:.1f} MB)")
+    table.add_row("[bold]browser", escape(facts.browser or "none found"))
+    table.add_row("[bold]page", "built" if facts.page_built else "[red]not built")
+    table.add_row("[bold]haptics", ", ".join(facts.haptics) or "none: the mouse is the hand")
+    console.print(table)
+    for problem in facts.problems:
+        colour = "red" if problem.fatal else "yellow"
+        console.print(f"\n[{colour}]{escape(problem.what)}[/]\n  → {escape(problem.do)}", soft_wrap=True)
+    if not facts.problems:
+        console.print("\n[green]Nothing is missing.")

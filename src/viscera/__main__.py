@@ -1,0 +1,5 @@
+"""`python -m viscera` is the command `viscera`."""
+
+from viscera.cli import main
+
+main()

@@ -1,0 +1,288 @@
+"""The command `viscera`. Results go to standard output, everything else to standard error.
+
+Exit codes: 0 done; 2 bad input; 3 no such device; 4 the state broke; 5 a recording cannot be read or written; 6 a
+session could not start or died; 70 a mistake of ours. Commands import what they need when they run, so that `--help`
+is instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viscera.errors import InputError, VisceraError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DEFAULT_SCENARIO = "palpation"
+DEBUG_VARIABLE = "VISCERA_DEBUG"
+BUG_EXIT = 70
+"""What sysexits.h calls an internal software error."""
+
+app = typer.Typer(
+    help="A virtual operating theatre: soft tissue you can touch in the browser.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Scenario = Annotated[str, typer.Argument(metavar="SCENARIO", help="One of `viscera list`.")]
+DeviceName = Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; the best one when not given.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world, bit for bit.")]
+Mesh = Annotated[Path | None, typer.Option("--mesh", help="Your own organ: STL, OBJ, PLY or GLB, closed.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeat for more.")]
+Cores = Annotated[int | None, typer.Option("--cores", help="Cores to use on cpu; all of them when not given.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on one line.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where recordings and results go.")]
+Host = Annotated[str, typer.Option("--host", help="Address to listen on. Any but this machine's own needs a token.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")]
+Token = Annotated[str | None, typer.Option("--token", envvar="VISCERA_TOKEN", help="What browsers must show.")]
+Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """A virtual operating theatre: soft tissue you can touch in the browser.
+
+    Without a command, the first scenario is served and the page opened.
+    """
+    if version:
+        from viscera.machine import viscera_version
+
+        print(f"viscera {viscera_version()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        _serve(DEFAULT_SCENARIO)
+
+
+@app.command("list")
+def list_scenarios(as_json: Json = False) -> None:
+    """The scenarios there are."""
+    from viscera.scenarios import catalogue
+
+    entries = catalogue()
+    if as_json:
+        _print_json([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries.values()])
+        return
+    from rich.table import Table
+
+    table = Table("scenario", "what it is", box=None, pad_edge=False, header_style="bold")
+    for entry in entries.values():
+        table.add_row(f"[bold cyan]{entry.name}[/]", f"{entry.title}\n[dim]{entry.summary}[/]")
+    _console().print(table)
+
+
+@app.command()
+def run(
+    scenario: Scenario,
+    headless: Annotated[bool, typer.Option("--headless", help="Without a page, as fast as it goes.")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", help="Simulated seconds of a headless run.")] = 2.0,
+    device: DeviceName = None,
+    seed: Seed = 0,
+    mesh: Mesh = None,
+    settings: Settings = None,
+    cores: Cores = None,
+    out: Out = None,
+    as_json: Json = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8420,
+    token: Token = None,
+    open_page: Open = True,
+) -> None:
+    """Run a scenario: with its page, or headless."""
+    parameters = parse_settings(settings or [])
+    if not headless:
+        if as_json:
+            raise InputError("--json without --headless has nothing to print.", "Add --headless.")
+        _serve(
+            scenario,
+            device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores, out=out,
+            host=host, port=port, token=token, open_page=open_page,
+        )  # fmt: skip
+        return
+    from viscera.headless import tick_count
+
+    tick_count(seconds)  # refuse before kernels are compiled
+    result = _run_headless(
+        scenario, seconds, out, device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores
+    )
+    if as_json:
+        _print_json(result)
+    else:
+        _print_result(result)
+
+
+@app.command()
+def serve(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What to begin with.")] = DEFAULT_SCENARIO,
+    host: Host = "127.0.0.1",
+    port: Port = 8420,
+    token: Token = None,
+    device: DeviceName = None,
+    seed: Seed = 0,
+    cores: Cores = None,
+    out: Out = None,
+) -> None:
+    """Serve the page without opening it, for other browsers and other machines."""
+    _serve(
+        scenario,
+        device=device, seed=seed, cores=cores, out=out, host=host, port=port, token=token, open_page=False,
+    )  # fmt: skip
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording: .h5, or the log of a session that died.")],
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """Play a recording again and check that it gives the same world."""
+    from viscera.cli_replay import replay_file
+
+    replay_file(file, device, as_json)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """What is here, what is missing, and what to do about it."""
+    from viscera.doctor import examine, print_facts
+
+    facts = examine()
+    if as_json:
+        _print_json(facts.as_json())
+    else:
+        print_facts(facts, _console())
+    if not facts.can_run:
+        raise typer.Exit(3)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="All of them when none is given.")
+    ] = None,
+    device: DeviceName = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes; ends within a minute.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write JSON, a table and a plot here.")
+    ] = None,
+) -> None:
+    """Measure what a step costs, beside what the documents report and what we aim for."""
+    from viscera.bench import registry, report
+    from viscera.device import open_device
+
+    stderr = _console(stderr=True)
+    benchmarks = registry.choose(names or [])
+    chosen = open_device(device)
+    rows = []
+    with stderr.status(f"{chosen.description}: starting") as status:
+        for row in report.measure(benchmarks, chosen, quick, stderr.print):
+            rows.append(row)
+            status.update(f"{row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms")
+    if as_json:
+        _print_json(report.to_json(rows))
+    else:
+        print(report.to_markdown(rows))
+    written = report.save(rows, chosen, out, stderr.print) if out else []
+    for path in written:
+        stderr.print(f"wrote {path}")
+
+
+def parse_settings(settings: list[str]) -> dict[str, float]:
+    """`stiffness=3.5` as a parameter. Whether it exists and is in range, the world says."""
+    parameters: dict[str, float] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--set {setting!r} is not KEY=VALUE.", "For example: --set stiffness=3.5")
+        try:
+            parameters[name.strip()] = float(text)
+        except ValueError:
+            raise InputError(
+                f"--set {name.strip()}: {text!r} is not a number.", f"For example: --set {name.strip()}=3.5"
+            ) from None
+    return parameters
+
+
+def _serve(scenario: str, **options: Any) -> None:
+    raise InputError("Serving is not there yet.")
+
+
+def _run_headless(scenario: str, seconds: float, out: Path | None, **options: Any) -> dict[str, Any]:
+    import viscera
+    from viscera.headless import run_headless
+    from viscera.scenarios import catalogue
+
+    world = viscera.make(scenario, **options)
+    try:
+        result = run_headless(world, seconds, getattr(catalogue()[scenario], "script", None))
+    finally:
+        world.close()
+    return result.as_json()
+
+
+def _print_result(result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for key, value in result.items():
+        if key != "stages":
+            table.add_row(f"[bold]{key.replace('_', ' ')}", f"{value:.4g}" if isinstance(value, float) else str(value))
+    for stage, ms in result["stages"].items():
+        table.add_row(f"[dim]stage[/] {stage}", f"{ms:.3f} ms per frame")
+    _console().print(table)
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, allow_nan=False, separators=(", ", ": ")))
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def _report(error: Exception) -> int:
+    """Say what went wrong and what to do; returns the exit code."""
+    from rich.markup import escape
+
+    console = _console(stderr=True)
+    if isinstance(error, VisceraError):
+        console.print(f"[bold red]{escape(error.message)}", soft_wrap=True)
+        if error.hint:
+            console.print(escape(error.hint), soft_wrap=True)
+        return error.exit_code
+    console.print(f"[bold red]viscera stumbled: {escape(f'{type(error).__name__}: {error}')}", soft_wrap=True)
+    console.print(
+        f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it.", soft_wrap=True
+    )
+    return BUG_EXIT
+
+
+def main() -> None:
+    """The entry point. A person never sees a traceback unless VISCERA_DEBUG asks for it."""
+    try:
+        app()
+    except BrokenPipeError:
+        # The reader (`| head`) has what it wanted; Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        sys.exit(_report(error))
+
+
+if __name__ == "__main__":
+    main()

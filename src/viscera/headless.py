@@ -1,0 +1,97 @@
+"""Run a world without a window, as fast as it goes, and say what came out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from viscera.errors import InputError
+from viscera.inputs import Input
+
+if TYPE_CHECKING:
+    from viscera.world import World
+
+LONGEST = 24 * 3600.0
+"""Longest headless run [s], so that a slip of the finger does not run for a year."""
+
+Script = Callable[["World", int], Iterable[Input]]
+"""A scenario's own hand: given the world and the tick that comes next, what the hand does before it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one line of `viscera run --headless --json` says."""
+
+    scenario: str
+    device: str
+    seed: int
+    steps: int
+    """Ticks of 1 ms."""
+    seconds: float
+    """Simulated [s]."""
+    real_time_factor: float
+    """Simulated time over wall time; 1 or more keeps up with the hand."""
+    stages: dict[str, float]
+    """Mean time per frame of 16 ticks [ms]."""
+    peak_force: float
+    """[N]"""
+    state_hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def tick_count(seconds: float) -> int:
+    """How many ticks `seconds` are; whole ticks, at least one."""
+    from viscera.world import TICK
+
+    if not math.isfinite(seconds) or not TICK <= seconds <= LONGEST:
+        raise InputError(
+            f"seconds = {seconds:g} is not possible.",
+            f"Allowed is {TICK:g} to {LONGEST:.0f} seconds of simulated time.",
+        )
+    return round(seconds / TICK)
+
+
+def run_headless(
+    world: World,
+    seconds: float,
+    script: Script | None = None,
+    record: Callable[[int, Input], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Advance `world` by `seconds` [s]. `script` moves the hand; `record` is told each input with its tick."""
+    from viscera.world import TICKS_PER_FRAME
+
+    ticks = tick_count(seconds)
+    first = world.tick
+    start_time = world.time
+    start = time.perf_counter()
+    for tick in range(first, first + ticks):
+        if script is not None:
+            for one in script(world, tick):
+                world.apply(one)
+                if record is not None:
+                    record(tick, one)
+        world.step()
+        if progress is not None and (tick - first) % (4 * TICKS_PER_FRAME) == 0:
+            progress((tick - first + 1) / ticks)
+    state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
+    wall = time.perf_counter() - start
+    if progress is not None:
+        progress(1.0)
+    simulated = world.time - start_time
+    return Result(
+        scenario=world.scenario,
+        device=world.device.name,
+        seed=world.seed,
+        steps=ticks,
+        seconds=simulated,
+        real_time_factor=simulated / wall if wall > 0 else math.inf,
+        stages=dict(world.stages),
+        peak_force=float(world.peak_force),
+        state_hash=state_hash,
+    )

@@ -1,0 +1,40 @@
+"""What all tests share: devices, and when a test can run here at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def cpu():
+    """The cpu device, with every core this machine has."""
+    from viscera.device import open_device
+
+    return open_device("cpu")
+
+
+@pytest.fixture(scope="session", params=["cpu", pytest.param("cuda:0", marks=pytest.mark.cuda)])
+def device(request: pytest.FixtureRequest):
+    """Each device there is: results must agree on all of them."""
+    from viscera.device import open_device
+
+    return open_device(request.param)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this machine cannot run. `make test` requires a browser, so that its tests cannot vanish silently."""
+    from viscera.device import cuda_state
+    from viscera.doctor import find_browser
+
+    if any(item.get_closest_marker("cuda") for item in items) and not cuda_state().usable:
+        _skip(items, "cuda", cuda_state().reason)
+    if find_browser() is None and not os.environ.get("VISCERA_REQUIRE_BROWSER"):
+        _skip(items, "browser", "no Chromium or Chrome was found; see `viscera doctor`")
+
+
+def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
+    for item in items:
+        if item.get_closest_marker(marker):
+            item.add_marker(pytest.mark.skip(reason=reason))

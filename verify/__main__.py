@@ -1,0 +1,72 @@
+"""`python -m verify [--only PATTERN]… [--list]`: measure the figures and write docs/verify.json and docs/verify.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from verify import framework
+from viscera import machine
+from viscera.device import open_device
+from viscera.doctor import find_browser
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TABLE_BEGIN = "<!-- results: written by make verify -->"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m verify", description="Measure every figure we claim.")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="figures whose name or claim matches"
+    )
+    parser.add_argument("--list", action="store_true", help="only say which figures there are")
+    parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where verify.json and verify.md are")
+    chosen = parser.parse_args(arguments)
+    figures = framework.select(framework.discover(), chosen.only)
+    if chosen.list:
+        for one in figures:
+            print(f"{one.key}: {one.claim} ({one.bound})")
+        return 0
+    if not figures:
+        print(f"No figure matches {', '.join(chosen.only)}. --list shows all.", file=sys.stderr)
+        return 2
+    return _measure(figures, chosen.docs)
+
+
+def _measure(figures: list[framework.Figure], docs: Path) -> int:
+    device = open_device()
+    have: set[framework.Needs] = set()
+    if device.is_cuda:
+        have.add("cuda")
+    if find_browser():
+        have.add("browser")
+    results: list[framework.Result] = []
+    start = time.monotonic()
+    for result in framework.run(figures, have, machine.describe(), device.description if device.is_cuda else "cpu"):
+        results.append(result)
+        mark = {"passed": "✓", "failed": "✗", "skipped": "-"}[result.status]
+        value = f"{framework.number(result.value)} {result.unit}".strip()
+        print(
+            f"{mark} {result.key}: {value} (bound {result.bound}) {result.detail} [{result.seconds:.1f} s]", flush=True
+        )
+    merged = framework.merge(framework.load(docs / "verify.json"), results)
+    framework.save(docs / "verify.json", merged)
+    _write_table(docs / "verify.md", framework.table(merged))
+    failed = [result for result in results if result.status == "failed"]
+    skipped = sum(result.status == "skipped" for result in results)
+    passed = len(results) - len(failed) - skipped
+    print(f"{passed} passed, {len(failed)} failed, {skipped} not measured here, {time.monotonic() - start:.0f} s")
+    return 1 if failed else 0
+
+
+def _write_table(path: Path, table: str) -> None:
+    """Everything after the mark is ours; what people wrote before it stays."""
+    text = path.read_text() if path.is_file() else f"# Verification\n\n{TABLE_BEGIN}\n"
+    head = text.partition(TABLE_BEGIN)[0]
+    path.write_text(f"{head}{TABLE_BEGIN}\n\n{table}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""What a figure is, and how figures are run and kept.
+
+A figure is a function in a file of this folder that measures one claim:
+
+    @figure(area="foundation", claim="two masses on a spring oscillate with 2π√(m/2k)", bound="≤ 0.1 %")
+    def spring_period() -> Measured:
+        error = ...
+        return Measured(100 * error, "%", passed=error <= 1e-3)
+
+Tests hold the same truths at a small size; here they are measured at full size, with the machine beside the number.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import json
+import math
+import pkgutil
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+Value = float | int | str
+Needs = Literal["cuda", "browser"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out. `detail` says how it was measured, or what else was seen."""
+
+    value: Value
+    unit: str
+    passed: bool
+    detail: str = ""
+
+
+class Skip(Exception):
+    """This machine cannot measure the figure (no GPU, no browser); the message says why."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    area: str
+    name: str
+    claim: str
+    bound: str
+    measure: Callable[[], Measured]
+    needs: tuple[Needs, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.area}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure on one machine, as it is kept in docs/verify.json."""
+
+    key: str
+    area: str
+    claim: str
+    bound: str
+    status: Literal["passed", "failed", "skipped"]
+    value: Value | None
+    unit: str
+    detail: str
+    seconds: float
+    """How long measuring took [s]."""
+    machine: str
+    device: str
+    date: str
+    versions: dict[str, str | None]
+
+
+_figures: dict[str, Figure] = {}
+
+
+def figure(
+    *, area: str, claim: str, bound: str, needs: Iterable[Needs] = ()
+) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
+    """Register a figure. Its key is `area.function_name`."""
+
+    def register(measure: Callable[[], Measured]) -> Callable[[], Measured]:
+        one = Figure(area, measure.__name__, claim, bound, measure, tuple(needs))
+        if one.key in _figures:
+            raise ValueError(f"figure {one.key} is registered twice")
+        _figures[one.key] = one
+        return measure
+
+    return register
+
+
+def discover() -> list[Figure]:
+    """Import every file of this folder and return the figures in the order in which they are written."""
+    import verify as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name not in {"framework", "__main__"}:
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return list(_figures.values())
+
+
+def select(figures: Iterable[Figure], patterns: list[str]) -> list[Figure]:
+    """Those whose key or claim matches one of the patterns; all of them without a pattern."""
+    return [one for one in figures if not patterns or any(_matches(one, pattern) for pattern in patterns)]
+
+
+def run(figures: Iterable[Figure], have: set[Needs], machine: dict[str, Any], device: str) -> Iterator[Result]:
+    """Measure one after the other. A figure that breaks has failed; the others still run."""
+    for one in figures:
+        start = time.perf_counter()
+        status, measured = _measure(one, have)
+        yield Result(
+            key=one.key,
+            area=one.area,
+            claim=one.claim,
+            bound=one.bound,
+            status=status,
+            value=_plain(measured.value) if status != "skipped" else None,
+            unit=measured.unit,
+            detail=measured.detail,
+            seconds=round(time.perf_counter() - start, 2),
+            machine=f"{machine['cpu']}, {machine['cores']} cores",
+            device=device,
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=machine["versions"],
+        )
+
+
+def _measure(one: Figure, have: set[Needs]) -> tuple[Literal["passed", "failed", "skipped"], Measured]:
+    missing = [need for need in one.needs if need not in have]
+    if missing:
+        return "skipped", Measured("", "", False, f"needs {' and '.join(missing)}")
+    try:
+        measured = one.measure()
+    except Skip as reason:
+        return "skipped", Measured("", "", False, str(reason))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        return "failed", Measured("", "", False, text)
+    return ("passed" if measured.passed else "failed"), measured
+
+
+def merge(old: list[dict[str, Any]], new: Iterable[Result]) -> list[dict[str, Any]]:
+    """New results replace old ones of the same figure, machine and device. A skip replaces nothing but a skip."""
+    kept = {(row["key"], row["machine"], row["device"]): row for row in old}
+    for result in new:
+        place = (result.key, result.machine, result.device)
+        if result.status != "skipped" or kept.get(place, {}).get("status", "skipped") == "skipped":
+            kept[place] = asdict(result)
+    return sorted(kept.values(), key=lambda row: (row["area"], row["key"], row["device"], row["machine"]))
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text())["results"] if path.is_file() else []
+
+
+def save(path: Path, results: list[dict[str, Any]]) -> None:
+    path.write_text(json.dumps({"results": results}, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """The results for people: one table per area."""
+    text = ""
+    for area in dict.fromkeys(row["area"] for row in results):
+        text += f"### {area}\n\n| figure | bound | measured | on | |\n| --- | --- | ---: | --- | --- |\n"
+        for row in results:
+            if row["area"] == area:
+                marks = {"passed": "✓", "failed": "✗ failed", "skipped": "not measured"}
+                detail = f"<br><small>{_cell(row['detail'])}</small>" if row["detail"] else ""
+                measured = f"{number(row['value'])} {row['unit']}".strip()
+                text += (
+                    f"| {_cell(row['claim'])}{detail} | {_cell(row['bound'])} | {_cell(measured)} | "
+                    f"{row['device']}, {_cell(row['machine'])}, {row['date'][:10]} | {marks[row['status']]} |\n"
+                )
+        text += "\n"
+    return text
+
+
+def number(value: Value | None) -> str:
+    """Three significant digits for a measured number; text as it is."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "" if value is None else str(value)
+
+
+def _plain(value: Value) -> Value:
+    if isinstance(value, float):  # a NumPy float becomes a Python one; JSON has no infinity
+        return float(value) if math.isfinite(value) else str(value)
+    return value
+
+
+def _matches(one: Figure, pattern: str) -> bool:
+    return fnmatch.fnmatch(one.key, f"*{pattern}*") or pattern.lower() in one.claim.lower()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
