@@ -133,8 +133,9 @@ def _check_arrays(name: str, vertices: FloatArray, triangles: IntArray, uv: NDAr
         )
     broken = ~np.isfinite(vertices).all(axis=1)
     if broken.any():
+        number, first = int(broken.sum()), int(broken.argmax())
         raise MeshError(
-            f"{name}: {int(broken.sum())} of {len(vertices)} vertices are not finite (first: vertex {int(broken.argmax())}).",
+            f"{name}: {number} of {len(vertices)} vertices are not finite, the first is vertex {first}.",
             "Export the mesh again without NaN or infinite coordinates.",
         )
     low, high = int(triangles.min()), int(triangles.max())

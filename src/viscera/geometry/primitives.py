@@ -14,6 +14,10 @@ from viscera.geometry.mesh import FloatArray, TriangleMesh
 Cells = tuple[int, int, int]
 
 
+def _made(vertices: FloatArray, triangles: NDArray[np.int64], name: str, centre: ArrayLike) -> TriangleMesh:
+    return TriangleMesh(vertices + np.asarray(centre, dtype=np.float64), triangles.astype(np.int32), name)
+
+
 def _positive(**values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0.0):
@@ -38,7 +42,7 @@ def icosphere(radius: float, subdivisions: int = 3, centre: ArrayLike = (0.0, 0.
         vertices, triangles = _split_in_four(vertices, triangles)
         vertices = vertices / np.linalg.norm(vertices, axis=1, keepdims=True)
     vertices = vertices / np.linalg.norm(vertices, axis=1, keepdims=True)
-    return TriangleMesh(radius * vertices + np.asarray(centre), triangles, "sphere")
+    return _made(radius * vertices, triangles, "sphere", centre)
 
 
 def _hull_of_icosahedron(vertices: FloatArray) -> NDArray[np.int64]:
@@ -63,16 +67,14 @@ def _split_in_four(vertices: FloatArray, triangles: NDArray[np.int64]) -> tuple[
     return np.concatenate([vertices, middles]), np.concatenate([np.stack(t, axis=1) for t in corners])
 
 
-def uv_sphere(
-    radius: float, segments: int = 32, rings: int = 16, centre: ArrayLike = (0.0, 0.0, 0.0)
-) -> TriangleMesh:
+def uv_sphere(radius: float, segments: int = 32, rings: int = 16, centre: ArrayLike = (0.0, 0.0, 0.0)) -> TriangleMesh:
     """A sphere of meridians and parallels, poles on z."""
     _positive(radius=radius)
     _at_least(3, segments=segments)
     _at_least(2, rings=rings)
     polar = math.pi * np.arange(1, rings) / rings
     profile = np.stack([radius * np.sin(polar), radius * np.cos(polar)], axis=1)
-    return _turned(profile, radius, -radius, segments, "sphere").moved(centre)
+    return _made(*_turned(profile, radius, -radius, segments), "sphere", centre)
 
 
 def capsule(radius: float, length: float, segments: int = 32, centre: ArrayLike = (0.0, 0.0, 0.0)) -> TriangleMesh:
@@ -88,10 +90,10 @@ def capsule(radius: float, length: float, segments: int = 32, centre: ArrayLike 
     shaft = np.stack([np.full_like(heights, radius), heights], axis=1)
     bottom = top[::-1] * (1.0, -1.0)
     end = radius + 0.5 * length
-    return _turned(np.concatenate([top, shaft, bottom]), end, -end, segments, "capsule").moved(centre)
+    return _made(*_turned(np.concatenate([top, shaft, bottom]), end, -end, segments), "capsule", centre)
 
 
-def _turned(profile: FloatArray, top: float, bottom: float, segments: int, name: str) -> TriangleMesh:
+def _turned(profile: FloatArray, top: float, bottom: float, segments: int) -> tuple[FloatArray, NDArray[np.int64]]:
     """Turns a profile of (radius, z), from top to bottom without the poles, about the z axis and closes both ends."""
     angle = 2.0 * math.pi * np.arange(segments) / segments
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -111,7 +113,7 @@ def _turned(profile: FloatArray, top: float, bottom: float, segments: int, name:
         (a, c, d),
         (last + here, pole, last + there),
     ]
-    return TriangleMesh(vertices, np.concatenate([np.stack(p, axis=1) for p in parts]), name)
+    return vertices, np.concatenate([np.stack(p, axis=1) for p in parts])
 
 
 def torus(
@@ -139,7 +141,7 @@ def torus(
     triangles = np.concatenate(
         [np.stack([at(0, 0), at(1, 0), at(1, 1)], axis=1), np.stack([at(0, 0), at(1, 1), at(0, 1)], axis=1)]
     )
-    return TriangleMesh(vertices + np.asarray(centre), triangles, "torus")
+    return _made(vertices, triangles, "torus", centre)
 
 
 def box(size: ArrayLike, cells: Cells = (1, 1, 1), centre: ArrayLike = (0.0, 0.0, 0.0)) -> TriangleMesh:
@@ -148,7 +150,7 @@ def box(size: ArrayLike, cells: Cells = (1, 1, 1), centre: ArrayLike = (0.0, 0.0
     _check_box(sides, cells)
     grid, triangles = _box_topology(cells)
     vertices = (grid / np.asarray(cells) - 0.5) * sides
-    return TriangleMesh(vertices + np.asarray(centre), triangles, "box")
+    return _made(vertices, triangles, "box", centre)
 
 
 def rounded_slab(
@@ -167,7 +169,8 @@ def rounded_slab(
     _positive(edge_radius=edge_radius)
     if 2.0 * edge_radius >= sides.min():
         raise InputError(
-            f"edge_radius = {edge_radius} is not possible.", f"It must be below half the thinnest side, {sides.min() / 2}."
+            f"edge_radius = {edge_radius} is not possible.",
+            f"It must be below half the thinnest side, {sides.min() / 2}.",
         )
     grid, triangles = _box_topology(cells)
     core = np.empty((len(grid), 3))
@@ -176,11 +179,11 @@ def rounded_slab(
         core[:, axis], lean[:, axis] = _slab_line(grid[:, axis], cells[axis], sides[axis], edge_radius)
     # On a face its own coordinate leans fully out (±1); the two others lean out only within the roundings.
     direction = lean / np.linalg.norm(lean, axis=1, keepdims=True)
-    return TriangleMesh(core + edge_radius * direction + np.asarray(centre), triangles, "slab")
+    return _made(core + edge_radius * direction, triangles, "slab", centre)
 
 
 def _slab_line(index: NDArray[np.int64], cells: int, side: float, radius: float) -> tuple[FloatArray, FloatArray]:
-    """Along one axis: the nearest point of the slab's core, and the tangent of the rounding's angle (±1 at the face)."""
+    """Along one axis: the nearest point of the slab's core, and the tangent of its rounding's angle (±1 on a face)."""
     flat = side - 2.0 * radius
     arc = 0.25 * math.pi * radius
     # Rows of the rounding get about the height of the flat part's rows, so that triangles stay well shaped.
