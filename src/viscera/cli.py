@@ -7,23 +7,16 @@ is instant.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from viscera.errors import InputError, VisceraError
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from viscera.errors import InputError, RecordingError
 
 DEFAULT_SCENARIO = "palpation"
-DEBUG_VARIABLE = "VISCERA_DEBUG"
-BUG_EXIT = 70
-"""What sysexits.h calls an internal software error."""
 
 app = typer.Typer(
     help="A virtual operating theatre: soft tissue you can touch in the browser.",
@@ -67,18 +60,14 @@ def start(
 @app.command("list")
 def list_scenarios(as_json: Json = False) -> None:
     """The scenarios there are."""
+    from viscera import console
     from viscera.scenarios import catalogue
 
-    entries = catalogue()
+    entries = list(catalogue().values())
     if as_json:
-        _print_json([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries.values()])
-        return
-    from rich.table import Table
-
-    table = Table("scenario", "what it is", box=None, pad_edge=False, header_style="bold")
-    for entry in entries.values():
-        table.add_row(f"[bold cyan]{entry.name}[/]", f"{entry.title}\n[dim]{entry.summary}[/]")
-    _console().print(table)
+        console.print_json([{"name": entry.name, "title": entry.title, "summary": entry.summary} for entry in entries])
+    else:
+        console.print_pairs([(entry.name, f"{entry.title}\n{entry.summary}") for entry in entries])
 
 
 @app.command()
@@ -109,6 +98,7 @@ def run(
             host=host, port=port, token=token, open_page=open_page,
         )  # fmt: skip
         return
+    from viscera import console
     from viscera.headless import tick_count
 
     tick_count(seconds)  # refuse before kernels are compiled
@@ -116,7 +106,7 @@ def run(
         scenario, seconds, out, device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores
     )
     if as_json:
-        _print_json(result)
+        console.print_json(result)
     else:
         _print_result(result)
 
@@ -146,21 +136,42 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Play a recording again and check that it gives the same world."""
-    from viscera.cli_replay import replay_file
+    from viscera import console
+    from viscera.session.replay import replay_report
 
-    replay_file(file, device, as_json)
+    with console.progress_bar() as progress:
+        done = replay_report(file, device, progress=progress)
+    result = {
+        "file": str(file),
+        "scenario": done.recording.header.scenario,
+        "device": done.world.device.name,
+        "recorded_on": done.recording.header.device,
+        "seed": done.recording.header.seed,
+        "steps": done.recording.tick,
+        "state_hash": done.state_hash,
+        "same": done.same,
+        "note": done.note,
+    }
+    done.world.close()
+    if as_json:
+        console.print_json(result)
+    else:
+        console.print_pairs([(key.replace("_", " "), str(value)) for key, value in result.items()])
+    if done.same is False and result["device"] == result["recorded_on"]:
+        raise RecordingError(f"{file} does not replay to what was recorded.", f"It was {done.note}.")
 
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """What is here, what is missing, and what to do about it."""
+    from viscera import console
     from viscera.doctor import examine, print_facts
 
     facts = examine()
     if as_json:
-        _print_json(facts.as_json())
+        console.print_json(facts.as_json())
     else:
-        print_facts(facts, _console())
+        print_facts(facts, console.out())
     if not facts.can_run:
         raise typer.Exit(3)
 
@@ -178,10 +189,11 @@ def bench(
     ] = None,
 ) -> None:
     """Measure what a step costs, beside what the documents report and what we aim for."""
+    from viscera import console
     from viscera.bench import registry, report
     from viscera.device import open_device
 
-    stderr = _console(stderr=True)
+    stderr = console.err()
     benchmarks = registry.choose(names or [])
     chosen = open_device(device)
     rows = []
@@ -190,7 +202,7 @@ def bench(
             rows.append(row)
             status.update(f"{row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms")
     if as_json:
-        _print_json(report.to_json(rows))
+        console.print_json(report.to_json(rows))
     else:
         print(report.to_markdown(rows))
     written = report.save(rows, chosen, out, stderr.print) if out else []
@@ -220,54 +232,33 @@ def _serve(scenario: str, **options: Any) -> None:
 
 def _run_headless(scenario: str, seconds: float, out: Path | None, **options: Any) -> dict[str, Any]:
     import viscera
-    from viscera.headless import run_headless
+    from viscera import console
+    from viscera.headless import record_headless, run_headless
     from viscera.scenarios import catalogue
 
-    world = viscera.make(scenario, **options)
-    try:
-        result = run_headless(world, seconds, getattr(catalogue()[scenario], "script", None))
-    finally:
-        world.close()
+    with console.progress_bar() as progress:
+        world = viscera.make(scenario, progress=progress, **options)
+        script = catalogue()[scenario].script
+        try:
+            if out is None:
+                result = run_headless(world, seconds, script, progress=progress)
+            else:
+                result, written = record_headless(world, seconds, script, out, options, progress)
+                console.err().print(f"recorded to {written}")
+        finally:
+            world.close()
     return result.as_json()
 
 
 def _print_result(result: dict[str, Any]) -> None:
-    from rich.table import Table
+    from viscera import console
 
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for key, value in result.items():
-        if key != "stages":
-            table.add_row(f"[bold]{key.replace('_', ' ')}", f"{value:.4g}" if isinstance(value, float) else str(value))
-    for stage, ms in result["stages"].items():
-        table.add_row(f"[dim]stage[/] {stage}", f"{ms:.3f} ms per frame")
-    _console().print(table)
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, allow_nan=False, separators=(", ", ": ")))
-
-
-def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False)
-
-
-def _report(error: Exception) -> int:
-    """Say what went wrong and what to do; returns the exit code."""
-    from rich.markup import escape
-
-    console = _console(stderr=True)
-    if isinstance(error, VisceraError):
-        console.print(f"[bold red]{escape(error.message)}", soft_wrap=True)
-        if error.hint:
-            console.print(escape(error.hint), soft_wrap=True)
-        return error.exit_code
-    console.print(f"[bold red]viscera stumbled: {escape(f'{type(error).__name__}: {error}')}", soft_wrap=True)
-    console.print(
-        f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it.", soft_wrap=True
-    )
-    return BUG_EXIT
+    stages = result.pop("stages")
+    pairs = [
+        (key.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
+        for key, value in result.items()
+    ]
+    console.print_pairs(pairs + [(f"stage {name}", f"{ms:.3f} ms per frame") for name, ms in stages.items()])
 
 
 def main() -> None:
@@ -279,9 +270,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
+        from viscera import console
+
+        if os.environ.get(console.DEBUG_VARIABLE):
             raise
-        sys.exit(_report(error))
+        sys.exit(console.complain(error))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viscera.errors import InputError
+from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 LONGEST = 24 * 3600.0
 """Longest headless run [s], so that a slip of the finger does not run for a year."""
+
+Progress = Callable[[str, float], None]
 
 Script = Callable[["World", int], Iterable[Input]]
 """A scenario's own hand: given the world and the tick that comes next, what the hand does before it."""
@@ -61,7 +65,7 @@ def run_headless(
     seconds: float,
     script: Script | None = None,
     record: Callable[[int, Input], None] | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Advance `world` by `seconds` [s]. `script` moves the hand; `record` is told each input with its tick."""
     from viscera.world import TICKS_PER_FRAME
@@ -78,11 +82,9 @@ def run_headless(
                     record(tick, one)
         world.step()
         if progress is not None and (tick - first) % (4 * TICKS_PER_FRAME) == 0:
-            progress((tick - first + 1) / ticks)
+            progress(f"{world.time:.2f} s simulated", (tick - first + 1) / ticks)
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
     wall = time.perf_counter() - start
-    if progress is not None:
-        progress(1.0)
     simulated = world.time - start_time
     return Result(
         scenario=world.scenario,
@@ -95,3 +97,38 @@ def run_headless(
         peak_force=float(world.peak_force),
         state_hash=state_hash,
     )
+
+
+def record_headless(
+    world: World, seconds: float, script: Script | None, out: Path, made_with: dict[str, Any], progress: Progress | None
+) -> tuple[Result, Path]:
+    """As `run_headless`, and leave a recording and `result.json` in the folder `out`. `made_with` are the arguments of
+    `viscera.make` that a replay needs again."""
+    from viscera.session.archive import convert
+    from viscera.session.logfile import Failure
+    from viscera.session.recorder import Recorder, make_header
+
+    header = make_header(
+        world.scenario,
+        world.seed,
+        world.device.name,
+        world.device.description,
+        made_with.get("mesh"),
+        made_with.get("parameters"),
+    )
+    recorder = Recorder.create(out, header)
+    try:
+        result = run_headless(world, seconds, script, recorder.input, progress)
+    except StateError as error:
+        recorder.fail(Failure(error.tick, error.stage, error.message))
+        raise
+    recorder.finish(world.tick, result.state_hash)
+    if recorder.notice:
+        raise RecordingError(recorder.notice)
+    try:
+        (out / "result.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
+    except OSError as error:
+        raise RecordingError(
+            f"Cannot write {out / 'result.json'}: {error.strerror}.", "Choose another --out."
+        ) from error
+    return result, convert(recorder.path)

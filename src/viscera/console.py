@@ -1,0 +1,66 @@
+"""How the command line speaks: results on standard output, progress and complaints on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from viscera.errors import VisceraError
+
+BUG_EXIT = 70
+"""Exit code for a mistake of ours; what sysexits.h calls an internal software error."""
+
+DEBUG_VARIABLE = "VISCERA_DEBUG"
+
+
+def out() -> Console:
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """One line, so that a reader can take it with one readline. NaN is not JSON and would be our mistake."""
+    print(json.dumps(value, allow_nan=False, ensure_ascii=False))
+
+
+def print_pairs(pairs: list[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in pairs:
+        table.add_row(f"[bold]{escape(name)}", escape(value))
+    out().print(table)
+
+
+@contextlib.contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error that lives as long as the work; told what is being done and which fraction is done.
+
+    Without a terminal (a log file, a pipe) it stays silent.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = err()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda text, fraction: bar.update(task, description=escape(text), completed=fraction)
+
+
+def complain(error: Exception) -> int:
+    """Say what went wrong and what to do about it; returns the exit code."""
+    console = err()
+    if isinstance(error, VisceraError):
+        console.print(f"[bold red]{escape(error.message)}", soft_wrap=True)
+        if error.hint:
+            console.print(escape(error.hint), soft_wrap=True)
+        return error.exit_code
+    console.print(f"[bold red]viscera stumbled: {escape(f'{type(error).__name__}: {error}')}", soft_wrap=True)
+    console.print(f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
+    return BUG_EXIT

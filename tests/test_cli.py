@@ -1,0 +1,262 @@
+"""The command line as a person or a script meets it: what is printed where, and which exit code comes back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from viscera import cli
+from viscera.bench import registry
+from viscera.bench.registry import Benchmark, Row
+from viscera.device import Device
+
+HEADLESS_KEYS = {
+    "scenario", "device", "seed", "steps", "seconds", "real_time_factor", "stages", "peak_force", "state_hash",
+}  # fmt: skip
+ROW_KEYS = {"name", "case", "size", "device", "ms", "steps_per_s", "document", "goal", "floor_ratio"}
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def viscera(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Calls the command in this process and says what came of it."""
+    monkeypatch.delenv("VISCERA_DEBUG", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["viscera", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        return Answer(int(ended.value.code or 0), printed.out, printed.err)
+
+    return call
+
+
+def headless(viscera: Command, *more: str, seconds: float = 0.064) -> dict:
+    answer = viscera("run", "palpation", "--headless", "--device", "cpu", "--json", "--seconds", str(seconds), *more)
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)
+
+
+def test_help_imports_neither_warp_nor_numpy() -> None:
+    """What makes `--help` instant; a time would measure how busy this machine is."""
+    code = """
+import sys
+from viscera.cli import main
+sys.argv = ["viscera", "--help"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print([name for name in ("warp", "numpy", "starlette", "h5py", "matplotlib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "doctor" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_module_is_the_command_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "viscera", "--version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("viscera 0.")
+
+
+def test_list_names_the_scenarios(viscera: Command) -> None:
+    assert "palpation" in viscera("list").out
+    entries = json.loads(viscera("list", "--json").out)
+    assert {"name", "title", "summary"} <= set(entries[0])
+    assert "palpation" in {entry["name"] for entry in entries}
+
+
+def test_headless_json_is_exactly_one_line() -> None:
+    """In a process of its own: native code must not print beside the result either."""
+    command = [sys.executable, "-m", "viscera", "run", "palpation", "--headless", "--seconds", "0.1", "--json"]
+    done = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    result = json.loads(line)
+    assert set(result) >= HEADLESS_KEYS
+    assert result["steps"] == 100
+    assert result["seconds"] == pytest.approx(0.1)
+    assert result["real_time_factor"] > 0
+    assert result["stages"]
+    assert all(ms >= 0 for ms in result["stages"].values())
+
+
+def test_seed_and_parameters_decide_the_hash(viscera: Command) -> None:
+    first = headless(viscera, "--seed", "1")
+    assert headless(viscera, "--seed", "1")["state_hash"] == first["state_hash"]
+    assert headless(viscera, "--seed", "2")["state_hash"] != first["state_hash"]
+    assert headless(viscera, "--seed", "1", "--cores", "1")["state_hash"] == first["state_hash"]
+
+
+def test_the_scripted_hand_is_felt(viscera: Command) -> None:
+    assert headless(viscera, seconds=1.0)["peak_force"] > 0
+
+
+def test_headless_for_people_is_a_table(viscera: Command) -> None:
+    answer = viscera("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
+    assert answer.code == 0, answer.err
+    assert "real time factor" in answer.out
+    assert "ms per frame" in answer.out
+
+
+RUN = ("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("run", "palpatoin", "--headless"), 2, ["palpatoin", "palpation"]),
+        (("run", "zzz", "--headless"), 2, ["zzz", "palpation"]),
+        ((*RUN, "--set", "stifness=3"), 2, ["stifness"]),
+        ((*RUN, "--set", "stiffness=1e9"), 2, ["stiffness", "1e+09"]),
+        ((*RUN, "--set", "stiffness=nan"), 2, ["stiffness", "nan"]),
+        ((*RUN, "--set", "stiffness=soft"), 2, ["stiffness", "soft"]),
+        ((*RUN, "--set", "stiffness"), 2, ["KEY=VALUE"]),
+        (("run", "palpation", "--headless", "--seconds", "-1"), 2, ["seconds", "-1"]),
+        (("run", "palpation", "--headless", "--seconds", "nan"), 2, ["seconds", "nan"]),
+        (("run", "palpation", "--headless", "--seconds", "1e12"), 2, ["seconds"]),
+        (("run", "palpation", "--json"), 2, ["--headless"]),
+        (("run", "palpation", "--headless", "--device", "abacus"), 3, ["abacus", "cpu"]),
+        (("run", "palpation", "--headless", "--device", "cpu", "--cores", "0"), 3, ["cores", "0"]),
+        ((*RUN, "--mesh", "no/such/organ.stl"), 2, ["organ.stl"]),
+        (("replay", "no/such/file.h5"), 5, ["file.h5"]),
+        (("bench", "no-such-benchmark"), 2, ["no-such-benchmark"]),
+        (("bench", "--device", "abacus"), 3, ["abacus"]),
+        (("dance",), 2, ["dance"]),
+        (("run", "palpation", "--headless", "--seed", "many"), 2, ["many"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_words_and_a_code(
+    viscera: Command, arguments: tuple[str, ...], code: int, words: list[str]
+) -> None:
+    answer = viscera(*arguments)
+    assert answer.code == code, answer.err
+    assert answer.out == ""
+    assert "Traceback" not in answer.err
+    for word in words:
+        assert word in answer.err
+
+
+def test_an_unknown_key_is_answered_with_the_nearest(viscera: Command) -> None:
+    assert "stiffness" in viscera(*RUN, "--set", "stifness=3").err
+
+
+def test_debug_shows_the_traceback(viscera: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISCERA_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["viscera", "replay", "no/such/file.h5"])
+    with pytest.raises(Exception, match=r"file\.h5"):
+        cli.main()
+
+
+def test_our_own_mistake_says_so(viscera: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_it(names: list[str]) -> list[Benchmark]:
+        raise ZeroDivisionError("by [zero]")
+
+    monkeypatch.setattr(registry, "choose", break_it)
+    answer = viscera("bench")
+    assert answer.code == 70
+    assert "ZeroDivisionError: by [zero]" in answer.err
+    assert "VISCERA_DEBUG" in answer.err
+
+
+def test_a_recorded_run_replays_to_the_same_hash(viscera: Command, tmp_path: Path) -> None:
+    result = headless(viscera, "--out", str(tmp_path), seconds=0.3)
+    assert json.loads((tmp_path / "result.json").read_text()) == result
+    (recording,) = tmp_path.glob("*.h5")
+    answer = viscera("replay", str(recording), "--json")
+    assert answer.code == 0, answer.err
+    replayed = json.loads(answer.out)
+    assert replayed["same"] is True
+    assert replayed["state_hash"] == result["state_hash"]
+    assert replayed["steps"] == result["steps"]
+
+
+def test_a_changed_recording_is_noticed(viscera: Command, tmp_path: Path) -> None:
+    import h5py
+
+    headless(viscera, "--out", str(tmp_path), seconds=0.05)
+    (recording,) = tmp_path.glob("*.h5")
+    with h5py.File(recording, "a") as file:
+        file.attrs["seed"] = 99
+    answer = viscera("replay", str(recording), "--json")
+    assert answer.code == 5
+    assert json.loads(answer.out)["same"] is False
+
+
+def test_a_folder_that_cannot_be_written_is_refused(viscera: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    answer = viscera(*RUN, "--out", str(tmp_path / "file" / "below"))
+    assert answer.code == 5
+    assert str(tmp_path / "file") in answer.err
+
+
+def test_doctor_tells_the_facts(viscera: Command) -> None:
+    answer = viscera("doctor", "--json")
+    assert answer.code == 0, answer.err
+    facts = json.loads(answer.out)
+    assert facts["can_run"] is True
+    assert {"viscera", "python", "numpy", "warp"} <= set(facts["versions"])
+    (chosen,) = [device for device in facts["devices"] if device["chosen"]]
+    assert chosen["works"]
+    assert chosen["reason"]
+    assert facts["kernel_cache"]["writable"] is True
+    assert facts["cores"] >= 1
+    assert all(problem["what"] and problem["do"] for problem in facts["problems"])
+    assert "kernel cache" in viscera("doctor").out
+
+
+def test_doctor_fails_where_nothing_can_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    command = [sys.executable, "-m", "viscera", "doctor", "--json"]
+    environment = {"WARP_CACHE_PATH": str(tmp_path / "file" / "cache"), "PATH": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 3, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["can_run"] is False
+    assert facts["browser"] is None
+    fatal = [problem for problem in facts["problems"] if problem["fatal"]]
+    assert "WARP_CACHE_PATH" in fatal[0]["do"]
+
+
+def test_doctor_names_an_old_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    from viscera import doctor
+    from viscera.device import CudaState
+
+    old = CudaState(False, "the NVIDIA driver supports CUDA 12.4, but 13.0 is needed", (12, 4))
+    monkeypatch.setattr(doctor, "cuda_state", lambda: old)
+    monkeypatch.setattr(doctor, "nvidia_driver", lambda: "550.54.15")
+    facts = doctor.examine()
+    assert facts.can_run
+    assert any("550.54.15" in problem.what and "R580" in problem.do for problem in facts.problems)
+
+
+def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def toy(device: Device, quick: bool) -> Iterator[Row]:
+        yield registry.timed("toy", "quick" if quick else "full", 7, device, 0.5, goal=100.0)
+
+    monkeypatch.setattr(registry, "_registered", {"toy": Benchmark("toy", "A toy", toy)})
+    answer = viscera("bench", "toy", "--quick", "--json", "--device", "cpu", "--out", str(tmp_path))
+    assert answer.code == 0, answer.err
+    (row,) = json.loads(answer.out)
+    assert set(row) >= ROW_KEYS
+    assert (row["case"], row["size"], row["steps_per_s"], row["goal"]) == ("quick", 7, 2000.0, 100.0)
+    assert (tmp_path / "bench.json").is_file()
+    assert (tmp_path / "bench.png").is_file()
