@@ -1,0 +1,75 @@
+"""Real time: one tick per millisecond of wall clock, as near as an ordinary operating system allows."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+TICK_S = 0.001
+"""Simulated time of a tick [s]."""
+
+MAX_BACKLOG_S = 0.03
+"""After a stall the world runs faster than real time until it has made up this much, not more [s]."""
+
+SPIN_S = 60e-6
+"""A sleep ends late by about this much; the rest of the wait is spent looking at the clock [s]."""
+
+WINDOW = 32
+"""Frames over which the real-time factor is taken."""
+
+
+class Pacer:
+    """Holds a loop of ticks to the wall clock. No tick is ever skipped: a world that is too slow falls behind."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self.speed = speed
+        self.due = 0.0
+        """When the next tick should begin [s of `time.perf_counter`]."""
+        self.restart()
+
+    def restart(self) -> None:
+        """Begins anew from now: after a pause, or with another speed."""
+        self.due = time.perf_counter()
+
+    def wait(self) -> float:
+        """Call after each tick; returns when the next one is due. Gives back the time [s]."""
+        self.due += TICK_S / self.speed
+        now = time.perf_counter()
+        left = self.due - now
+        if left <= 0.0:
+            if left < -MAX_BACKLOG_S:
+                self.due = now - MAX_BACKLOG_S
+            return now
+        if left > SPIN_S:
+            time.sleep(left - SPIN_S)
+        while (now := time.perf_counter()) < self.due:
+            pass
+        return now
+
+
+class RealTimeFactor:
+    """Simulated seconds per second of wall clock over the last frames, pauses left out."""
+
+    def __init__(self) -> None:
+        self._wall = np.zeros(WINDOW)
+        self._simulated = np.zeros(WINDOW)
+        self._count = 0
+        self._last: tuple[float, int] | None = None
+
+    def pause(self) -> None:
+        """The time until the next `add` does not count."""
+        self._last = None
+
+    def add(self, now: float, tick: int) -> None:
+        """The world had made `tick` ticks at `now` [s]."""
+        if self._last is not None:
+            index = self._count % WINDOW
+            self._wall[index] = now - self._last[0]
+            self._simulated[index] = (tick - self._last[1]) * TICK_S
+            self._count += 1
+        self._last = (now, tick)
+
+    def value(self) -> float:
+        wall = float(self._wall.sum())
+        return float(self._simulated.sum()) / wall if wall > 0.0 else 0.0

@@ -1,0 +1,149 @@
+"""What the server tells a session and what the session answers: plain structs on two `channel`s.
+
+Inputs carry the number of the browser they come from, so that a refusal finds its way back.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from viscera.inputs import Quaternion, Vector3
+
+
+class _Struct(msgspec.Struct, tag_field="t", array_like=True):
+    pass
+
+
+# --- server to session -------------------------------------------------------------------------------------------
+
+
+class Begin(_Struct, tag="begin"):
+    """The shared memory has its size; frames may be published."""
+
+
+class MoveTool(_Struct, tag="tool"):
+    """Within one tick the newest pose of a tool wins."""
+
+    client: int
+    sequence: int
+    tool: int
+    position: Vector3
+    orientation: Quaternion
+    grip: float
+    active: bool
+
+
+class SetValue(_Struct, tag="set"):
+    client: int
+    name: str
+    value: float
+
+
+class ResetWorld(_Struct, tag="reset"):
+    """Without a seed, the one in use stays."""
+
+    client: int
+    seed: int | None
+
+
+class Pause(_Struct, tag="pause"):
+    pass
+
+
+class Resume(_Struct, tag="resume"):
+    pass
+
+
+class StepFrame(_Struct, tag="step"):
+    """One frame onward while paused."""
+
+
+class SetSpeed(_Struct, tag="speed"):
+    """Simulated seconds per second; 1 is real time."""
+
+    speed: float
+
+
+class Forget(_Struct, tag="forget"):
+    """This browser is gone; its number leaves the list of applied inputs."""
+
+    client: int
+
+
+class Stop(_Struct, tag="stop"):
+    """Close the recording and exit."""
+
+
+Command = Begin | MoveTool | SetValue | ResetWorld | Pause | Resume | StepFrame | SetSpeed | Forget | Stop
+
+
+# --- session to server -------------------------------------------------------------------------------------------
+
+
+class Progress(_Struct, tag="progress"):
+    """Starting: what is being done, and how far it is, 0 to 1."""
+
+    message: str
+    fraction: float
+
+
+class Ready(_Struct, tag="ready"):
+    """The world is made. `scene` is a pickled `view.Scene`: it never leaves this machine's own processes."""
+
+    scene: bytes
+    shapes: dict[str, tuple[int, int]]
+    device: str
+    log: str
+    """Where the inputs are written; empty when nothing is recorded."""
+    tick: int
+    """Where a resumed session goes on; 0 otherwise."""
+    note: str
+    """How it was resumed; empty for a new session."""
+
+
+class SceneChanged(_Struct, tag="scene"):
+    """After a reset with another seed."""
+
+    scene: bytes
+
+
+class Published(_Struct, tag="published"):
+    """A new snapshot is in the shared memory."""
+
+
+class Pace(_Struct, tag="pace"):
+    paused: bool
+    speed: float
+
+
+class Refused(_Struct, tag="refused"):
+    """The world did not take an input of this browser."""
+
+    client: int
+    message: str
+    hint: str
+
+
+class Notice(_Struct, tag="notice"):
+    """What people should know though the session goes on."""
+
+    text: str
+
+
+class Failed(_Struct, tag="failed"):
+    """The session cannot start or cannot go on; it exits after this."""
+
+    message: str
+    hint: str
+    stage: str
+    tick: int
+    log: str
+
+
+class Ended(_Struct, tag="ended"):
+    """Stopped as asked; `recording` is the finished file, empty when there is none."""
+
+    recording: str
+
+
+Report = Progress | Ready | SceneChanged | Published | Pace | Refused | Notice | Failed | Ended

@@ -1,0 +1,233 @@
+"""The real-time loop of a session: take commands, make a tick, publish a frame every sixteenth, record.
+
+Between two ticks the loop takes whatever commands have arrived. Of several poses of one tool only the newest is
+applied; what is applied is recorded with its tick, and nothing else ever reaches the world, so a replay of the record
+is the same world. Nothing here waits for the server or for the disk.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import time
+from typing import Any
+
+from viscera.errors import InputError
+from viscera.inputs import Input, Reset, SetParameter, ToolInput
+from viscera.session import commands as c
+from viscera.session.channel import Receiver, Sender
+from viscera.session.clock import TICK_S, Pacer, RealTimeFactor
+from viscera.session.recorder import CHECKPOINT_S, FLUSH_S, Recorder, checkpoint_interval, state_size
+from viscera.session.snapshot import SnapshotHeader, SnapshotWriter
+
+TICKS_PER_FRAME = 16
+FRAME_S = TICKS_PER_FRAME * TICK_S
+
+COLLECT_S = 5.0
+"""Between two garbage collections; the loop itself makes no cycles, so there is little to find [s]."""
+
+PAUSED_WAIT_S = 0.1
+"""A paused loop looks after its recording this often [s]."""
+
+REFUSAL_S = 0.1
+"""Refusals are told at most this often; a hand that is out of range would tell a thousand a second [s]."""
+
+FLUSH_EARLY_S = 0.1
+"""A block is on its way to the disk this much before the promised second is over [s]."""
+
+MAX_STEPS = 30
+"""Frames that may wait to be stepped, when someone keeps the key down."""
+
+MAX_APPLIED = 128
+"""Browsers whose newest input is echoed."""
+
+
+class Loop:
+    """A world that runs in real time until it is told to stop."""
+
+    def __init__(
+        self,
+        world: Any,
+        commands: Receiver[c.Command],
+        reports: Sender,
+        writer: SnapshotWriter,
+        recorder: Recorder | None,
+    ) -> None:
+        self.world = world
+        self.recorder = recorder
+        self.stopping = False
+        self._commands = commands
+        self._reports = reports
+        self._writer = writer
+        self._pacer = Pacer()
+        self._factor = RealTimeFactor()
+        self._paused = False
+        self._ticks_to_step = 0
+        self._poses: dict[int, c.MoveTool] = {}
+        self._applied: dict[int, int] = {}
+        self._seed = world.seed
+        self._new_seed: int | None = None
+        self._notice = ""
+        now = time.perf_counter()
+        self._published = self._flushed = self._collected = self._refused = now
+        self._next_checkpoint = now + CHECKPOINT_S
+
+    def run(self) -> None:
+        """Until a `Stop` command; raises `ChannelClosed` when the server is gone, and what the world raises."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            self._publish(time.perf_counter())
+            self._tell_pace()
+            self._pacer.restart()
+            while not self.stopping:
+                self._take_commands()
+                if self._paused and self._ticks_to_step == 0:
+                    self._rest()
+                else:
+                    self._tick()
+        finally:
+            gc.enable()
+            gc.unfreeze()
+
+    # --- one tick ------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        if self._poses:
+            self._apply_poses()
+        self.world.step(1)
+        now = self._pacer.wait()
+        tick = self.world.tick
+        stepped = self._ticks_to_step == 1
+        if self._ticks_to_step:
+            self._ticks_to_step -= 1
+        # In slow motion a frame takes longer than the eye likes, so snapshots go out between frames as well.
+        between_frames = self._pacer.speed < 1.0 and now - self._published >= FRAME_S
+        if tick % TICKS_PER_FRAME == 0 or between_frames or stepped:
+            self._publish(now)
+        if self._new_seed is not None:
+            self._tell_scene()
+        self._look_after_recording(now, between_ticks=True)
+        if now - self._collected >= COLLECT_S:
+            gc.collect()
+            self._collected = now
+
+    def _rest(self) -> None:
+        self._commands.wait(PAUSED_WAIT_S)
+        self._pacer.restart()
+        self._factor.pause()
+        self._look_after_recording(time.perf_counter(), between_ticks=False)
+
+    def _publish(self, now: float) -> None:
+        world = self.world
+        self._factor.add(now, world.tick)
+        header = SnapshotHeader(
+            tick=world.tick,
+            time=world.time,
+            real_time_factor=self._factor.value(),
+            tools=world.tools,
+            parameters=world.parameter_values(),
+            stages=world.stages,
+            applied=list(self._applied.items()),
+        )
+        self._writer.publish(header, world.write_arrays)
+        self._published = now
+        self._reports.offer(c.Published())
+
+    # --- commands ------------------------------------------------------------------------------------------------
+
+    def _take_commands(self) -> None:
+        for command in self._commands.take():
+            if isinstance(command, c.MoveTool):
+                self._poses[command.tool] = command
+            elif isinstance(command, c.SetValue):
+                self._apply(command.client, SetParameter(command.name, command.value))
+                self._show_if_paused()
+            elif isinstance(command, c.ResetWorld):
+                self._reset(command)
+            elif isinstance(command, c.Forget):
+                self._applied.pop(command.client, None)
+            elif isinstance(command, c.Stop):
+                self.stopping = True
+            else:
+                self._change_pace(command)
+
+    def _change_pace(self, command: c.Command) -> None:
+        if isinstance(command, c.StepFrame):
+            if self._paused:
+                self._ticks_to_step = min(self._ticks_to_step + TICKS_PER_FRAME, MAX_STEPS * TICKS_PER_FRAME)
+            return
+        if isinstance(command, c.Pause):
+            self._paused = True
+            self._publish(time.perf_counter())
+        elif isinstance(command, c.Resume):
+            self._paused = False
+        elif isinstance(command, c.SetSpeed):
+            self._pacer.speed = command.speed
+        self._ticks_to_step = 0
+        self._pacer.restart()
+        self._factor.pause()
+        self._tell_pace()
+
+    def _apply_poses(self) -> None:
+        for pose in self._poses.values():
+            given = ToolInput(pose.tool, pose.position, pose.orientation, pose.grip, pose.active)
+            if self._apply(pose.client, given):
+                self._applied[pose.client] = pose.sequence
+        self._poses.clear()
+        while len(self._applied) > MAX_APPLIED:
+            del self._applied[next(iter(self._applied))]
+
+    def _apply(self, client: int, given: Input) -> bool:
+        """Gives an input to the world and to the record, or tells the browser why not."""
+        try:
+            self.world.apply(given)
+        except InputError as error:
+            now = time.perf_counter()
+            if now - self._refused >= REFUSAL_S:
+                self._refused = now
+                self._reports.offer(c.Refused(client, error.message[:1000], error.hint[:1000]))
+            return False
+        if self.recorder is not None:
+            self.recorder.input(self.world.tick, given)
+        return True
+
+    def _reset(self, command: c.ResetWorld) -> None:
+        seed = self._seed if command.seed is None else command.seed
+        if not self._apply(command.client, Reset(seed)):
+            return
+        self._poses.clear()
+        if seed != self._seed:
+            self._new_seed = self._seed = seed
+        if self._paused:
+            # It takes effect with the next tick, and whoever resets wants to see that it did.
+            self._ticks_to_step = max(self._ticks_to_step, 1)
+
+    def _show_if_paused(self) -> None:
+        if self._paused:
+            self._publish(time.perf_counter())
+
+    # --- reports and recording -----------------------------------------------------------------------------------
+
+    def _tell_pace(self) -> None:
+        self._reports.offer(c.Pace(self._paused, self._pacer.speed))
+
+    def _tell_scene(self) -> None:
+        self._new_seed = None
+        self._reports.send(c.SceneChanged(pickle.dumps(self.world.scene())))
+
+    def _look_after_recording(self, now: float, *, between_ticks: bool) -> None:
+        recorder = self.recorder
+        if recorder is None:
+            return
+        if now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
+            self._flushed = now
+            recorder.flush(self.world.tick)
+        if between_ticks and now >= self._next_checkpoint:
+            state = self.world.save_state()
+            recorder.checkpoint(self.world.tick, state)
+            self._next_checkpoint = now + checkpoint_interval(state_size(state))
+        if recorder.notice != self._notice:
+            self._notice = recorder.notice
+            self._reports.offer(c.Notice(self._notice))

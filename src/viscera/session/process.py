@@ -1,0 +1,190 @@
+"""The session process: makes a world, tells the server what is in it, runs it, and closes its recording.
+
+It is spawned by `live.LiveSession`. It ends when it is told to, when the server is gone (the command channel closes),
+or when the world cannot go on; in every case the recording is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from viscera.errors import RecordingError, SessionError, StateError, VisceraError
+from viscera.session import commands as c
+from viscera.session.archive import convert
+from viscera.session.channel import ChannelClosed, Receiver, Sender
+from viscera.session.logfile import Failure
+from viscera.session.loop import Loop
+from viscera.session.recorder import Recorder, default_folder, make_header
+from viscera.session.replay import DEFAULT_FACTORY, build, resume
+from viscera.session.snapshot import Segment, SnapshotWriter
+
+SWITCH_INTERVAL_S = 0.0005
+"""The recorder's thread gives the interpreter back at least this soon [s]; Python's default is ten times that."""
+
+EXIT_FAILED = 1
+"""Exit code after a `Failed` report."""
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """What to run. The arguments of `viscera.make`, and where to record."""
+
+    scenario: str
+    seed: int = 0
+    device: str | None = None
+    mesh: str | None = None
+    parameters: dict[str, float] = field(default_factory=dict)
+    cores: int | None = None
+    record: bool = True
+    recordings: Path | None = None
+    """Folder; the user's data folder when there is none."""
+    resume: Path | None = None
+    """Log of a session that died, to go on from."""
+    factory: str = DEFAULT_FACTORY
+    """`module:function` that makes the world."""
+
+
+def main(spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segment: Segment) -> None:
+    """Entry point of the spawned process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the server decides what it means
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    process = _Process(spec, commands, reports, segment)
+    try:
+        code = process.run()
+    except ChannelClosed:
+        code = 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Worker threads of a world that broke may hang; everything that matters is on disk by now.
+    os._exit(code)
+
+
+class _Process:
+    def __init__(self, spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segment: Segment) -> None:
+        self.spec = spec
+        self.commands = commands
+        self.reports = reports
+        self.segment = segment
+        self.world: Any = None
+        self.recorder: Recorder | None = None
+        self.notice = ""
+        self.note = ""
+
+    def run(self) -> int:
+        try:
+            self._make_world()
+            loop = self._begin()
+            signal.signal(signal.SIGTERM, lambda number, frame: _ask_to_stop(loop, number, frame))
+            try:
+                loop.run()
+            except ChannelClosed:
+                self._finish()
+                raise
+        except ChannelClosed:
+            raise
+        except Exception as error:
+            self._fail(error)
+            return EXIT_FAILED
+        self.reports.send(c.Ended(self._finish()))
+        return 0
+
+    def _make_world(self) -> None:
+        spec = self.spec
+        self._progress("starting", 0.0)
+        if spec.resume is not None:
+            resumed = resume(spec.resume, cores=spec.cores, factory=spec.factory, progress=self._progress)
+            self.world = resumed.world
+            self.note = resumed.note
+            open_log = Recorder.resume if resumed.in_place else Recorder.branch
+            self._record(lambda: open_log(spec.resume or Path(), resumed.keep))
+            return
+        self.world = build(
+            spec.factory,
+            spec.scenario,
+            device=spec.device,
+            seed=spec.seed,
+            mesh=spec.mesh,
+            parameters=spec.parameters or None,
+            cores=spec.cores,
+            progress=self._progress,
+        )
+        if spec.record:
+            device = self.world.device
+            self._record(
+                lambda: Recorder.create(
+                    spec.recordings or default_folder(),
+                    make_header(spec.scenario, spec.seed, device.name, device.description, spec.mesh, spec.parameters),
+                )
+            )
+
+    def _record(self, open_log: Any) -> None:
+        """Records if that is possible; a session that cannot be recorded is still worth having."""
+        try:
+            self.recorder = open_log()
+        except RecordingError as error:
+            self.notice = f"This session is not recorded: {error}"
+
+    def _begin(self) -> Loop:
+        """Tells the server what there is, and waits until it has made room for it."""
+        shapes = self.world.array_shapes()
+        for name, shape in shapes.items():
+            if len(shape) != 2:
+                raise SessionError(f"array {name!r} has shape {shape}; (points, components) is needed.")
+        log = str(self.recorder.path) if self.recorder is not None else ""
+        scene = pickle.dumps(self.world.scene())
+        self.reports.send(c.Ready(scene, shapes, self.world.device.description, log, self.world.tick, self.note))
+        if self.notice:
+            self.reports.send(c.Notice(self.notice))
+        early: list[c.Command] = []
+        while not any(isinstance(command, c.Begin) for command in early):
+            self.commands.wait(1.0)
+            early += self.commands.take()
+        loop = Loop(self.world, self.commands, self.reports, SnapshotWriter(self.segment, shapes), self.recorder)
+        loop.stopping = any(isinstance(command, c.Stop) for command in early)
+        return loop
+
+    def _progress(self, message: str, fraction: float) -> None:
+        if any(isinstance(command, c.Stop) for command in self.commands.take()):
+            raise ChannelClosed
+        self.reports.offer(c.Progress(message[:500], min(1.0, max(0.0, fraction))))
+
+    def _finish(self) -> str:
+        """Closes the recording and makes the archive of it; returns where it is."""
+        recorder = self.recorder
+        if recorder is None:
+            return ""
+        recorder.finish(self.world.tick, self.world.state_hash())
+        try:
+            return str(convert(recorder.path))
+        except (RecordingError, ImportError) as error:
+            print(f"viscera: {error}", file=sys.stderr)
+            return str(recorder.path)
+
+    def _fail(self, error: Exception) -> None:
+        tick = self.world.tick if self.world is not None else 0
+        stage = error.stage if isinstance(error, StateError) else ""
+        if isinstance(error, VisceraError):
+            message, hint = error.message, error.hint
+        else:
+            traceback.print_exc()
+            message = f"an unexpected {type(error).__name__}: {error}."
+            hint = "This is a bug in viscera or in the scenario; the terminal shows where. Please report it."
+        if isinstance(error, StateError):
+            tick = error.tick
+        log = ""
+        if self.recorder is not None:
+            log = str(self.recorder.path)
+            self.recorder.fail(Failure(tick, stage, message))
+        self.reports.send(c.Failed(message, hint, stage, tick, log))
+
+
+def _ask_to_stop(loop: Loop, number: int, frame: FrameType | None) -> None:
+    loop.stopping = True

@@ -1,0 +1,193 @@
+"""Snapshots of a running world in shared memory: three slots, no locks, the newest wins.
+
+A slot is `before | header | arrays | after`. The writer takes the slot after the newest one, stores its number in
+`before`, writes, stores the same number in `after`, and only then makes it the newest. A reader copies the newest slot
+and keeps the copy if both numbers still are what it asked for: the writer has to publish two more frames before it
+touches that slot, so a reader that is torn was very slow, and just tries again. Nobody ever waits for anybody.
+
+The memory has no name: it is a memory file whose descriptor is handed to the session when that is spawned. So no
+resource tracker can unlink it under a reader, and nothing is left behind when all processes are killed.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing import reduction
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from viscera.errors import SessionError
+from viscera.view import FloatArray, ToolState
+
+SLOTS = 3
+HEADER_SPACE = 32 * 1024
+"""Room for the header of a slot [bytes]; tools, parameters and stages of a large scenario take a tenth of it."""
+
+READ_ATTEMPTS = 8
+_LINE = 64
+"""Everything starts at a multiple of a cache line [bytes]."""
+
+ArrayShapes = dict[str, tuple[int, int]]
+
+
+@dataclass
+class SnapshotHeader:
+    """All of a snapshot but its arrays."""
+
+    tick: int
+    time: float
+    """Simulated [s]."""
+    real_time_factor: float
+    """Simulated seconds per second of wall clock, over the last half second or so."""
+    tools: list[ToolState]
+    parameters: dict[str, float]
+    stages: dict[str, float]
+    """Mean time per frame [ms]."""
+    applied: list[tuple[int, int]] = field(default_factory=list)
+    """(browser, newest sequence number of its tool inputs that took effect)"""
+
+
+class Segment:
+    """Anonymous shared memory, made by the server. It can be handed to a process that is being spawned."""
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        self._descriptor = _anonymous_file() if descriptor is None else descriptor
+        self._memory: mmap.mmap | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _attach, (reduction.DupFd(self._descriptor),)
+
+    def resize(self, size: int) -> None:
+        """Gives the memory its size [bytes]; only the server does that, once, before anyone maps it."""
+        os.ftruncate(self._descriptor, size)
+
+    def map(self, size: int) -> memoryview:
+        if self._memory is None:
+            self._memory = mmap.mmap(self._descriptor, size)
+        return memoryview(self._memory)
+
+    def close(self) -> None:
+        """Lets go of the descriptor. The mapping goes when the last array in it goes."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._memory = None
+
+
+def _anonymous_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("viscera-snapshot")
+    with tempfile.TemporaryFile(prefix="viscera-snapshot") as file:
+        return os.dup(file.fileno())
+
+
+def _attach(handed: Any) -> Segment:
+    return Segment(handed.detach())
+
+
+class _Slot:
+    def __init__(self, memory: memoryview, start: int, shapes: ArrayShapes) -> None:
+        self.before = np.frombuffer(memory, np.uint64, 1, start)
+        self.header_length = np.frombuffer(memory, np.uint64, 1, start + 8)
+        self.header = memory[start + _LINE : start + _LINE + HEADER_SPACE]
+        self.arrays: dict[str, FloatArray] = {}
+        place = start + _LINE + HEADER_SPACE
+        for name, shape in shapes.items():
+            count = shape[0] * shape[1]
+            self.arrays[name] = np.frombuffer(memory, np.float32, count, place).reshape(shape)
+            place += _aligned(4 * count)
+        self.after = np.frombuffer(memory, np.uint64, 1, place)
+
+
+def segment_size(shapes: ArrayShapes) -> int:
+    """Bytes that a segment needs for arrays of these shapes."""
+    return _LINE + SLOTS * _slot_size(shapes)
+
+
+def _slot_size(shapes: ArrayShapes) -> int:
+    return _LINE + HEADER_SPACE + sum(_aligned(4 * rows * columns) for rows, columns in shapes.values()) + _LINE
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _LINE) * _LINE
+
+
+class _Shared:
+    """What writer and reader see alike."""
+
+    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
+        memory = segment.map(segment_size(shapes))
+        self.newest = np.frombuffer(memory, np.uint64, 1, 0)
+        size = _slot_size(shapes)
+        self.slots = [_Slot(memory, _LINE + index * size, shapes) for index in range(SLOTS)]
+        self._lock = threading.Lock()
+
+    def fence(self) -> None:
+        """Stores before it are seen before stores after it. Taking a free lock is the memory barrier Python has;
+        x86 needs none between stores, ARM does."""
+        self._lock.acquire()
+        self._lock.release()
+
+
+class SnapshotWriter:
+    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
+        self._shared = _Shared(segment, shapes)
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+        self.number = 0
+        """Of the newest snapshot; they count from 1."""
+
+    def publish(self, header: SnapshotHeader, write_arrays: Callable[[dict[str, FloatArray]], None]) -> None:
+        """Makes a new snapshot the newest; `write_arrays` fills the arrays it is given, in place."""
+        data = self._encoder.encode(header)
+        if len(data) > HEADER_SPACE:
+            raise SessionError(
+                f"the header of a snapshot takes {len(data)} bytes; {HEADER_SPACE} are allowed.",
+                "The scenario has too many tools, parameters or stages.",
+            )
+        shared = self._shared
+        number = self.number + 1
+        slot = shared.slots[number % SLOTS]
+        slot.before[0] = number
+        shared.fence()
+        slot.header[: len(data)] = data
+        slot.header_length[0] = len(data)
+        write_arrays(slot.arrays)
+        shared.fence()
+        slot.after[0] = number
+        shared.fence()
+        shared.newest[0] = number
+        self.number = number
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return value.item()
+
+
+class SnapshotReader:
+    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
+        self._shared = _Shared(segment, shapes)
+        self._decoder = msgspec.msgpack.Decoder(SnapshotHeader)
+
+    def read(self) -> tuple[int, SnapshotHeader, dict[str, FloatArray]] | None:
+        """The newest snapshot, its number first, as copies; None while there is none that holds still."""
+        shared = self._shared
+        for _ in range(READ_ATTEMPTS):
+            number = int(shared.newest[0])
+            if number == 0:
+                return None
+            shared.fence()
+            slot = shared.slots[number % SLOTS]
+            header = bytes(slot.header[: min(int(slot.header_length[0]), HEADER_SPACE)])
+            arrays = {name: array.copy() for name, array in slot.arrays.items()}
+            shared.fence()
+            if int(slot.before[0]) == number and int(slot.after[0]) == number:
+                return number, self._decoder.decode(header), arrays
+        return None
