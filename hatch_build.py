@@ -71,7 +71,8 @@ def install_packages() -> None:
     lock = WEB / "package-lock.json"
     stamp = WEB / "node_modules" / ".package-lock.json"
     if not stamp.is_file() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        npm("ci", "--no-audit", "--no-fund", "--loglevel=error")
+        # Not `npm ci`: that refuses a lock file which does not also list the builds of vite for other platforms.
+        npm("install", "--no-save", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
         stamp.touch()
 
 
