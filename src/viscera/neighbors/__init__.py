@@ -1,0 +1,1 @@
+"""Who is near whom: neighbour search for particles. Start with `grid`."""
