@@ -111,8 +111,8 @@ def run(
         _print_result(result)
 
 
-@app.command()
-def serve(
+@app.command("serve")
+def serve_page(
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What to begin with.")] = DEFAULT_SCENARIO,
     host: Host = "127.0.0.1",
     port: Port = 8420,
@@ -226,8 +226,17 @@ def parse_settings(settings: list[str]) -> dict[str, float]:
     return parameters
 
 
-def _serve(scenario: str, **options: Any) -> None:
-    raise InputError("Serving is not there yet.")
+def _serve(scenario: str, *, open_page: bool = True, out: Path | None = None, **options: Any) -> None:
+    from viscera.server.app import serve
+
+    serve(scenario, recordings=out, open_browser=open_page and _has_screen(), **options)
+
+
+def _has_screen() -> bool:
+    """Whether a browser could be seen. Without a screen Python would open the page in a text browser, right here."""
+    if sys.platform.startswith("linux"):
+        return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"))
+    return True
 
 
 def _run_headless(scenario: str, seconds: float, out: Path | None, **options: Any) -> dict[str, Any]:

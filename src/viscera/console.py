@@ -62,5 +62,6 @@ def complain(error: Exception) -> int:
             console.print(escape(error.hint), soft_wrap=True)
         return error.exit_code
     console.print(f"[bold red]viscera stumbled: {escape(f'{type(error).__name__}: {error}')}", soft_wrap=True)
-    console.print(f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
+    advice = f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it."
+    console.print(advice, soft_wrap=True)
     return BUG_EXIT
