@@ -106,7 +106,12 @@ def _meet(
 
 @wp.func_native(_GATE_SNIPPET)
 def _wait_at_gate(
-    control: wp.array(dtype=wp.int64), core: int, sleep_address: wp.int64, spin_limit: int, sleep_us: int, patience_us: int
+    control: wp.array(dtype=wp.int64),
+    core: int,
+    sleep_address: wp.int64,
+    spin_limit: int,
+    sleep_us: int,
+    patience_us: int,
 ): ...
 
 
@@ -142,14 +147,29 @@ class Stage:
         self.cores = cores
         self._crew = crew
 
-    def launch(self, kernel: wp.Kernel, count: int, args: Sequence[Any], block_dim: int = 256) -> None:
-        """Runs `kernel` on elements 0 … count-1, this core's share of them; all cores are done when it returns."""
-        blocks = -(-count // BLOCK)
-        first = min(count, (blocks * self.core // self.cores) * BLOCK)
-        last = min(count, (blocks * (self.core + 1) // self.cores) * BLOCK)
+    def launch(self, kernel: wp.Kernel, count: int, args: Sequence[Any], block: int = BLOCK) -> None:
+        """Runs `kernel` on elements 0 … count-1, this core's blocks of them; all cores are done when it returns."""
+        blocks = -(-count // block)
+        first = min(count, (blocks * self.core // self.cores) * block)
+        last = min(count, (blocks * (self.core + 1) // self.cores) * block)
         if last > first:
-            wp.launch(kernel, dim=last - first, inputs=[first, *args], device=self.device.warp, block_dim=block_dim)
+            wp.launch(kernel, dim=last - first, inputs=[first, *args], device=self.device.warp)
         self._meet()
+
+    def upload(self, port: Port) -> None:
+        """What the host wrote into `port.host` reaches `port.array`."""
+        self._copy(port.array, port.staging)
+
+    def download(self, port: Port) -> None:
+        """What kernels wrote into `port.array` reaches `port.host` (after `Device.synchronize`)."""
+        self._copy(port.staging, port.array)
+
+    def clear(self, port: Port) -> None:
+        self.once(port.array.zero_)
+
+    def _copy(self, to: wp.array[Any], source: wp.array[Any]) -> None:
+        if to is not source:
+            wp.copy(to, source)
 
     def once(self, work: Callable[[], None]) -> None:
         """Runs `work` (sorts, scans, copies, small kernels) on one core while the others wait."""
@@ -160,6 +180,16 @@ class Stage:
     def _meet(self) -> None:
         if self._crew is not None:
             self._crew.record_barrier(self.core)
+
+
+@dataclass
+class Port:
+    """A small array that host and kernels share: on cpu one memory, on cuda a pinned copy and one on the device."""
+
+    array: wp.array[Any]
+    staging: wp.array[Any]
+    host: np.ndarray
+    """The staging memory as NumPy; write before `upload`, read after `download`."""
 
 
 @dataclass
@@ -295,6 +325,12 @@ class Device:
                 crew.programs.append(per_core)
         return Program(self, cores, graphs, crew, (build, arguments), commands=commands)
 
+    def port(self, count: int, dtype: Any) -> Port:
+        """A zeroed array of `count` elements that host and kernels share."""
+        array = wp.zeros(count, dtype=dtype, device=self.warp)
+        staging = wp.zeros(count, dtype=dtype, device="cpu", pinned=True) if self.is_cuda else array
+        return Port(array, staging, staging.numpy())
+
     def synchronize(self) -> None:
         if self.is_cuda:
             wp.synchronize_device(self.warp)
@@ -349,13 +385,17 @@ def open_device(name: str | None = None, cores: int | None = None) -> Device:
     if wanted == "cuda" or wanted.startswith("cuda:"):
         found = cuda_state()
         if not found.usable:
-            raise DeviceError(f"device {wanted!r} cannot be used: {found.reason}.", "Use --device cpu, or see `viscera doctor`.")
+            raise DeviceError(
+                f"device {wanted!r} cannot be used: {found.reason}.", "Use --device cpu, or see `viscera doctor`."
+            )
         alias = "cuda:0" if wanted == "cuda" else wanted
         if alias not in {str(d.alias) for d in wp.get_cuda_devices()}:
             have = ", ".join(str(d.alias) for d in wp.get_cuda_devices())
             raise DeviceError(f"device {wanted!r} is not there.", f"There are: cpu, {have}.")
         return _cuda(alias, "asked for by name")
-    raise DeviceError(f"device {wanted!r} is not known.", "Allowed are cpu, cuda and cuda:N; `viscera doctor` lists them.")
+    raise DeviceError(
+        f"device {wanted!r} is not known.", "Allowed are cpu, cuda and cuda:N; `viscera doctor` lists them."
+    )
 
 
 @dataclass(frozen=True)
@@ -409,7 +449,9 @@ def _check_cores(cores: int | None) -> int:
 
 
 def _cpu(cores: int, reason: str) -> Device:
-    return Device("cpu", wp.get_device("cpu"), False, f"{processor_name()}, {cores} of {os.cpu_count()} cores", reason, cores)
+    return Device(
+        "cpu", wp.get_device("cpu"), False, f"{processor_name()}, {cores} of {os.cpu_count()} cores", reason, cores
+    )
 
 
 def _cuda(alias: str, reason: str) -> Device:
@@ -426,4 +468,3 @@ def processor_name() -> str:
     import platform
 
     return platform.processor() or platform.machine()
-

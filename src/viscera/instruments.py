@@ -1,0 +1,108 @@
+"""Instruments in hands: how a commanded pose becomes the tool that touches tissue.
+
+A hand sends poses when it moves, a browser some 60 to 120 times a second. The tool follows its hand each tick,
+
+    x ← x + (1 − e^(−Δt/T)) (hand − x),   no faster than `FASTEST_TOOL`,
+
+so that a pose that jumps does not become a blow. A device that reports every tick uses T = 0. A tool that is taken out and
+brought back enters from its home, outside the body.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.errors import InputError
+from viscera.inputs import ToolInput
+from viscera.view import Instrument
+
+FASTEST_TOOL = 0.6
+"""[m/s]; hands in laparoscopy move at up to about 0.5 m/s."""
+
+FARTHEST = 2.0
+"""A tip farther from the origin than this is not in the theatre [m]."""
+
+POINTER_FOLLOW_TIME = 0.012
+"""T for a pointer in a browser [s]: two frames of lag, no audible steps in the force."""
+
+
+@dataclass
+class Tool:
+    """One instrument and the hand that holds it. Arrays are float64: they are part of the recorded state."""
+
+    number: int
+    instrument: Instrument
+    friction: float
+    follow_time: float = POINTER_FOLLOW_TIME
+    active: bool = False
+    grip: float = 0.0
+    hand: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    """Where the hand wants the tip [m]."""
+    orientation: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+    tip: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    """Where the tip is [m]."""
+    start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
+    """Both ends of its axis as this tick starts [m]."""
+    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
+    """Both ends of its axis as this tick ends [m]."""
+
+    def __post_init__(self) -> None:
+        self.hand[:] = self.instrument.home
+        self.tip[:] = self.instrument.home
+        self._place(self.end)
+
+    def take(self, command: ToolInput) -> None:
+        """The hand moves."""
+        if command.active and not self.active:
+            self.tip[:] = self.instrument.home
+            self.orientation[:] = command.orientation
+            self._place(self.end)
+        self.active = command.active
+        self.grip = command.grip
+        self.hand[:] = command.position
+        self.orientation[:] = command.orientation
+
+    def follow(self, dt: float) -> None:
+        """The tool follows its hand for one tick."""
+        self.start[:] = self.end
+        share = 1.0 if self.follow_time <= 0.0 else 1.0 - math.exp(-dt / self.follow_time)
+        way = (self.hand - self.tip) * share
+        length = math.sqrt(float(way @ way))
+        if length > FASTEST_TOOL * dt:
+            way *= FASTEST_TOOL * dt / length
+        self.tip += way
+        self._place(self.end)
+
+    def _place(self, ends: NDArray[np.float64]) -> None:
+        ends[0] = self.tip
+        x, y, z, w = self.orientation
+        length = self.instrument.length
+        ends[1, 0] = self.tip[0] + length * 2.0 * (x * z + w * y)
+        ends[1, 1] = self.tip[1] + length * 2.0 * (y * z - w * x)
+        ends[1, 2] = self.tip[2] + length * (1.0 - 2.0 * (x * x + y * y))
+
+
+def check_tool_input(command: ToolInput, tools: int) -> ToolInput:
+    """Refuses what no hand can do; brings the orientation to unit length."""
+    if not 0 <= command.tool < tools:
+        raise InputError(f"tool = {command.tool} is not there.", f"This scenario has {tools}, counted from 0.")
+    numbers = (*command.position, *command.orientation, command.grip)
+    if not all(map(math.isfinite, numbers)):
+        raise InputError("the tool's pose is not finite.", "Send finite positions [m] and a unit quaternion.")
+    if math.dist(command.position, (0.0, 0.0, 0.0)) > FARTHEST:
+        raise InputError(
+            f"the tool's position {command.position} is outside the theatre.",
+            f"Stay within {FARTHEST:g} m; the unit is metres.",
+        )
+    if not 0.0 <= command.grip <= 1.0:
+        raise InputError(f"grip = {command.grip} is not allowed.", "It goes from 0 to 1.")
+    length = math.sqrt(sum(part * part for part in command.orientation))
+    if not 0.5 < length < 2.0:
+        raise InputError(f"orientation {command.orientation} is not a unit quaternion.", "Send x, y, z, w of length 1.")
+    x, y, z, w = command.orientation
+    unit = (x / length, y / length, z / length, w / length)
+    return ToolInput(command.tool, command.position, unit, command.grip, command.active)

@@ -1,0 +1,105 @@
+"""Springs of the lattice: directions, the isotropic rule, boundary shares, the largest stable step.
+
+A mass at integer position (i, j, k) is tied to its 26 neighbours at distance 1, √2 and √3 cells (Etheredge, Kunst and
+Sanders 2013, §4.1). The energy density of that cubic crystal of central springs is isotropic, with Poisson's ratio ¼, if
+
+    k₁ = k₂ + 8/3·k₃          E = 2.5·(k₂ + 4/3·k₃)/dx
+
+where k₁, k₂, k₃ are the stiffnesses of the three lengths [N/m]. Any split of k₂ and k₃ does; we take k₁ : k₂ : k₃ =
+16 : 8 : 3, which keeps all three families busy (none is soft enough to fold). Its highest frequency gives
+
+    dt_crit = 2/ω_max = √(5/6)·dx·√(ρ/E) ≈ 0.913·dx·√(ρ/E)
+
+whatever the split (found by a sweep over the Brillouin zone; tests/test_lattice.py does it again).
+
+Masses and springs are shared by the cells around them: a full inner axis spring belongs to 4 cells, a face diagonal to 2, a
+body diagonal to 1, a mass to 8. At the boundary each has only the share of the cells that are there, so that a block of
+n cells behaves like n·dx of continuum and not like (n+1)·dx.
+
+Differs from the source: there all springs are equal (`equal_springs`), which gives neither isotropy nor a Young's modulus.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+STABLE_STEP = float(np.sqrt(5.0 / 6.0))
+"""dt_crit·√(E/ρ)/dx of the isotropic lattice."""
+
+RATIO_FACE = 8.0 / 16.0
+"""k₂/k₁"""
+RATIO_BODY = 3.0 / 16.0
+"""k₃/k₁; with k₂/k₁ it satisfies k₁ = k₂ + 8/3·k₃."""
+
+DIRECTIONS: tuple[tuple[int, int, int], ...] = tuple(
+    (x, y, z) for z, y, x in itertools.product((-1, 0, 1), repeat=3) if (z, y, x) > (0, 0, 0)
+)
+"""The 13 directions (x, y, z) that look 'up' in memory; a spring is stored once, at the mass it looks up from."""
+
+ROWS: tuple[tuple[int, int], ...] = tuple((y, z) for z, y in itertools.product((-1, 0, 1), repeat=2))
+"""The nine (y, z) offsets of neighbouring rows; row 4 is a mass's own."""
+
+OCTANTS: tuple[tuple[int, int, int], ...] = tuple((x, y, z) for z, y, x in itertools.product((-1, 1), repeat=3))
+"""The eight cells around a mass, by the side on which they lie."""
+
+
+def axis_stiffness(young: NDArray[np.float64] | float, spacing: float) -> NDArray[np.float64] | float:
+    """k₁ [N/m] of the isotropic lattice with this Young's modulus [Pa] and spacing [m]."""
+    return young * spacing / (2.5 * (RATIO_FACE + 4.0 / 3.0 * RATIO_BODY))
+
+
+def length_ratio(direction: tuple[int, int, int], equal_springs: bool = False) -> float:
+    """Stiffness of a spring in this direction over k₁."""
+    if equal_springs:
+        return 1.0
+    return (1.0, RATIO_FACE, RATIO_BODY)[sum(map(abs, direction)) - 1]
+
+
+def cells_around(nodes: NDArray[np.int32], index_of: NodeIndex) -> NDArray[np.bool_]:
+    """For each mass and octant whether that cell has all eight masses; shape (masses, 8)."""
+    present = np.ones((len(nodes), 8), dtype=bool)
+    for octant, side in enumerate(OCTANTS):
+        for corner in itertools.product((0, 1), repeat=3):
+            if corner != (0, 0, 0):
+                step = np.array([s * c for s, c in zip(side, corner, strict=True)], dtype=np.int32)
+                present[:, octant] &= index_of.find(nodes + step) >= 0
+    return present
+
+
+def spring_share(cells: NDArray[np.bool_], direction: tuple[int, int, int]) -> NDArray[np.float64]:
+    """Share of a spring that leaves each mass in `direction`: cells that contain it over cells of an inner one.
+
+    A spring of a thin part with no whole cell gets the share of one cell, so that nothing falls apart.
+    """
+    holds = [all(d == 0 or d == s for d, s in zip(direction, side, strict=True)) for side in OCTANTS]
+    count = cells[:, holds].sum(axis=1)
+    return np.maximum(count, 1) / sum(holds)
+
+
+def mass_share(cells: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of a cell's mass ρ·dx³ that each mass carries; one eighth at least."""
+    return np.maximum(cells.sum(axis=1), 1) / 8.0
+
+
+class NodeIndex:
+    """Finds masses by integer position in a sorted list of keys."""
+
+    def __init__(self, nodes: NDArray[np.int32]) -> None:
+        self._low = nodes.min(axis=0).astype(np.int64) - 2
+        self._size = nodes.max(axis=0).astype(np.int64) - self._low + 3
+        keys = self._key(nodes)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def _key(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
+        relative = nodes.astype(np.int64) - self._low
+        return (relative[:, 2] * self._size[1] + relative[:, 1]) * self._size[0] + relative[:, 0]
+
+    def find(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Index of the mass at each position (within one cell of the lattice's box), -1 where there is none."""
+        keys = self._key(nodes)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[at] == keys, self._order[at], -1)

@@ -1,0 +1,339 @@
+"""One coupled world: what happens in a tick and in a frame, in order. Read this first.
+
+A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: what is seen is
+brought up to date from the state of the tick that has just ended. A scenario (viscera/scenarios) says what is in the
+world; doors (Python, session, command line) only ever see this class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Device, Program, Stage
+from viscera.errors import InputError
+from viscera.inputs import Input, Reset, SetParameter, ToolInput
+from viscera.instruments import Tool, check_tool_input
+from viscera.tissue.kernels import TOOLS
+from viscera.tissue.lattice import TICK, Tissue
+from viscera.tissue.surface import follow_lattice
+from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+
+if TYPE_CHECKING:
+    from viscera.scenarios import Scenario
+
+TICKS_PER_FRAME = 16
+
+_ALL_STAGES = ("tissue", "skin")
+
+
+@dataclass
+class Organ:
+    """Tissue and the surface that is seen of it."""
+
+    name: str
+    look: str
+    tissue: Tissue
+    triangles: NDArray[np.int32]
+    rest: wp.array[Any]
+    """Rest positions of the surface's vertices, world frame [m]."""
+    places: wp.array[Any]
+    """Lattice places each vertex hangs on, shape (vertices, 8)."""
+    weights: wp.array[Any]
+    vertices: wp.array[Any]
+    """As of the last frame [m]."""
+
+
+@dataclass
+class LiveParameter:
+    """A parameter and what changing it does to the world."""
+
+    parameter: Parameter
+    change: Callable[[World, float], None]
+
+
+@dataclass
+class Contents:
+    """What a scenario puts into a world."""
+
+    organs: list[Organ]
+    tools: list[Tool]
+    parameters: list[LiveParameter]
+    camera: Camera
+    bounds: tuple[tuple[float, float, float], tuple[float, float, float]]
+
+
+@dataclass
+class Stopwatch:
+    """Wall time per stage, mean per frame [ms]."""
+
+    total: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_ALL_STAGES, 0.0))
+    ticks: int = 0
+
+    def mean_ms(self) -> dict[str, float]:
+        frames = max(self.ticks / TICKS_PER_FRAME, 1e-9)
+        return {name: 1e3 * seconds / frames for name, seconds in self.total.items()}
+
+
+class World:
+    """A scenario that runs. Make one with `viscera.make`."""
+
+    def __init__(self, scenario: Scenario, device: Device, seed: int, build: Callable[[int], Contents]) -> None:
+        self.scenario = scenario.name
+        self.device = device
+        self.seed = seed
+        self.tick = 0
+        self.peak_force = 0.0
+        self.tools: list[ToolState] = []
+        self._entry = scenario
+        self._build = build
+        self._pending: list[Input] = []
+        self._stopwatch = Stopwatch()
+        self._fill(build(seed))
+
+    # --- time ---
+
+    @property
+    def time(self) -> float:
+        """Simulated [s]."""
+        return self.tick * TICK
+
+    def step(self, ticks: int = 1) -> None:
+        """Advance by so many ticks of 1 ms."""
+        for _ in range(ticks):
+            self._tick()
+            if self.tick % TICKS_PER_FRAME == 0:
+                self._frame()
+
+    def _tick(self) -> None:
+        if self._pending:
+            for one in self._pending:
+                self._take(one)
+            self._pending.clear()
+        start = time.perf_counter()
+        for tool in self._tools:
+            self._move_tool(tool)
+        for organ in self._organs:
+            organ.tissue.step()
+        for tool, state in zip(self._tools, self.tools, strict=True):
+            self._feel(tool, state)
+        self.tick += 1
+        self._stopwatch.total["tissue"] += time.perf_counter() - start
+        self._stopwatch.ticks += 1
+
+    def _move_tool(self, tool: Tool) -> None:
+        if not tool.active:
+            for organ in self._organs:
+                organ.tissue.remove_tool(tool.number)
+            return
+        tool.follow(TICK)
+        for organ in self._organs:
+            organ.tissue.set_tool(
+                tool.number, start=tool.start, end=tool.end, radius=tool.instrument.radius, friction=tool.friction
+            )
+
+    def _feel(self, tool: Tool, state: ToolState) -> None:
+        """What the hand feels is the sum over all organs."""
+        fx = fy = fz = tx = ty = tz = 0.0
+        if tool.active:
+            for organ in self._organs:
+                force, torque = organ.tissue.tool_force(tool.number)
+                fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
+                tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
+            self.peak_force = max(self.peak_force, math.sqrt(fx * fx + fy * fy + fz * fz))
+        state.active = tool.active
+        state.force = (fx, fy, fz)
+        state.torque = (tx, ty, tz)
+        state.position = tuple(tool.tip.tolist())
+        state.orientation = tuple(tool.orientation.tolist())
+
+    def _frame(self) -> None:
+        start = time.perf_counter()
+        # Which buffer holds the present alternates with the substeps, so there is a program for each case.
+        buffers = tuple(organ.tissue.current for organ in self._organs)
+        if buffers not in self._skins:
+            self._skins[buffers] = self.device.record(
+                self._record_skin, work=sum(len(o.vertices) for o in self._organs)
+            )
+        self._skins[buffers].run()
+        self.device.synchronize()
+        self._stopwatch.total["skin"] += time.perf_counter() - start
+
+    def _record_skin(self, stage: Stage) -> None:
+        for organ in self._organs:
+            tissue = organ.tissue
+            args = [
+                organ.rest, organ.places, organ.weights, tissue.layout.slots, tissue.state.live.array,
+                tissue.state.position[tissue.current], tissue.state.velocity, organ.vertices,
+            ]  # fmt: skip
+            stage.launch(follow_lattice, len(organ.vertices), args)
+
+    # --- inputs ---
+
+    def apply(self, one: Input) -> None:
+        """Takes effect at the start of the next tick; refused at once when it is not possible."""
+        if isinstance(one, ToolInput):
+            one = check_tool_input(one, len(self._tools))
+        elif isinstance(one, SetParameter):
+            self._check_parameter(one)
+        elif not isinstance(one, Reset):
+            raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter or Reset.")
+        self._pending.append(one)
+
+    def set_now(self, one: SetParameter) -> None:
+        """Sets a parameter at once, between ticks: for making a world, not for a running one."""
+        self._check_parameter(one)
+        self._take(one)
+
+    def _take(self, one: Input) -> None:
+        if isinstance(one, ToolInput):
+            self._tools[one.tool].take(one)
+        elif isinstance(one, SetParameter):
+            self._values[one.name] = one.value
+            self._parameters[one.name].change(self, one.value)
+        else:
+            self.seed = one.seed
+            self.peak_force = 0.0
+            values = self._values
+            self._fill(self._build(one.seed))
+            for name, value in values.items():
+                self._take(SetParameter(name, value))
+
+    def _check_parameter(self, one: SetParameter) -> None:
+        from viscera.scenarios import closest_names
+
+        live = self._parameters.get(one.name)
+        if live is None:
+            raise InputError(
+                f"parameter {one.name!r} is not known in {self.scenario!r}.", closest_names(one.name, self._parameters)
+            )
+        p = live.parameter
+        if not (math.isfinite(one.value) and p.minimum <= one.value <= p.maximum):
+            raise InputError(
+                f"{p.name} = {one.value:g} {p.unit} is not allowed.",
+                f"Allowed are {p.minimum:g} to {p.maximum:g} {p.unit}.",
+            )
+
+    def parameter_values(self) -> dict[str, float]:
+        return dict(self._values)
+
+    # --- what is seen ---
+
+    def scene(self) -> Scene:
+        entry = self._entry
+        return Scene(
+            scenario=self.scenario,
+            title=entry.title,
+            summary=entry.summary,
+            instructions=entry.instructions,
+            seed=self.seed,
+            bounds=self._contents.bounds,
+            camera=self._contents.camera,
+            surfaces=tuple(Surface(o.name, o.look, o.triangles, o.name, len(o.vertices)) for o in self._organs),
+            instruments=tuple(tool.instrument for tool in self._tools),
+            parameters=tuple(live.parameter for live in self._parameters.values()),
+        )
+
+    def array_shapes(self) -> dict[str, tuple[int, int]]:
+        return {organ.name: (len(organ.vertices), 3) for organ in self._organs}
+
+    def write_arrays(self, out: dict[str, NDArray[np.float32]]) -> None:
+        """Fills the caller's arrays with what the last frame shows."""
+        for organ in self._organs:
+            np.copyto(out[organ.name], organ.vertices.numpy())
+
+    def snapshot(self) -> Snapshot:
+        """The world as it is now, brought up to date; the caller owns the copies."""
+        self._frame()
+        arrays = {organ.name: np.array(organ.vertices.numpy()) for organ in self._organs}
+        tools = [ToolState(t.tool, t.active, t.position, t.orientation, t.force, t.torque) for t in self.tools]
+        return Snapshot(self.tick, self.time, tools, self.parameter_values(), arrays)
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """Mean wall time of each stage per frame of 16 ticks [ms]."""
+        return self._stopwatch.mean_ms()
+
+    # --- state ---
+
+    def save_state(self) -> dict[str, NDArray[Any]]:
+        """Everything that changes, as arrays; `load_state` continues from it bit for bit."""
+        state: dict[str, NDArray[Any]] = {
+            "tick": np.array([self.tick], dtype=np.int64),
+            "seed": np.array([self.seed], dtype=np.int64),
+            "parameters": np.array(list(self._values.values()), dtype=np.float64),
+            "tools": np.concatenate([_pack(tool) for tool in self._tools]),
+            "peak_force": np.array([self.peak_force]),
+        }
+        for organ in self._organs:
+            for name, array in organ.tissue.arrays().items():
+                state[f"{organ.name}/{name}"] = np.array(array.numpy())
+        return state
+
+    def load_state(self, state: dict[str, NDArray[Any]]) -> None:
+        self._pending.clear()
+        self._take(Reset(int(state["seed"][0])))
+        self.tick = int(state["tick"][0])
+        self.peak_force = float(state["peak_force"][0])
+        for name, value in zip(self._values, state["parameters"].tolist(), strict=True):
+            self._take(SetParameter(name, value))
+        for tool, packed in zip(self._tools, state["tools"].reshape(len(self._tools), -1), strict=True):
+            _unpack(tool, packed)
+        for organ in self._organs:
+            organ.tissue.load({name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()})
+        self._frame()
+
+    def state_hash(self) -> str:
+        """SHA-256 over every array of `save_state`, names and types included."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self.save_state().items()):
+            if name != "peak_force":
+                digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
+                digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        """Lets go of the device's worker threads."""
+        self.device.close()
+
+    # --- making ---
+
+    def _fill(self, contents: Contents) -> None:
+        self._contents = contents
+        self._organs = contents.organs
+        self._tools = contents.tools
+        if len(self._tools) > TOOLS:
+            raise InputError(f"{len(self._tools)} tools are too many.", f"At most {TOOLS} can touch tissue at once.")
+        self.tools = [ToolState(t.number, position=t.instrument.home) for t in self._tools]
+        self._parameters = {live.parameter.name: live for live in contents.parameters}
+        self._values = {name: live.parameter.default for name, live in self._parameters.items()}
+        for name, value in self._values.items():
+            self._parameters[name].change(self, value)
+        self._skins: dict[tuple[int, ...], Program] = {}
+        self._frame()
+
+    @property
+    def organs(self) -> list[Organ]:
+        return self._organs
+
+
+def _pack(tool: Tool) -> NDArray[np.float64]:
+    flags = np.array([float(tool.active), tool.grip])
+    return np.concatenate([flags, tool.hand, tool.orientation, tool.tip, tool.start.ravel(), tool.end.ravel()])
+
+
+def _unpack(tool: Tool, packed: NDArray[np.float64]) -> None:
+    tool.active, tool.grip = bool(packed[0]), float(packed[1])
+    for target, begin in ((tool.hand, 2), (tool.orientation, 5), (tool.tip, 9), (tool.start, 12), (tool.end, 18)):
+        target.ravel()[:] = packed[begin : begin + target.size]
+
+
+__all__ = ["TICK", "TICKS_PER_FRAME", "Camera", "Contents", "Instrument", "LiveParameter", "Organ", "World"]
