@@ -10,7 +10,7 @@ from viscera.device import Device
 from viscera.errors import MeshError
 from viscera.geometry.intersections import self_intersections
 from viscera.geometry.mesh import UNITS, FloatArray, TriangleMesh
-from viscera.geometry.topology import Ints, Orientation, Topology, components, orientation, topology
+from viscera.geometry.topology import Ints, Orientation, Topology, bounds_a_volume, components, orientation, topology
 
 FLAT_HEIGHT = 1e-7
 """A triangle lower than this part of the largest coordinate is flat: float32 files cannot tell it from a line."""
@@ -44,6 +44,8 @@ class MeshReport:
     """As oriented now [m³]; negative when inside out."""
     area: float
     """[m²]"""
+    closed: bool
+    """It bounds a volume, at least after `repair`."""
     components: int
     """Parts that do not hang together by edges."""
     open_edges: int
@@ -67,10 +69,6 @@ class MeshReport:
     intersecting_at: FloatArray
     """Middles of some of them, shape (n, 3) [m]."""
     notes: tuple[str, ...]
-
-    @property
-    def closed(self) -> bool:
-        return self.open_edges == 0 and self.nonmanifold_edges == 0 and not self.one_sided
 
     @property
     def faults(self) -> list[str]:
@@ -144,6 +142,7 @@ def inspect_mesh(mesh: TriangleMesh, device: Device | None = None, intersections
         size=mesh.size,
         volume=mesh.volume,
         area=mesh.area,
+        closed=bounds_a_volume(topo, turn),
         components=turn.shells,
         open_edges=int((topo.uses == 1).sum()),
         holes=_holes(mesh, topo),
@@ -217,9 +216,7 @@ def require_closed(mesh: TriangleMesh) -> TriangleMesh:
     topo = topology(mesh)
     turn = orientation(mesh, topo)
     mesh = _repaired(mesh, topo, turn)
-    runs_up = topo.runs_up ^ (turn.against ^ turn.inside_out)[:, None]
-    balance = np.bincount(topo.face_edges.ravel(), weights=np.where(runs_up, 1.0, -1.0).ravel())
-    if np.any(balance != 0.0):
+    if not bounds_a_volume(topo, turn):
         report = inspect_mesh(mesh, intersections=False)
         raise MeshError(
             f"{mesh.name} is not a closed surface: {'; '.join(report.faults) or 'its faces do not agree'}.",

@@ -4,8 +4,8 @@ In kernels: pass `MeshQuery.id` and points relative to `MeshQuery.origin`, and c
 `signed_distance_to_mesh` or Warp's own mesh queries. From Python: the front functions take and give world positions.
 """
 
-# Warp's stubs know neither its own dtypes nor operators on vectors; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportCallIssue=false, reportOperatorIssue=false
+# Warp's stubs know neither its own dtypes nor the fields of a query; `int(0)` declares a variable in a kernel.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
 # ruff: noqa: RUF046
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class RayHits:
 
 def closest_points(query: MeshQuery, points: ArrayLike) -> Closest:
     """The surface's nearest point to each of `points`, shape (n, 3) [m]."""
-    asked = _points("points", points)
+    asked = checked_points("points", points)
     count, device = len(asked), query.device.warp
     closest = wp.empty(count, dtype=wp.vec3, device=device)
     distance = wp.empty(count, dtype=wp.float32, device=device)
@@ -164,7 +164,7 @@ def signed_distance(query: MeshQuery, points: ArrayLike) -> FloatArray:
 
 def cast_rays(query: MeshQuery, starts: ArrayLike, directions: ArrayLike, reach: float = 1.0e6) -> RayHits:
     """First hits of rays of length `reach` [m]; directions need not have unit length. Both sides of a face are hit."""
-    begin, along = _points("starts", starts), _points("directions", directions)
+    begin, along = checked_points("starts", starts), checked_points("directions", directions)
     if len(begin) != len(along):
         raise InputError(f"{len(begin)} starts for {len(along)} directions.", "Give one direction per start.")
     length = np.linalg.norm(along, axis=1, keepdims=True)
@@ -187,7 +187,7 @@ def cast_rays(query: MeshQuery, starts: ArrayLike, directions: ArrayLike, reach:
     return RayHits(distances, points, face.numpy(), normal.numpy().astype(np.float64))
 
 
-def _points(name: str, values: ArrayLike) -> FloatArray:
+def checked_points(name: str, values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != 3:
         raise InputError(f"{name} has shape {array.shape}.", "Give one row of x, y, z per point.")

@@ -121,6 +121,13 @@ def orientation(mesh: TriangleMesh, topo: Topology) -> Orientation:
     return Orientation(shell, len(root), against, inside_out[shell], one_sided)
 
 
+def bounds_a_volume(topo: Topology, turn: Orientation) -> bool:
+    """Whether, once turned outward, as many triangles run one way along every edge as the other."""
+    runs_up = topo.runs_up ^ (turn.against ^ turn.inside_out)[:, None]
+    balance = np.bincount(topo.face_edges.ravel(), weights=np.where(runs_up, 1.0, -1.0).ravel())
+    return not np.any(balance)
+
+
 def _cover(g: Ints, count: int) -> tuple[Ints, Ints]:
     return np.concatenate([g, g + count]), np.concatenate([g + count, g])
 
