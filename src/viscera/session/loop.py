@@ -99,13 +99,14 @@ class Loop:
         self.world.step(1)
         now = self._pacer.wait()
         tick = self.world.tick
-        stepped = self._ticks_to_step == 1
-        if self._ticks_to_step:
-            self._ticks_to_step -= 1
         # In slow motion a frame takes longer than the eye likes, so snapshots go out between frames as well.
         between_frames = self._pacer.speed < 1.0 and now - self._published >= FRAME_S
-        if tick % TICKS_PER_FRAME == 0 or between_frames or stepped:
+        if tick % TICKS_PER_FRAME == 0 or between_frames:
             self._publish(now)
+        if self._ticks_to_step:
+            self._ticks_to_step -= 1
+            if self._ticks_to_step == 0:
+                self._tell_pace()
         if self._new_seed is not None:
             self._tell_scene()
         self._look_after_recording(now, between_ticks=True)
@@ -159,16 +160,19 @@ class Loop:
                 self._ticks_to_step = min(self._ticks_to_step + TICKS_PER_FRAME, MAX_STEPS * TICKS_PER_FRAME)
             return
         if isinstance(command, c.Pause):
+            # The frame that has begun is finished first, so that a paused world is always between two frames.
+            if not self._paused:
+                self._ticks_to_step = -self.world.tick % TICKS_PER_FRAME
             self._paused = True
-            self._publish(time.perf_counter())
         elif isinstance(command, c.Resume):
             self._paused = False
+            self._ticks_to_step = 0
         elif isinstance(command, c.SetSpeed):
             self._pacer.speed = command.speed
-        self._ticks_to_step = 0
         self._pacer.restart()
         self._factor.pause()
-        self._tell_pace()
+        if self._ticks_to_step == 0:
+            self._tell_pace()
 
     def _apply_poses(self) -> None:
         for pose in self._poses.values():
@@ -202,7 +206,7 @@ class Loop:
             self._new_seed = self._seed = seed
         if self._paused:
             # It takes effect with the next tick, and whoever resets wants to see that it did.
-            self._ticks_to_step = max(self._ticks_to_step, 1)
+            self._ticks_to_step = max(self._ticks_to_step, TICKS_PER_FRAME)
 
     def _show_if_paused(self) -> None:
         if self._paused:

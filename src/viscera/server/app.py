@@ -1,0 +1,248 @@
+"""The web server: the built page, the socket, two small answers for programs, and `serve`, which runs it all.
+
+/               the page (built by `make web` into `static/`)
+/ws             messages of `messages.py`, MessagePack, binary
+/api/snapshot   the newest state with every bit, MessagePack (`ExactSnapshot`)
+/api/health     what is running, JSON
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from viscera.errors import InputError, SessionError
+from viscera.server import messages as m
+from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
+from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
+from viscera.server.hub import MAX_CLIENTS, Hub, version
+from viscera.session.process import SessionSpec
+
+STATIC = Path(__file__).parent / "static"
+
+MAX_CONNECTIONS = 2 * MAX_CLIENTS
+"""Sockets and requests at once; more get 503."""
+
+
+class _Page(StaticFiles):
+    """Files of the built page; those with a hash in their name never change."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        lasting = path.startswith("assets/") and response.status_code == 200
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if lasting else "no-cache"
+        return response
+
+
+def make_app(hub: Hub, policy: Policy, static: Path = STATIC) -> Starlette:
+    """The ASGI application; starting it starts the session."""
+
+    @contextlib.asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        await hub.start()
+        yield
+        await hub.stop()
+
+    async def talk(websocket: WebSocket) -> None:
+        await websocket.accept()
+        number = hub.admit()
+        if number is None:
+            await websocket.close(TRY_LATER, f"{MAX_CLIENTS} browsers are connected; no more can be.")
+            return
+        await Client(number, websocket, hub).run()
+
+    async def snapshot(request: Request) -> Response:
+        data = hub.exact_snapshot()
+        if data is None:
+            return JSONResponse({"error": "There is no state yet; the session is starting."}, status_code=503)
+        return Response(data, media_type="application/vnd.msgpack", headers={"Cache-Control": "no-store"})
+
+    async def health(request: Request) -> Response:
+        answer = {
+            "status": "ok",
+            "version": version(),
+            "state": hub.status.state,
+            "message": hub.status.message,
+            "notice": hub.status.notice,
+            "session": hub.session_number,
+            "session_pid": hub.session_pid,
+            "tick": hub.newest_tick(),
+            "real_time_factor": hub.newest_factor(),
+            "viewers": hub.viewers,
+        }
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+    async def not_built(request: Request) -> Response:
+        text = "The page is not built. Run `make web` in the folder of viscera, then reload."
+        return HTMLResponse(message_page("No page yet", text), status_code=503)
+
+    built = (static / "index.html").is_file()
+    page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
+    routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health), page]
+    return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])
+
+
+class Server:
+    """A server that is bound to its port. `run` serves until `stop` (from any thread) or Ctrl-C."""
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        scenarios: Sequence[m.ScenarioInfo],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8420,
+        token: str | None = None,
+        static: Path = STATIC,
+    ) -> None:
+        self._socket = _bind(host, port)
+        self.port = int(self._socket.getsockname()[1])
+        self.token = choose_token(host, token)
+        self.host = host
+        self.hub = Hub(spec, list(scenarios))
+        self._ready = threading.Event()
+        self._on_ready: Callable[[str], None] | None = None
+        config = uvicorn.Config(
+            make_app(self.hub, Policy(host, self.port, self.token), static),
+            log_level="warning",
+            access_log=False,
+            ws="websockets-sansio",
+            ws_max_size=HARD_LIMIT,
+            ws_per_message_deflate=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=2,
+            server_header=False,
+        )
+        self._uvicorn = _Uvicorn(config, self._started)
+
+    @property
+    def url(self) -> str:
+        """Where to point a browser, with the token where one is needed."""
+        shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
+        name = f"[{shown}]" if ":" in shown else shown
+        return f"http://{name}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+    def run(self, on_ready: Callable[[str], None] | None = None) -> None:
+        self._on_ready = on_ready
+        with contextlib.suppress(KeyboardInterrupt):
+            self._uvicorn.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        self._uvicorn.should_exit = True
+
+    def wait_until_ready(self, seconds: float) -> bool:
+        return self._ready.wait(seconds)
+
+    def _started(self) -> None:
+        self._ready.set()
+        if self._on_ready is not None:
+            self._on_ready(self.url)
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise InputError(f"port = {port} is not possible.", "Allowed is 1 to 65535, or 0 for any free port.")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise InputError(f"host = {host!r} is not an address.", "Use 127.0.0.1, or 0.0.0.0 for all.") from error
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(MAX_CONNECTIONS)
+    except OSError as error:
+        found.close()
+        raise _cannot_bind(host, port, error) from error
+    return found
+
+
+def _cannot_bind(host: str, port: int, error: OSError) -> SessionError:
+    if error.errno == errno.EADDRINUSE:
+        return SessionError(
+            f"port {port} on {host} is in use.",
+            "Is viscera running already? Stop it, or use another --port; --port 0 takes any free one.",
+        )
+    if error.errno == errno.EACCES:
+        return SessionError(f"port {port} may not be used.", "Ports below 1024 belong to the system; use a higher one.")
+    return SessionError(f"cannot listen on {host}, port {port}: {error.strerror}.", "Use an address of this machine.")
+
+
+def serve(
+    scenario: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8420,
+    token: str | None = None,
+    device: str | None = None,
+    seed: int = 0,
+    mesh: str | Path | None = None,
+    parameters: dict[str, float] | None = None,
+    cores: int | None = None,
+    recordings: str | Path | None = None,
+    open_browser: bool = False,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
+
+    `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
+    `on_ready` is called with the address once it answers, instead of printing it.
+    """
+    from viscera.scenarios import catalogue
+
+    known = catalogue()
+    if scenario not in known:
+        raise InputError(f"scenario {scenario!r} is not known.", f"There are: {', '.join(sorted(known))}.")
+    spec = SessionSpec(
+        scenario=scenario,
+        seed=seed,
+        device=device,
+        mesh=str(mesh) if mesh is not None else None,
+        parameters=dict(parameters or {}),
+        cores=cores,
+        recordings=Path(recordings) if recordings is not None else None,
+    )
+    scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in known.values()]
+    server = Server(spec, scenarios, host=host, port=port, token=token)
+
+    def ready(url: str) -> None:
+        (on_ready or _print_address)(url)
+        if open_browser:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    server.run(ready)
+
+
+def _print_address(url: str) -> None:
+    print(f"viscera is at {url}", flush=True)
+    host = url.split("//")[1].split("/")[0].rsplit(":", 1)[0]
+    if not is_loopback(host.strip("[]")):
+        print("Whoever has this address, token included, can use it. The connection is not encrypted.", flush=True)

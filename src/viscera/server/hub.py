@@ -1,0 +1,368 @@
+"""The one place where browsers and the session meet.
+
+The hub owns the session (starts, switches, restarts it, notices its death) and the newest state, scene and frame, each
+encoded once for all browsers. A frame is made only when there is a new snapshot and a browser that is ready for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+import pickle
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from viscera.server import messages as m
+from viscera.server.client import Client
+from viscera.server.encode import exact_message, frame_message, scene_message
+from viscera.session import commands as c
+from viscera.session.live import LiveSession
+from viscera.session.process import SessionSpec
+from viscera.session.snapshot import SnapshotHeader
+from viscera.view import FloatArray
+
+FRAMES_PER_SECOND = 700.0
+"""Frames sent to all browsers together. Up to eleven get every frame; twenty get 35 a second each. Sending costs the
+server about as much per frame as per browser, and the session must not feel it on two cores."""
+
+MAX_CLIENTS = 64
+LARGEST_SEED = 2**31 - 1
+LONGEST_NAME = 256
+
+_encode = msgspec.msgpack.Encoder().encode
+
+State = Literal["starting", "running", "paused", "crashed", "ended"]
+
+
+@dataclass
+class Status:
+    """What `SessionState` tells."""
+
+    state: State = "starting"
+    message: str = ""
+    progress: float = 0.0
+    speed: float = 1.0
+    notice: str = ""
+
+
+class Refusal(Exception):
+    """A browser asked for something that cannot be done now."""
+
+    def __init__(self, code: Literal["refused", "input"], message: str, hint: str) -> None:
+        super().__init__(message)
+        self.problem = m.Problem(code=code, message=message, hint=hint)
+
+
+class Hub:
+    """All browsers and their session."""
+
+    def __init__(self, spec: SessionSpec, scenarios: list[m.ScenarioInfo]) -> None:
+        self.scenarios = scenarios
+        self.status = Status()
+        self.state_bytes = b""
+        self.scene_bytes = b""
+        self.frame_bytes = b""
+        self.frame_number = 0
+        self.tick = 0
+        self.session_number = 0
+        self._first = spec
+        self._spec = spec
+        self._session: LiveSession | None = None
+        self._device = ""
+        self._log = ""
+        self._clients: set[Client] = set()
+        self._client_count = 0
+        self._fresh = False
+        self._next_frame = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        await self._begin(self._spec)
+
+    async def stop(self) -> None:
+        """Ends the session, its recording closed, and waits for sessions that are still closing theirs."""
+        self._closing = True
+        self._tell("ended", "The server has stopped. Start it again, then reload this page.")
+        if self._session is not None:
+            await self._session.stop()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _begin(self, spec: SessionSpec) -> None:
+        self._spec = spec
+        self.session_number += 1
+        self.scene_bytes = self.frame_bytes = b""
+        self._fresh = False
+        self._log = str(spec.resume or "")
+        self.tick = 0
+        self.status = Status(message="starting")
+        self._tell("starting", "starting")
+        self._session = LiveSession(spec, self._on_report, self._on_exit)
+        try:
+            await self._session.start()
+        except OSError as error:
+            self._tell("crashed", f"The session process cannot be started: {error.strerror}. Close other programs.")
+
+    def _replace(self, spec: SessionSpec) -> None:
+        """Ends the session in the background while the next one starts; its archive may take a while."""
+        old, self._session = self._session, None
+        if old is not None:
+            self._in_background(old.stop())
+        self.status = Status(message="starting")
+        self._in_background(self._begin(spec))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- browsers ------------------------------------------------------------------------------------------------
+
+    @property
+    def viewers(self) -> int:
+        return len(self._clients)
+
+    def admit(self) -> int | None:
+        """The number of a new browser, or None when there are too many."""
+        if len(self._clients) >= MAX_CLIENTS:
+            return None
+        self._client_count += 1
+        return self._client_count
+
+    def welcome(self, client: Client) -> m.Welcome:
+        return m.Welcome(
+            protocol=m.PROTOCOL,
+            version=version(),
+            client=client.number,
+            device=self._device,
+            scenarios=self.scenarios,
+        )
+
+    def join(self, client: Client) -> None:
+        self._clients.add(client)
+        self._tell()
+        client.frame_changed()
+
+    def leave(self, client: Client) -> None:
+        self._clients.discard(client)
+        self._send(c.Forget(client.number))
+        self._tell()
+
+    def handle(self, client: Client, message: m.ClientMessage) -> None:
+        """What a browser wants, done or refused."""
+        try:
+            self._act(client, message)
+        except Refusal as refusal:
+            client.answer(refusal.problem)
+
+    def _act(self, client: Client, message: m.ClientMessage) -> None:
+        if isinstance(message, m.Tool):
+            pose = (message.position, message.orientation, message.grip, message.active)
+            self._send(c.MoveTool(client.number, message.sequence, message.tool, *pose))
+        elif isinstance(message, m.SetParameter):
+            if len(message.name) > LONGEST_NAME:
+                raise Refusal("input", "the name of a parameter is too long.", "Use one the scene lists.")
+            self._command(c.SetValue(client.number, message.name, message.value))
+        elif isinstance(message, m.Control):
+            self._command(_control(client.number, message))
+        elif isinstance(message, m.Choose):
+            self._choose(message)
+        elif isinstance(message, m.Restart):
+            self._restart()
+        elif isinstance(message, m.Hello):
+            raise Refusal("refused", "hello was said already.", "Once is enough.")
+
+    def _choose(self, message: m.Choose) -> None:
+        if self.status.state == "starting":
+            raise Refusal("refused", "a session is starting already.", "Wait until it runs, then choose again.")
+        known = [scenario.name for scenario in self.scenarios]
+        if message.scenario not in known:
+            raise Refusal("input", f"scenario {message.scenario!r} is not known.", f"There are: {', '.join(known)}.")
+        seed = _seed(message.seed)
+        # The mesh and the parameters from the command line were meant for the scenario named beside them.
+        if message.scenario == self._first.scenario:
+            self._replace(dataclasses.replace(self._first, seed=seed, resume=None))
+        else:
+            plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None)
+            self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed))
+
+    def _restart(self) -> None:
+        if self.status.state not in ("crashed", "ended"):
+            raise Refusal("refused", "the session is not stopped.", "Use reset to begin again.")
+        resume = Path(self._log) if self._log else None
+        self._replace(dataclasses.replace(self._spec, resume=resume))
+
+    def _command(self, command: c.Command) -> None:
+        if self.status.state not in ("running", "paused"):
+            raise Refusal("refused", "no session is running.", "Wait for it, or press Restart.")
+        if not self._send(command):
+            raise Refusal("refused", "the session does not keep up with commands.", "Try again in a moment.")
+
+    def _send(self, command: c.Command) -> bool:
+        return self._session is not None and self._session.send(command)
+
+    # --- the session ---------------------------------------------------------------------------------------------
+
+    def _on_report(self, session: LiveSession, report: c.Report) -> None:
+        if session is not self._session:
+            return  # an old one that is still closing its recording
+        if isinstance(report, c.Published):
+            self._fresh = True
+            self.pump()
+        elif isinstance(report, c.Progress):
+            self.status.progress = report.fraction
+            self._tell("starting", report.message)
+        elif isinstance(report, c.Ready):
+            self._device, self._log = report.device, report.log
+            self._new_scene(report.scene)
+            self._tell("running", report.note)
+        elif isinstance(report, c.SceneChanged):
+            self._new_scene(report.scene)
+        elif isinstance(report, c.Pace):
+            self.status.speed = report.speed
+            self._tell("paused" if report.paused else "running")
+        elif isinstance(report, c.Notice):
+            self.status.notice = report.text
+            self._tell()
+        elif isinstance(report, c.Refused):
+            for client in self._clients:
+                if client.number == report.client:
+                    client.problem("input", report.message, report.hint)
+        elif isinstance(report, c.Failed):
+            self._log = report.log
+            where = f" in stage {report.stage}" if report.stage else ""
+            when = f" at tick {report.tick}" if report.tick else ""
+            self._tell("crashed", f"The session stopped{where}{when}: {report.message} {report.hint} {self._advice()}")
+        else:
+            self._log = ""
+            self._tell("ended", f"The session has ended. {_kept(report.recording)}")
+
+    def _on_exit(self, session: LiveSession) -> None:
+        if session is not self._session or self._closing:
+            return
+        if self.status.state in ("starting", "running", "paused"):
+            at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
+            self._tell("crashed", f"The session process {session.how_it_ended()}{at}. {self._advice()}")
+
+    def _advice(self) -> str:
+        if self._log:
+            return "Press Restart to go on from its recording; at most the last second is lost."
+        return "Press Restart to begin again."
+
+    def _new_scene(self, pickled: bytes) -> None:
+        # Pickled by our own session process, on this machine; nothing from a browser ever gets here.
+        self.scene_bytes = _encode(scene_message(pickle.loads(pickled), self.session_number, self._device))
+        for client in self._clients:
+            client.scene_changed()
+
+    def _tell(self, state: State | None = None, message: str | None = None) -> None:
+        status = self.status
+        if state is not None:
+            if state != status.state and message is None:
+                message = ""
+            status.state = state
+        if message is not None:
+            status.message = message.strip()
+        self.state_bytes = _encode(
+            m.SessionState(
+                state=status.state,
+                message=status.message,
+                progress=status.progress,
+                speed=status.speed,
+                viewers=len(self._clients),
+                notice=status.notice,
+            )
+        )
+        for client in self._clients:
+            client.state_changed()
+
+    # --- frames --------------------------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Makes the newest frame if there is one to make, someone to send it to, and it is time."""
+        if not self._fresh or self._timer is not None or not any(client.wants_frame for client in self._clients):
+            return
+        wait = self._next_frame - time.monotonic()
+        if wait > 0.0:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._timer_rang)
+            return
+        self._make_frame()
+
+    def _timer_rang(self) -> None:
+        self._timer = None
+        self.pump()
+
+    def _make_frame(self) -> None:
+        newest = self._newest()
+        if newest is None:
+            return
+        self._fresh = False
+        self._next_frame = time.monotonic() + len(self._clients) / FRAMES_PER_SECOND
+        _, header, arrays = newest
+        self.tick = header.tick
+        frame = frame_message(self.frame_number + 1, self.session_number, header, arrays)
+        self.frame_bytes = _encode(frame)
+        self.frame_number += 1
+        for client in self._clients:
+            client.frame_changed()
+
+    def exact_snapshot(self) -> bytes | None:
+        """The newest snapshot with every bit, encoded; None while there is none."""
+        newest = self._newest()
+        return None if newest is None else _encode(exact_message(self.session_number, newest[1], newest[2]))
+
+    def newest_tick(self) -> int:
+        newest = self._newest()
+        return newest[1].tick if newest is not None else 0
+
+    def newest_factor(self) -> float:
+        newest = self._newest()
+        return newest[1].real_time_factor if newest is not None else 0.0
+
+    def _newest(self) -> tuple[int, SnapshotHeader, dict[str, FloatArray]] | None:
+        if self._session is None or self._session.reader is None:
+            return None
+        return self._session.reader.read()
+
+    @property
+    def session_pid(self) -> int | None:
+        return self._session.pid if self._session is not None else None
+
+
+def version() -> str:
+    try:
+        return metadata.version("viscera")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _control(client: int, message: m.Control) -> c.Command:
+    value = message.value
+    if message.action == "speed":
+        if value is None or not m.MIN_SPEED <= value <= 1.0:
+            raise Refusal("input", f"speed = {value} is not allowed.", f"Allowed is {m.MIN_SPEED} to 1.")
+        return c.SetSpeed(value)
+    if message.action == "reset":
+        return c.ResetWorld(client, None if value is None else _seed(value))
+    return {"pause": c.Pause, "resume": c.Resume, "step": c.StepFrame}[message.action]()
+
+
+def _seed(value: float) -> int:
+    if not math.isfinite(value) or value != int(value) or not 0 <= value <= LARGEST_SEED:
+        raise Refusal("input", f"seed = {value} is not allowed.", f"Use a whole number from 0 to {LARGEST_SEED}.")
+    return int(value)
+
+
+def _kept(recording: str) -> str:
+    return f"Its recording is {recording}." if recording else "It was not recorded."
