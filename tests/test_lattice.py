@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,8 +249,8 @@ def test_native_and_plain_kernel_agree_under_tools(cpu: Device) -> None:
             tissue.set_tool(0, start=start + down, end=start + down - [0, 0, 5e-5], radius=0.005, friction=0.3)
             tissue.set_tool(
                 1,
-                start=start[::-1] + [0.02, -0.02, -0.03],
-                end=start[::-1] + [0.02, -0.02, -0.03],
+                start=start[::-1] + np.array([0.02, -0.02, -0.03]),
+                end=start[::-1] + np.array([0.02, -0.02, -0.03]),
                 radius=0.004,
                 friction=0.1,
             )
@@ -257,7 +258,7 @@ def test_native_and_plain_kernel_agree_under_tools(cpu: Device) -> None:
     for tool in (0, 1):
         a, b = (np.concatenate(tissue.tool_force(tool)) for tissue in made)
         assert np.linalg.norm(a[:3]) > 1e-3
-        np.testing.assert_allclose(a[:3], b[:3], atol=1e-3 * np.linalg.norm(a[:3]))
+        np.testing.assert_allclose(a[:3], b[:3], atol=1e-3 * float(np.linalg.norm(a[:3])))
     u, w = (tissue.displacement() for tissue in made)
     assert np.linalg.norm(u - w) < 1e-4 * np.linalg.norm(u)
 
@@ -296,7 +297,7 @@ def test_reaction_equals_what_the_anchors_carry(cpu: Device, native: bool) -> No
     felt = np.array(tissue.tool_force(0)[0])
     anchors = reference_force(tissue, tissue.displacement().astype(np.float64))[anchored].sum(axis=0)
     assert felt[2] > 0.02
-    np.testing.assert_allclose(felt, -anchors, atol=0.01 * np.linalg.norm(felt))
+    np.testing.assert_allclose(felt, -anchors, atol=0.01 * float(np.linalg.norm(felt)))
     tissue.remove_tool(0)
     tissue.step()
     assert tissue.tool_force(0) == ([0.0] * 3, [0.0] * 3)
@@ -353,7 +354,7 @@ def test_layout_gives_every_mass_a_place_and_finds_its_neighbours() -> None:
         ({"anchored": np.zeros(3, dtype=bool)}, "anchored"),
     ],
 )
-def test_impossible_lattices_are_refused(cpu: Device, change: dict[str, object], word: str) -> None:
+def test_impossible_lattices_are_refused(cpu: Device, change: dict[str, Any], word: str) -> None:
     with pytest.raises(InputError, match=word) as refused:
         lattice(cpu, box(4, 4, 4), **change)
     assert refused.value.hint

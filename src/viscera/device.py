@@ -1,8 +1,9 @@
 """Devices: which one, how kernels are launched on it, and the traps of both kinds, solved once.
 
-A phenomenon describes a step as a function that launches kernels on a `Stage`. `Device.record` captures it as a graph,
-on `cuda` and on `cpu` alike, and `Program.run` replays it. On `cpu` with several cores there is one graph per core, each
-over its own blocks of `BLOCK` elements, with a barrier after every launch; results do not depend on the number of cores.
+A phenomenon describes a step as a function that launches kernels on a `Stage`. `Device.record` captures it as a
+graph, on `cuda` and on `cpu` alike, and `Program.run` replays it. On `cpu` with several cores there is one graph per
+core, each over its own blocks of `BLOCK` elements, with a barrier after every launch; results do not depend on the
+number of cores.
 
 Rules for whoever records a program:
 
@@ -51,7 +52,8 @@ PATIENCE_S = 20.0
 """A barrier that waits longer than this gives up: the other core's thread is gone."""
 
 _GATE, _COMMAND, _STOP, _BROKEN, _ARRIVED = 0, 16, 32, 48, 64
-"""Places in the control array, one cache line apart; arrivals of core c at _ARRIVED + 16·c, its gate count next to it."""
+"""Places in the control array, one cache line apart;
+arrivals of core c at _ARRIVED + 16·c, its gate count next to it."""
 
 ProgressCallback = Callable[[str, float], None]
 """Called with what is being done and the fraction that is done."""
@@ -64,7 +66,8 @@ long waited = 0;
 int spins = 0;
 {prepare}
 while ({condition}) {{
-    if (__atomic_load_n(control.data + 32, __ATOMIC_ACQUIRE) || __atomic_load_n(control.data + 48, __ATOMIC_ACQUIRE)) break;
+    if (__atomic_load_n(control.data + 32, __ATOMIC_ACQUIRE)) break;
+    if (__atomic_load_n(control.data + 48, __ATOMIC_ACQUIRE)) break;
     if (++spins < spin_limit) {{
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -72,7 +75,7 @@ while ({condition}) {{
     }} else {{
         rest((unsigned)sleep_us);
         waited += sleep_us;
-        if (patience_us > 0 && waited > patience_us) {{ __atomic_store_n(control.data + 48, 1LL, __ATOMIC_RELEASE); break; }}
+        if (patience_us > 0 && waited > patience_us) __atomic_store_n(control.data + 48, 1LL, __ATOMIC_RELEASE);
     }}
 }}
 """
@@ -82,7 +85,8 @@ _BARRIER_SNIPPET = _WAIT.format(
 long long mine = __atomic_add_fetch(control.data + 64 + 16 * core, 1LL, __ATOMIC_ACQ_REL);
 int other = 0;
 """,
-    condition="""({ while (other < cores && __atomic_load_n(control.data + 64 + 16 * other, __ATOMIC_ACQUIRE) >= mine) ++other;
+    condition="""({
+    while (other < cores && __atomic_load_n(control.data + 64 + 16 * other, __ATOMIC_ACQUIRE) >= mine) ++other;
     other < cores; })""",
 )
 
@@ -147,7 +151,7 @@ class Stage:
         self.cores = cores
         self._crew = crew
 
-    def launch(self, kernel: wp.Kernel, count: int, args: Sequence[Any], block: int = BLOCK) -> None:
+    def launch(self, kernel: Any, count: int, args: Sequence[Any], block: int = BLOCK) -> None:
         """Runs `kernel` on elements 0 … count-1, this core's blocks of them; all cores are done when it returns."""
         blocks = -(-count // block)
         first = min(count, (blocks * self.core // self.cores) * block)
@@ -227,7 +231,7 @@ class _Crew:
         self.memory = self.control.numpy()
         self.programs: list[list[wp.Graph]] = []
         self.threads: list[threading.Thread] = []
-        self.gates: list[wp.Graph] = []
+        self.gates: list[Any] = []
         for core in range(1, self.cores):
             with wp.ScopedCapture(device=device.warp) as capture:
                 wp.launch(_gate, dim=1, inputs=[self.control, core, self.sleep, SPIN, SLEEP_US], device=device.warp)
@@ -303,8 +307,8 @@ class Device:
     ) -> Program:
         """Captures `build(stage, [variant], *arguments)` as a graph and returns it as a program.
 
-        `variants` > 1 records `build` once per variant and passes its number (ping-pong buffers swap there); `run` takes
-        turns. `work` is the number of elements per run; below `SPLIT_WORK` one core does all of it.
+        `variants` > 1 records `build` once per variant and passes its number (ping-pong buffers swap there); `run`
+        takes turns. `work` is the number of elements per run; below `SPLIT_WORK` one core does all of it.
         """
         cores = self.cores
         if self.is_cuda or (work is not None and work < SPLIT_WORK):
@@ -313,7 +317,7 @@ class Device:
         graphs: list[list[wp.Graph]] = []
         commands: list[int] = []
         for variant in range(variants):
-            per_core: list[wp.Graph] = []
+            per_core: list[Any] = []
             for core in range(cores):
                 stage = Stage(self, core, cores, crew)
                 with wp.ScopedCapture(device=self.warp) as capture:
@@ -348,7 +352,8 @@ class Device:
         return self._crew
 
     def load(self, modules: Sequence[types.ModuleType], progress: ProgressCallback | None = None) -> None:
-        """Compiles the kernels of `modules` (or takes them from the cache), several at a time, before they are needed."""
+        """Compiles the kernels of `modules` (or takes them from the cache), several at a time, before they are
+        needed."""
 
         def compile_one(module: types.ModuleType) -> str:
             wp.load_module(module, device=self.warp)
@@ -417,7 +422,7 @@ def cuda_state() -> CudaState:
     if driver is not None and driver < CUDA_DRIVER_NEEDED:
         return CudaState(
             False,
-            f"the NVIDIA driver supports CUDA {driver[0]}.{driver[1]}, but {CUDA_DRIVER_NEEDED[0]}.{CUDA_DRIVER_NEEDED[1]} "
+            f"the NVIDIA driver supports CUDA {driver[0]}.{driver[1]}, but {'.'.join(map(str, CUDA_DRIVER_NEEDED))} "
             "is needed (driver R580 or newer): update the driver",
             driver,
         )

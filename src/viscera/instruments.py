@@ -4,8 +4,8 @@ A hand sends poses when it moves, a browser some 60 to 120 times a second. The t
 
     x ← x + (1 − e^(−Δt/T)) (hand − x),   no faster than `FASTEST_TOOL`,
 
-so that a pose that jumps does not become a blow. A device that reports every tick uses T = 0. A tool that is taken out and
-brought back enters from its home, outside the body.
+so that a pose that jumps does not become a blow. A device that reports every tick uses T = 0. A tool that is taken
+out and brought back enters from its home, outside the body.
 """
 
 from __future__ import annotations

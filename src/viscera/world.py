@@ -1,8 +1,8 @@
 """One coupled world: what happens in a tick and in a frame, in order. Read this first.
 
-A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: what is seen is
-brought up to date from the state of the tick that has just ended. A scenario (viscera/scenarios) says what is in the
-world; doors (Python, session, command line) only ever see this class.
+A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: what
+is seen is brought up to date from the state of the tick that has just ended. A scenario (viscera/scenarios) says what
+is in the world; doors (Python, session, command line) only ever see this class.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class World:
     def snapshot(self) -> Snapshot:
         """The world as it is now, brought up to date; the caller owns the copies."""
         self._frame()
-        arrays = {organ.name: np.array(organ.vertices.numpy()) for organ in self._organs}
+        arrays = {organ.name: np.array(organ.vertices.numpy(), dtype=np.float32) for organ in self._organs}
         tools = [ToolState(t.tool, t.active, t.position, t.orientation, t.force, t.torque) for t in self.tools]
         return Snapshot(self.tick, self.time, tools, self.parameter_values(), arrays)
 

@@ -83,8 +83,8 @@ def make(
 ) -> World:
     """Makes the world of a scenario, ready to step.
 
-    `device` is `cpu`, `cuda:0` or None for the best one; `parameters` are in the units the scenario states; `progress` is
-    told what is being compiled. The same seed, device kind and inputs give the same world, bit for bit.
+    `device` is `cpu`, `cuda:0` or None for the best one; `parameters` are in the units the scenario states;
+    `progress` is told what is being compiled. The same seed, device kind and inputs give the same world, bit for bit.
     """
     from viscera.world import World
 

@@ -1,7 +1,8 @@
 """Palpation: find the hard nodule under a soft surface by pushing with a ball-tipped probe.
 
-A block of liver-like tissue (96 × 96 × 32 mm, or the user's own closed mesh) rests on its underside. Somewhere below the surface,
-where the seed puts it, lies a nodule several times as stiff. Pushing over it takes more force for the same depth.
+A block of liver-like tissue (96 × 96 × 32 mm, or the user's own closed mesh) rests on its underside. Somewhere below
+the surface, where the seed puts it, lies a nodule several times as stiff. Pushing over it takes more force for the
+same depth.
 """
 
 from __future__ import annotations
@@ -83,14 +84,14 @@ Find the nodule. Every seed hides it elsewhere."""
 
 
 def modules() -> list[types.ModuleType]:
-    from viscera.tissue import kernels, surface
+    from viscera.tissue import kernels, native, surface
 
-    return [kernels, surface]
+    return [kernels, native, surface]
 
 
 def build(setting: Setting) -> Contents:
     mesh, nodes, origin, spacing = _block() if setting.mesh is None else _from_mesh(setting.mesh)
-    positions = np.asarray(origin) + nodes * spacing
+    positions = np.asarray(origin) + nodes.astype(np.float64) * spacing
     low, high = positions.min(axis=0), positions.max(axis=0)
     tissue = make_lattice(
         setting.device,

@@ -6,17 +6,20 @@ For mass i at rest position X_i, with displacement u_i, velocity v_i and the vis
     v⁺ = (v + Δt (Σ F_ij / m + g)) / (1 + α Δt),   u⁺ = u + Δt v⁺                           (Verlet, Etheredge eq. 5, 6)
 
 Taking the springs' length at p rather than u adds τ·k_ij times the rate of stretch: a dashpot beside every spring (a
-Kelvin–Voigt solid of viscosity E·τ) for no further memory traffic. Only p and v are stored; u = p − τ·v. The drag α stands
-for the surroundings that a lattice does not model.
-|d| − L is computed as (2 R·e + e·e)/(|d| + L) with R = X_j − X_i, e = p_j − p_i, which keeps small strains in float32.
+Kelvin–Voigt solid of viscosity E·τ) for no further memory traffic. Only p and v are stored; u = p − τ·v. The drag α
+stands for the surroundings that a lattice does not model. |d| − L is computed as (2 R·e + e·e)/(|d| + L) with R = X_j
+− X_i, e = p_j − p_i, which keeps small strains in float32.
 
-Differs from the source: the factor ½ before a·Δt² is dropped (it makes periods √2 too long); displacements from rest instead of
-2x − x_prev in world coordinates; springs are damped; contact changes velocity, so that it adds no energy.
+Differs from the source: the factor ½ before a·Δt² is dropped (it makes periods √2 too long); displacements from rest
+instead of 2x − x_prev in world coordinates; springs are damped; contact changes velocity, so that it adds no energy.
 
-`lattice_step` is the plain kernel (cuda, and the readable form); `lattice_step_native` does the same for a whole tile of 16
-masses with the cpu's vector unit. tests/test_lattice.py holds them together.
+`lattice_step` is the plain kernel: for cuda, and the readable form. native.py does the same for a whole tile of 16
+masses with the cpu's vector unit; tests/test_lattice.py holds the two together.
 """
 
+# Warp's types speak of values; inside kernels the same names are declarations.
+# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
+# pyright: reportGeneralTypeIssues=false
 from __future__ import annotations
 
 import warp as wp
@@ -140,8 +143,8 @@ def touch(
 ):  # fmt: skip
     """Contact of one mass with one capsule: how far it must move, how much its velocity changes; books the reaction.
 
-    A mass inside goes to the nearest point of the tool's surface; its velocity loses what points into the tool, and of the
-    sliding at most friction times that (Coulomb). The reaction is the momentum taken away over Δt.
+    A mass inside goes to the nearest point of the tool's surface; its velocity loses what points into the tool, and
+    of the sliding at most friction times that (Coulomb). The reaction is the momentum taken away over Δt.
     """
     base = TOOL_FLOATS * tool
     at = base + TOOL_START
@@ -221,149 +224,6 @@ def lattice_step(
         broken_out[0] = 1
     store3(velocity_out, slots, i, v)
     store3(position_out, slots, i, u + tau * v)
-
-
-_NATIVE = """
-typedef float vf __attribute__((ext_vector_type(16)));
-typedef float vu __attribute__((ext_vector_type(16), aligned(4)));
-typedef _Float16 vh __attribute__((ext_vector_type(16), aligned(2)));
-const long n = slots;
-const long i = tile_slot;
-const float* px = position.data;
-const float* py = px + n;
-const float* pz = py + n;
-const _Float16* stiff = (const _Float16*)stiffness.data;
-const vf ox = *(const vu*)(px + i), oy = *(const vu*)(py + i), oz = *(const vu*)(pz + i);
-vf fx = 0.0f, fy = 0.0f, fz = 0.0f;
-const float h = spacing;
-#pragma unroll
-for (long d = 0; d < 13; ++d) {
-    const long r = (d + 14) / 3, step = (d + 14) % 3 - 1;
-    const float cx = (float)step, cy = (float)(r % 3 - 1), cz = (float)(r / 3 - 1);
-    const float steps2 = cx * cx + cy * cy + cz * cz;
-    const float rest = h * (steps2 == 1.0f ? 1.0f : (steps2 == 2.0f ? 1.41421356f : 1.73205081f));
-    const float rest2 = h * h * steps2;
-    #pragma unroll
-    for (long side = 1; side >= -1; side -= 2) {
-        const long j = side > 0 ? rows.data[9 * tile + r] + step : rows.data[9 * tile + 8 - r] - step;
-        const vf k = __builtin_convertvector(*(const vh*)(stiff + d * n + (side > 0 ? i : j)), vf);
-        const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
-        const vf ex = *(const vu*)(px + j) - ox, ey = *(const vu*)(py + j) - oy, ez = *(const vu*)(pz + j) - oz;
-        const vf gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
-        const vf length = __builtin_elementwise_sqrt(__builtin_elementwise_max(gain + rest2, (vf)(SHORTEST2 * rest2)));
-        const vf pull = k * gain / (length * (length + rest));
-        fx += pull * (ex + dx);
-        fy += pull * (ey + dy);
-        fz += pull * (ez + dz);
-    }
-}
-const vf weight = *(const vu*)(inverse_mass.data + i);
-const float* lv = live.data;
-const float tau = lv[4], keep = lv[5];
-float* qx = velocity.data;
-float* qy = qx + n;
-float* qz = qy + n;
-const vf bx = *(const vu*)(qx + i), by = *(const vu*)(qy + i), bz = *(const vu*)(qz + i);
-const vf push = weight * lv[3];
-// Anchors and empty places keep still: gravity counts only where there is weight.
-const vf heavy = __builtin_elementwise_min(weight * 1.0e30f, (vf)1.0f);
-vf vx = keep * (bx + dt * (fx * push + heavy * lv[0]));
-vf vy = keep * (by + dt * (fy * push + heavy * lv[1]));
-vf vz = keep * (bz + dt * (fz * push + heavy * lv[2]));
-vf ux = ox - tau * bx + dt * vx;
-vf uy = oy - tau * by + dt * vy;
-vf uz = oz - tau * bz + dt * vz;
-const vf lanes = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
-const vf restx = tile_x + lanes * h;
-for (long t = 0; t < tool_count; ++t) {
-    const float* tool = tools.data + 16 * t;
-    if (!(tool[0] > 0.0f)) continue;
-    const float* s = tool + 4;
-    const float* e = tool + 10;
-    const float ax = s[0] + fraction * (e[0] - s[0]), ay = s[1] + fraction * (e[1] - s[1]), az = s[2] + fraction * (e[2] - s[2]);
-    const float gx = s[3] + fraction * (e[3] - s[3]) - ax, gy = s[4] + fraction * (e[4] - s[4]) - ay, gz = s[5] + fraction * (e[5] - s[5]) - az;
-    const float g2 = gx * gx + gy * gy + gz * gz;
-    const vf rx = restx + ux - ax, ry = tile_y + uy - ay, rz = tile_z + uz - az;
-    const vf along = __builtin_elementwise_min(__builtin_elementwise_max((rx * gx + ry * gy + rz * gz) / (g2 > 1.0e-20f ? g2 : 1.0e-20f), (vf)0.0f), (vf)1.0f);
-    const vf wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
-    const vf away2 = wx * wx + wy * wy + wz * wz;
-    const float radius = tool[1];
-    const auto inside = (away2 < (vf)(radius * radius)) & (weight > (vf)0.0f);
-    if (!__builtin_reduce_or(inside)) continue;
-    for (long lane = 0; lane < 16; ++lane) {
-        if (!inside[lane]) continue;
-        const float distance = __builtin_sqrtf(away2[lane]);
-        float nx = 0.0f, ny = 0.0f, nz = 1.0f;
-        if (distance > 1.0e-9f) { nx = wx[lane] / distance; ny = wy[lane] / distance; nz = wz[lane] / distance; }
-        const float l = along[lane];
-        const float tx = ((1.0f - l) * (e[0] - s[0]) + l * (e[3] - s[3])) / tick;
-        const float ty = ((1.0f - l) * (e[1] - s[1]) + l * (e[4] - s[4])) / tick;
-        const float tz = ((1.0f - l) * (e[2] - s[2]) + l * (e[5] - s[5])) / tick;
-        const float sx = vx[lane] - tx, sy = vy[lane] - ty, sz = vz[lane] - tz;
-        const float into = sx * nx + sy * ny + sz * nz;
-        const float approach = into < 0.0f ? into : 0.0f;
-        const float slx = sx - into * nx, sly = sy - into * ny, slz = sz - into * nz;
-        const float slide = __builtin_sqrtf(slx * slx + sly * sly + slz * slz);
-        float grip = -tool[2] * approach / (slide > 1.0e-12f ? slide : 1.0e-12f);
-        if (grip > 1.0f) grip = 1.0f;
-        const float cx = -approach * nx - grip * slx, cy = -approach * ny - grip * sly, cz = -approach * nz - grip * slz;
-        const float mx = l * gx + radius * nx, my = l * gy + radius * ny, mz = l * gz + radius * nz;
-        ux[lane] += mx - rx[lane]; uy[lane] += my - ry[lane]; uz[lane] += mz - rz[lane];
-        vx[lane] += cx; vy[lane] += cy; vz[lane] += cz;
-        const float inertia = -1.0f / (weight[lane] * dt * keep);
-        const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;
-        const float part[6] = {hx, hy, hz, my * hz - mz * hy, mz * hx - mx * hz, mx * hy - my * hx};
-        for (long c = 0; c < 6; ++c) {
-            const double scaled = __builtin_rint((double)part[c] * (c < 3 ? 1073741824.0 : 68719476736.0));
-            __atomic_fetch_add(force.data + 6 * t + c, (long long)scaled, __ATOMIC_RELAXED);
-        }
-    }
-}
-const auto sane = (vx * vx + vy * vy + vz * vz) < (vf)1.0e8f;
-if (!__builtin_reduce_and(sane)) __atomic_store_n(broken.data, 1, __ATOMIC_RELAXED);
-*(vu*)(qx + i) = vx; *(vu*)(qy + i) = vy; *(vu*)(qz + i) = vz;
-float* nxp = next.data;
-*(vu*)(nxp + i) = ux + tau * vx; *(vu*)(nxp + n + i) = uy + tau * vy; *(vu*)(nxp + 2 * n + i) = uz + tau * vz;
-"""
-
-
-@wp.func_native("#if !defined(__CUDA_ARCH__)\n" + _NATIVE.replace("SHORTEST2", "0.0025f") + "\n#endif\n")
-def _tile_step(
-    slots: int, spacing: float, dt: float, tick: float, fraction: float, tool_count: int,
-    tile: int, tile_slot: int, tile_x: float, tile_y: float, tile_z: float,
-    rows: wp.array(dtype=wp.int32), stiffness: wp.array(dtype=wp.float16), inverse_mass: wp.array(dtype=wp.float32),
-    live: wp.array(dtype=wp.float32), tools: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64), broken: wp.array(dtype=wp.int32),
-): ...  # fmt: skip
-
-
-@wp.kernel
-def lattice_step_native(
-    first: int,
-    # params
-    lattice: Lattice,
-    substep: int,
-    # in
-    live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    # out
-    velocity_out: wp.array(dtype=wp.float32),
-    position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
-    broken_out: wp.array(dtype=wp.int32),
-):
-    tile = first + wp.tid()
-    origin = lattice.tile_origin[tile]
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
-    _tile_step(
-        lattice.slots, lattice.spacing, lattice.dt, tick, fraction, TOOLS,
-        tile, lattice.tile_slot[tile], origin[0], origin[1], origin[2],
-        lattice.rows, lattice.stiffness, lattice.inverse_mass,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
 
 
 @wp.kernel

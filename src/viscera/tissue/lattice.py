@@ -1,7 +1,7 @@
 """Soft tissue as a volumetric lattice of masses and springs that one can push (SPEC T1, T2, T5).
 
-`make_lattice` turns integer mass positions into arrays; `Tissue` owns them together with the recorded step. The physics is in
-`kernels.py`, the places in memory in `layout.py`, the stiffnesses in `springs.py`.
+`make_lattice` turns integer mass positions into arrays; `Tissue` owns them together with the recorded step. The
+physics is in `kernels.py`, the places in memory in `layout.py`, the stiffnesses in `springs.py`.
 
 Source: Etheredge, Kunst and Sanders, "Harnessing the GPU for Real-Time Haptic Tissue Simulation", JCGT 2(2), 2013.
 """
@@ -21,6 +21,7 @@ from viscera.errors import InputError, StateError
 from viscera.tissue import kernels
 from viscera.tissue.layout import TILE, Layout, make_layout
 from viscera.tissue.materials import Material
+from viscera.tissue.native import lattice_step_native
 from viscera.tissue.springs import (
     DIRECTIONS,
     STABLE_STEP,
@@ -87,7 +88,8 @@ def substeps_needed(params: LatticeParams) -> int:
         raise InputError(
             f"Young's modulus {stiffest:g} Pa on a lattice of {params.spacing * 1e3:g} mm needs {count} substeps per "
             f"millisecond (at most {MOST_SUBSTEPS}).",
-            f"Use a spacing of {params.spacing * 1e3 * count / MOST_SUBSTEPS:.2g} mm or more, a softer material, or less damping.",
+            f"Use a spacing of {params.spacing * 1e3 * count / MOST_SUBSTEPS:.2g} mm or more, a softer material "
+            "or less damping.",
         )
     return count
 
@@ -187,7 +189,7 @@ class Tissue:
             args = [self.constants, substep, state.live.array, state.tools.array, here]
             outputs = [state.velocity, there, state.force.array, state.broken.array]
             if self.native and not self.device.is_cuda:
-                stage.launch(kernels.lattice_step_native, tiles, args + outputs, block=NATIVE_BLOCK)
+                stage.launch(lattice_step_native, tiles, args + outputs, block=NATIVE_BLOCK)
             else:
                 stage.launch(kernels.lattice_step, tiles * TILE, args + outputs)
             here, there = there, here
@@ -197,7 +199,8 @@ class Tissue:
     # --- what a world asks for ---
 
     def set_tool(self, tool: int, *, start: NDArray[Any], end: NDArray[Any], radius: float, friction: float) -> None:
-        """Where a tool is in the next tick: ends of its axis (two points, world frame [m]) as the tick starts and ends."""
+        """Where a tool is in the next tick: ends of its axis (two points, world frame [m]) as the tick starts and
+        ends."""
         row = self.state.tools.host[tool * kernels.TOOL_FLOATS : (tool + 1) * kernels.TOOL_FLOATS]
         row[0], row[1], row[2] = 1.0, radius, friction
         origin = self._origin2
@@ -255,12 +258,12 @@ class Tissue:
         slots = self.layout.slots
         p = self.state.position[self.current].numpy().reshape(3, slots)[:, self.layout.slot_of_node]
         v = self.state.velocity.numpy().reshape(3, slots)[:, self.layout.slot_of_node]
-        return np.ascontiguousarray((p - np.float32(self.viscous_time) * v).T)
+        return np.ascontiguousarray((p - np.float32(self.viscous_time) * v).T, dtype=np.float32)
 
     def velocities(self) -> NDArray[np.float32]:
         """v of every mass [m/s], shape (masses, 3); a copy."""
         v = self.state.velocity.numpy().reshape(3, self.layout.slots)[:, self.layout.slot_of_node]
-        return np.ascontiguousarray(v.T)
+        return np.ascontiguousarray(v.T, dtype=np.float32)
 
     def set_motion(self, displacement: NDArray[Any], velocity: NDArray[Any]) -> None:
         """Puts every mass at this displacement [m] with this velocity [m/s], both of shape (masses, 3)."""
@@ -275,7 +278,7 @@ class Tissue:
 
     def rest_positions(self) -> NDArray[np.float64]:
         """World rest position of every mass [m], shape (masses, 3)."""
-        return np.asarray(self.params.origin) + self.params.nodes * self.params.spacing
+        return np.asarray(self.params.origin) + self.params.nodes.astype(np.float64) * self.params.spacing
 
     def arrays(self) -> dict[str, wp.array[Any]]:
         """Every array of the state, by name; the other position buffer is scratch."""

@@ -1,10 +1,10 @@
 """Where the masses of a lattice lie in memory.
 
-Masses are stored in tiles: 16 places that follow each other along x. Tiles that follow each other along x lie next to each
-other in memory, so the neighbour one cell to the right is always one place up, and for all 16 masses of a tile the
-neighbours in another row (y ± 1, z ± 1) start at one place, kept in a table of nine rows per tile. Every run of tiles is closed
-by an empty tile at both ends. A place without a mass has no springs and no weight, so what lies beyond a run's end
-is read but never counts. Cost follows the organ's volume: empty tiles are stored, never computed.
+Masses are stored in tiles: 16 places that follow each other along x. Tiles that follow each other along x lie next to
+each other in memory, so the neighbour one cell to the right is always one place up, and for all 16 masses of a tile
+the neighbours in another row (y ± 1, z ± 1) start at one place, kept in a table of nine rows per tile. Every run of
+tiles is closed by an empty tile at both ends. A place without a mass has no springs and no weight, so what lies
+beyond a run's end is read but never counts. Cost follows the organ's volume: empty tiles are stored, never computed.
 
 That makes every access of the inner loop contiguous (vector loads on cpu, coalesced on cuda) without a neighbour index
 per spring; docs/decisions/002-lattice-storage.md compares it with neighbour tables.
@@ -24,7 +24,8 @@ TILE = 16
 """Places per tile: one AVX-512 register of float32, half a warp."""
 
 _GUARD_TILES = 2
-"""Empty tiles before and behind everything, so that no read leaves the arrays; tile 1 stands for rows that do not exist."""
+"""Empty tiles before and behind everything, so that no read leaves the arrays; tile 1 stands for
+rows that do not exist."""
 
 
 @dataclass(frozen=True)

@@ -25,5 +25,6 @@ class Material:
 
 
 SOFT_TISSUE = Material("soft tissue", young=3_000.0, density=1_060.0)
-"""Healthy liver-like parenchyma. Stiffness: 2 to 6 kPa in transient elastography of healthy livers (Castera, Forns and Alberti,
-J. Hepatol. 48, 2008); density: ICRP 110 gives 1 050 kg/m³ for liver."""
+"""Healthy liver-like parenchyma. Stiffness: 2
+to 6 kPa in transient elastography of healthy livers (Castera, Forns and Alberti, J. Hepatol. 48, 2008); density: ICRP
+110 gives 1 050 kg/m³ for liver."""

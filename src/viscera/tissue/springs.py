@@ -1,7 +1,8 @@
 """Springs of the lattice: directions, the isotropic rule, boundary shares, the largest stable step.
 
 A mass at integer position (i, j, k) is tied to its 26 neighbours at distance 1, √2 and √3 cells (Etheredge, Kunst and
-Sanders 2013, §4.1). The energy density of that cubic crystal of central springs is isotropic, with Poisson's ratio ¼, if
+Sanders 2013, §4.1). The energy density of that cubic crystal of central springs is isotropic, with Poisson's ratio ¼,
+if
 
     k₁ = k₂ + 8/3·k₃          E = 2.5·(k₂ + 4/3·k₃)/dx
 
@@ -12,11 +13,12 @@ where k₁, k₂, k₃ are the stiffnesses of the three lengths [N/m]. Any split
 
 whatever the split (found by a sweep over the Brillouin zone; tests/test_lattice.py does it again).
 
-Masses and springs are shared by the cells around them: a full inner axis spring belongs to 4 cells, a face diagonal to 2, a
-body diagonal to 1, a mass to 8. At the boundary each has only the share of the cells that are there, so that a block of
-n cells behaves like n·dx of continuum and not like (n+1)·dx.
+Masses and springs are shared by the cells around them: a full inner axis spring belongs to 4 cells, a face diagonal
+to 2, a body diagonal to 1, a mass to 8. At the boundary each has only the share of the cells that are there, so that
+a block of n cells behaves like n·dx of continuum and not like (n+1)·dx.
 
-Differs from the source: there all springs are equal (`equal_springs`), which gives neither isotropy nor a Young's modulus.
+Differs from the source: there all springs are equal (`equal_springs`), which gives neither isotropy nor a Young's
+modulus.
 """
 
 from __future__ import annotations
