@@ -18,7 +18,7 @@ from viscera.session.archive import read_recording
 from viscera.session.logfile import Recording
 from viscera.session.recorder import hash_file, versions
 
-DEFAULT_FACTORY = "viscera.world:make"
+DEFAULT_FACTORY = "viscera.scenarios:make"
 """What makes a world: `module:function`, called as `viscera.make` is."""
 
 REPORT_TICKS = 250
