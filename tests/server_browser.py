@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,8 +88,14 @@ class Browser:
     def wait_state(self, state: str, seconds: float = 15.0) -> m.SessionState:
         return self.wait(m.SessionState, lambda found: found.state == state, seconds)
 
-    def move(self, sequence: int, z: float = 0.01, **other: Any) -> None:
-        pose = {"position": (0.0, 0.0, z), "orientation": (0.0, 0.0, 0.0, 1.0), "grip": 0.0, "active": True, "tool": 0}
+    def move(self, sequence: int, **other: Any) -> None:
+        pose = {
+            "position": (0.0, 0.0, 0.01),
+            "orientation": (0.0, 0.0, 0.0, 1.0),
+            "grip": 0.0,
+            "active": True,
+            "tool": 0,
+        }
         self.send(m.Tool(sequence=sequence, **{**pose, **other}))
 
     def watch(self, seconds: float) -> int:
@@ -112,18 +118,14 @@ class Browser:
 
 
 def get(server: Server, path: str, **headers: str) -> tuple[int, Any, bytes]:
-    """Status, headers and body of a request; an error status is no exception."""
-    request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", headers=headers)
+    """Status, headers and body of a request; redirects are not followed."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     try:
-        with urllib.request.build_opener(_StayHere).open(request, timeout=10) as answer:
-            return answer.status, answer.headers, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers, error.read()
-
-
-class _StayHere(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any) -> None:
-        return None
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
 
 
 def health(server: Server) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
-from viscera.view import Camera, Instrument, Parameter, Scene, Surface, ToolState
+from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
 
 FACTORY = "session_fake_world:make"
 SIDE = 20
@@ -124,6 +124,9 @@ class FakeWorld:
 
     def write_arrays(self, out: dict[str, np.ndarray]) -> None:
         out["points"][:] = self.position
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.tick, self.time, self.tools, self.parameter_values(), {"points": self.position.copy()})
 
     def parameter_values(self) -> dict[str, float]:
         return dict(self._values)

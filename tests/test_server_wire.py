@@ -60,7 +60,7 @@ def test_vertices_equal_the_snapshot_within_quantisation(server: Server) -> None
 
 def test_an_input_is_echoed_and_felt(server: Server) -> None:
     with Browser(server) as browser:
-        browser.move(7, z=0.02)
+        browser.move(7, position=(0.0, 0.0, 0.02))
         frame = browser.wait(m.Frame, lambda found: (browser.number, 7) in found.applied)
         assert frame.tools[0].position == (0.0, 0.0, 0.02)
         browser.move(8, active=False)

@@ -15,6 +15,7 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -135,7 +136,7 @@ class Server:
         """Where to point a browser, with the token where one is needed."""
         shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
         name = f"[{shown}]" if ":" in shown else shown
-        return f"http://{name}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+        return f"http://{name}:{self.port}/" + (f"?token={quote(self.token)}" if self.token else "")
 
     def run(self, on_ready: Callable[[str], None] | None = None) -> None:
         self._on_ready = on_ready

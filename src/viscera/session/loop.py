@@ -10,7 +10,10 @@ from __future__ import annotations
 import gc
 import pickle
 import time
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from viscera.errors import InputError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
@@ -19,6 +22,7 @@ from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import TICK_S, Pacer, RealTimeFactor
 from viscera.session.recorder import CHECKPOINT_S, FLUSH_S, Recorder, checkpoint_interval, state_size
 from viscera.session.snapshot import SnapshotHeader, SnapshotWriter
+from viscera.view import FloatArray
 
 TICKS_PER_FRAME = 16
 FRAME_S = TICKS_PER_FRAME * TICK_S
@@ -64,6 +68,7 @@ class Loop:
         self._paused = False
         self._ticks_to_step = 0
         self._poses: dict[int, c.MoveTool] = {}
+        self._values_to_come: dict[str, float] = {}
         self._applied: dict[int, int] = {}
         self._seed = world.seed
         self._new_seed: int | None = None
@@ -97,12 +102,15 @@ class Loop:
         if self._poses:
             self._apply_poses()
         self.world.step(1)
+        self._values_to_come.clear()
         now = self._pacer.wait()
         tick = self.world.tick
-        # In slow motion a frame takes longer than the eye likes, so snapshots go out between frames as well.
-        between_frames = self._pacer.speed < 1.0 and now - self._published >= FRAME_S
-        if tick % TICKS_PER_FRAME == 0 or between_frames:
+        if tick % TICKS_PER_FRAME == 0:
             self._publish(now)
+        elif self._pacer.speed < 1.0 and now - self._published >= FRAME_S:
+            # In slow motion a frame takes longer than the eye likes, so what lies between frames is shown as well.
+            between = self.world.snapshot().arrays
+            self._publish(now, lambda out: _copy(between, out))
         if self._ticks_to_step:
             self._ticks_to_step -= 1
             if self._ticks_to_step == 0:
@@ -120,7 +128,8 @@ class Loop:
         self._factor.pause()
         self._look_after_recording(time.perf_counter(), between_ticks=False)
 
-    def _publish(self, now: float) -> None:
+    def _publish(self, now: float, write_arrays: Callable[[dict[str, FloatArray]], None] | None = None) -> None:
+        """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
         world = self.world
         self._factor.add(now, world.tick)
         header = SnapshotHeader(
@@ -128,11 +137,11 @@ class Loop:
             time=world.time,
             real_time_factor=self._factor.value(),
             tools=world.tools,
-            parameters=world.parameter_values(),
+            parameters=world.parameter_values() | self._values_to_come,
             stages=world.stages,
             applied=list(self._applied.items()),
         )
-        self._writer.publish(header, world.write_arrays)
+        self._writer.publish(header, write_arrays or world.write_arrays)
         self._published = now
         self._reports.offer(c.Published())
 
@@ -143,8 +152,7 @@ class Loop:
             if isinstance(command, c.MoveTool):
                 self._poses[command.tool] = command
             elif isinstance(command, c.SetValue):
-                self._apply(command.client, SetParameter(command.name, command.value))
-                self._show_if_paused()
+                self._set_value(command)
             elif isinstance(command, c.ResetWorld):
                 self._reset(command)
             elif isinstance(command, c.Forget):
@@ -208,8 +216,10 @@ class Loop:
             # It takes effect with the next tick, and whoever resets wants to see that it did.
             self._ticks_to_step = max(self._ticks_to_step, TICKS_PER_FRAME)
 
-    def _show_if_paused(self) -> None:
-        if self._paused:
+    def _set_value(self, command: c.SetValue) -> None:
+        if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:
+            # It takes effect with the next tick, which may be far away; the panel should show it now.
+            self._values_to_come[command.name] = command.value
             self._publish(time.perf_counter())
 
     # --- reports and recording -----------------------------------------------------------------------------------
@@ -235,3 +245,8 @@ class Loop:
         if recorder.notice != self._notice:
             self._notice = recorder.notice
             self._reports.offer(c.Notice(self._notice))
+
+
+def _copy(arrays: dict[str, FloatArray], out: dict[str, FloatArray]) -> None:
+    for name, array in arrays.items():
+        np.copyto(out[name], array)
