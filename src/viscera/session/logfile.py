@@ -85,7 +85,7 @@ class StateArray(msgspec.Struct, array_like=True):
     name: str
     dtype: str
     shape: tuple[int, ...]
-    data: bytes | memoryview
+    data: bytes
 
 
 class Checkpoint(msgspec.Struct, array_like=True):
