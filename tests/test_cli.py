@@ -141,7 +141,7 @@ RUN = ("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
         (("bench", "no-such-benchmark"), 2, ["no-such-benchmark"]),
         (("bench", "--device", "abacus"), 3, ["abacus"]),
         (("dance",), 2, ["dance"]),
-        (("run", "palpation", "--headless", "--seed", "many"), 2, ["many"]),
+        (("run", "palpation", "--headless", "--seed", "many"), 2, ["--seed"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_words_and_a_code(

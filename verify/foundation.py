@@ -28,6 +28,8 @@ from viscera.world import World
 
 AREA = "foundation"
 RUN_SECONDS = 2.0
+LIVE_S = 8.0
+"""Of a live session: long enough for a checkpoint in its log [s]."""
 
 
 def headless(*arguments: str, seconds: float = RUN_SECONDS) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def headless_replay() -> Measured:
 def live_replay() -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         with serve(Path(folder), "--device", "cpu", "--seed", "4") as served:
-            moves = asyncio.run(_poke(served, 3.0))
+            moves = asyncio.run(_poke(served, LIVE_S))
         done = replay_report(next(Path(folder).glob("*.h5")))
         done.world.close()
     applied = len(done.recording.inputs)
