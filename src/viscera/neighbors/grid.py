@@ -129,7 +129,7 @@ def make_grid(
     It is quick while they stay in the box between the corners `lower` and `upper` [m], and right anywhere.
 
     `count` shares the caller's particle count (int32, shape (1,)); without it there are `capacity` particles until
-    `set_count`. `axes` also makes room for `split_axes`. `order` is chosen by the device; tests choose it.
+    `set_count`. `axes` also makes room for `split_axes`. `order` follows from the device; tests choose it.
     """
     _check_capacity(capacity)
     low, high = _check_box(lower, upper, dimension)
@@ -230,6 +230,9 @@ def _build_serial(stage: Stage, params: GridParams, state: GridState, positions:
 
 
 def _build_parallel(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
+    if stage.cores > 1:
+        # Warp's atomics on cpu are plain additions: two cores would lose counts.
+        raise InputError("parallel ordering on cpu works on one core only.", 'Make the grid with order="serial".')
     view, n = state.view, params.capacity
     order = [view, state.listed, positions, state.cell_count, state.crowd, state.original, state.slot, state.position]
     stage.launch(ordering.draw_tickets, n, [view, positions, state.cell_count, state.cell, state.ticket, state.crowd])

@@ -9,8 +9,8 @@ On `cuda` threads draw tickets for the places of their cell, in no particular or
 cell's begin plus the number of smaller ids in the cell. A usual cell holds about seven particles, and counting them is
 quick. But that is quadratic, so in a cell of more than `CROWD` particles they are counted through buckets: with m of n
 particles in the cell, id i belongs to bucket floor(i·m / n) of m. Buckets grow with the id, so the place is the number
-of particles in the buckets before (summed in blocks of `BLOCK` buckets), plus the smaller ids in the own bucket. Ids are
-distinct, so a bucket holds at most ⌈n/m⌉ of them, and never more than m: at most about √n, also when all particles
+of particles in the buckets before (summed in blocks of `BLOCK` buckets), plus the smaller ids in the own bucket. Ids
+are distinct, so a bucket holds at most ⌈n/m⌉ of them, and never more than m: at most about √n, also when all particles
 share one cell.
 """
 
