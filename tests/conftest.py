@@ -26,11 +26,14 @@ def device(request: pytest.FixtureRequest):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run. `make test` requires a browser, so that its tests cannot vanish silently."""
     from viscera.device import cuda_state
-    from viscera.doctor import find_browser
+    from viscera.doctor import BROWSER_VARIABLE, find_browser
 
     if any(item.get_closest_marker("cuda") for item in items) and not cuda_state().usable:
         _skip(items, "cuda", cuda_state().reason)
-    if find_browser() is None and not os.environ.get("VISCERA_REQUIRE_BROWSER"):
+    browser = find_browser()
+    if browser is not None:
+        os.environ[BROWSER_VARIABLE] = browser  # one browser for all tests, those in Node too
+    elif not os.environ.get("VISCERA_REQUIRE_BROWSER"):
         _skip(items, "browser", "no Chromium or Chrome was found; see `viscera doctor`")
 
 
