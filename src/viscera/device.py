@@ -18,12 +18,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
+import tempfile
 import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -347,7 +350,7 @@ class Device:
 
     def _hire(self) -> _Crew:
         if self._crew is None:
-            self.load([_this_module()])
+            self.load([sys.modules[__name__]])
             self._crew = _Crew(self)
         return self._crew
 
@@ -367,12 +370,6 @@ class Device:
                 name = job.result()
                 if progress is not None:
                     progress(f"compiled {name}", done / len(jobs))
-
-
-def _this_module() -> types.ModuleType:
-    import sys
-
-    return sys.modules[__name__]
 
 
 def open_device(name: str | None = None, cores: int | None = None) -> Device:
@@ -429,12 +426,24 @@ def cuda_state() -> CudaState:
     return CudaState(False, "no NVIDIA driver or CUDA device was found", driver)
 
 
+@cache
 def _start_warp() -> None:
-    # Warp greets on standard output, where `--json` must be alone.
-    if not getattr(_start_warp, "done", False):
-        wp.config.log_level = wp.LOG_ERROR
-        wp.init()
-        _start_warp.done = True  # pyright: ignore[reportFunctionMemberAccess]
+    """Starts Warp without its greeting on standard output, where `--json` must be alone, and without its native
+    warning that there is no CUDA driver: most machines have none, and `viscera doctor` says so."""
+    wp.config.log_level = wp.LOG_ERROR
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            wp.init()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        said.seek(0)
+        for line in said.read().decode(errors="replace").splitlines():
+            if "Could not find or load the NVIDIA CUDA driver" not in line:
+                print(line, file=sys.stderr)
 
 
 def available_cores() -> int:
