@@ -96,17 +96,18 @@ def _plot(rows: list[Row], path: Path, notice: Notice) -> bool:
         notice("No plot: matplotlib is not installed here.")
         return False
     names = list(dict.fromkeys(row.name for row in rows))
-    figure = Figure(figsize=(6.0 * min(len(names), 2), 4.0 * math.ceil(len(names) / 2)), layout="constrained")
+    figure = Figure(figsize=(9.0 * min(len(names), 2), 4.5 * math.ceil(len(names) / 2)), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(math.ceil(len(names) / 2), min(len(names), 2), squeeze=False).flat
     for name, panel in zip(names, panels, strict=False):
         mine = [row for row in rows if row.name == name]
-        for case in dict.fromkeys(row.case for row in mine):
+        for number, case in enumerate(dict.fromkeys(row.case for row in mine)):
             points = sorted((row.size, row.ms) for row in mine if row.case == case)
-            panel.plot(*zip(*points, strict=True), marker="o", label=case)
+            style = ("-", "--", ":", "-.")[number // 10 % 4]  # colours repeat after ten
+            panel.plot(*zip(*points, strict=True), style, marker="o", label=case)
         panel.set(title=name, xlabel="size", ylabel="ms per step", xscale="log", yscale="log")
         panel.grid(True, which="both", alpha=0.3)
-        panel.legend(fontsize="small")
+        panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
     for panel in list(panels):
         panel.set_visible(False)
     figure.savefig(path, dpi=120)
