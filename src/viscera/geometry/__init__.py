@@ -1,4 +1,4 @@
-"""Surfaces: loading and checking them, asking them for distances, filling them with lattice nodes, moving them along."""
+"""Surfaces: loading, checking and asking them, filling them with lattice nodes, moving them along."""
 
 from viscera.geometry.distance import (
     DistanceField,
@@ -16,7 +16,15 @@ from viscera.geometry.inspect import Hole, MeshReport, inspect_mesh, repair, req
 from viscera.geometry.intersections import Intersections, self_intersections
 from viscera.geometry.mesh import TriangleMesh, load_mesh
 from viscera.geometry.primitives import box, capsule, icosphere, rounded_slab, torus, uv_sphere
-from viscera.geometry.queries import Closest, MeshQuery, RayHits, build_query, cast_rays, closest_points, signed_distance
+from viscera.geometry.queries import (
+    Closest,
+    MeshQuery,
+    RayHits,
+    build_query,
+    cast_rays,
+    closest_points,
+    signed_distance,
+)
 from viscera.geometry.voxels import Voxels, box_nodes, spacing_for_count, voxelise
 
 __all__ = [

@@ -33,9 +33,9 @@ CORNERS = np.array(list(itertools.product((0, 1), repeat=3)), dtype=np.int64)
 NEXT, FAR = 1, 3
 """Cells around its own in which a vertex looks for a complete cell: at first, and when its nearest nodes do not do."""
 
-THIN = 0.9
+THIN = 0.5
 """Nodes spread less than this along a direction (root of the sum of squares, in cells) give no slope there; seven
-nodes of a plane and one above it have 0.94."""
+nodes of a plane and one above them have 0.6 to 0.9."""
 
 CHUNK = 4096
 """Vertices looked at together in a search; bounds memory."""
