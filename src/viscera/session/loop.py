@@ -212,9 +212,9 @@ class Loop:
         self._poses.clear()
         if seed != self._seed:
             self._new_seed = self._seed = seed
-        if self._paused:
+        if self._paused and self._ticks_to_step == 0:
             # It takes effect with the next tick, and whoever resets wants to see that it did.
-            self._ticks_to_step = max(self._ticks_to_step, TICKS_PER_FRAME)
+            self._ticks_to_step = TICKS_PER_FRAME
 
     def _set_value(self, command: c.SetValue) -> None:
         if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:
