@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +146,12 @@ RUN = ("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
         (("bench", "no-such-benchmark"), 2, ["no-such-benchmark"]),
         (("bench", "--device", "abacus"), 3, ["abacus"]),
         (("dance",), 2, ["dance"]),
+        (("serve", "palpatoin"), 2, ["palpatoin", "palpation"]),
+        (("serve", "--device", "abacus"), 3, ["abacus"]),
+        (("serve", "--port", "99999"), 2, ["--port"]),
+        (("serve", "--port", "0", "--host", "no.such.host.invalid"), 2, ["no.such.host.invalid"]),
+        (("run", "palpation", "--set", "stifness=3"), 2, ["stifness", "stiffness"]),
+        (("run", "palpation", "--mesh", "no/such/organ.stl"), 2, ["organ.stl"]),
         (("run", "palpation", "--headless", "--seed", "many"), 2, ["--seed"]),
     ],
 )  # fmt: skip
@@ -153,6 +164,17 @@ def test_bad_input_is_refused_with_words_and_a_code(
     assert "Traceback" not in answer.err
     for word in words:
         assert word in answer.err
+
+
+def test_a_port_in_use_is_named(viscera: Command) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        answer = viscera("serve", "--port", port)
+    assert answer.code == 6
+    assert port in answer.err
+    assert "--port" in answer.err
 
 
 def test_an_unknown_key_is_answered_with_the_nearest(viscera: Command) -> None:
@@ -260,3 +282,27 @@ def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monk
     assert (row["case"], row["size"], row["steps_per_s"], row["goal"]) == ("quick", 7, 2000.0, 100.0)
     assert (tmp_path / "bench.json").is_file()
     assert (tmp_path / "bench.png").is_file()
+
+
+def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
+    """From the terminal: an address, an answer behind it, and after Ctrl-C a recording that replays."""
+    command = [sys.executable, "-m", "viscera", "run", "palpation", "--no-open", "--port", "0", "--device", "cpu"]
+    with subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        assert found
+        for _ in range(600):
+            with urllib.request.urlopen(f"{found.group()}api/health", timeout=10) as answer:
+                health = json.load(answer)
+            if health["tick"] > 50:
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert health["state"] == "running"
+    (recording,) = tmp_path.glob("*.h5")
+    from viscera.session.replay import replay_report
+
+    done = replay_report(recording)
+    done.world.close()
+    assert done.same is True

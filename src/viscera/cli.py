@@ -229,7 +229,31 @@ def parse_settings(settings: list[str]) -> dict[str, float]:
 def _serve(scenario: str, *, open_page: bool = True, out: Path | None = None, **options: Any) -> None:
     from viscera.server.app import serve
 
+    _check_world(scenario, **options)
     serve(scenario, recordings=out, open_browser=open_page and _has_screen(), **options)
+
+
+def _check_world(
+    scenario: str,
+    *,
+    device: str | None = None,
+    cores: int | None = None,
+    mesh: Path | None = None,
+    parameters: dict[str, float] | None = None,
+    **_: Any,
+) -> None:
+    """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
+    from viscera.device import open_device
+    from viscera.scenarios import find_scenario, make
+
+    find_scenario(scenario)
+    if mesh is not None or parameters:
+        from viscera import console
+
+        with console.progress_bar() as progress:
+            make(scenario, device=device, mesh=mesh, parameters=parameters, cores=cores, progress=progress).close()
+    elif device is not None or cores is not None:
+        open_device(device, cores)
 
 
 def _has_screen() -> bool:
