@@ -291,6 +291,7 @@ def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
         assert found
+        health: dict = {"tick": 0}
         for _ in range(600):
             with urllib.request.urlopen(f"{found.group()}api/health", timeout=10) as answer:
                 health = json.load(answer)
