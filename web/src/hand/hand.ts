@@ -1,0 +1,177 @@
+// The hand: whatever moves the cursor or presses (mouse, keys, touch, gamepad) ends here and becomes tool messages.
+//
+// Hovering, the tip lies on the surface under the cursor and only touches it. Pressing or pushing along the shaft
+// keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
+// tip deeper into itself.
+
+import { Vector3 } from "three";
+import type { Camera, Quaternion, Ray } from "three";
+import { pick } from "../picking";
+import type { Hit, PickMesh } from "../picking";
+import type { SceneDescription, Tool } from "../protocol";
+import { advanced, depthOf, pointAtDepth, shaftOrientation, touchingTip, trocarOf, viewRay } from "./reach";
+import type { ScreenPoint } from "./reach";
+
+const PRESS_DEPTH = 0.006; // [m] that pressing advances at first
+const DEEPEST_PRESS = 0.03; // [m]
+const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
+const PRESS_SPEED = 0.045; // [m/s]
+const RELEASE_SPEED = 0.12; // [m/s]
+const SMALLEST_MOVE = 1e-5; // [m]; less is not worth a message
+const SHORTEST_INTERVAL = 1000 / 120; // [ms] between messages
+
+/** What the hand needs of the picture. */
+export interface HandView {
+  readonly camera: Camera;
+  size(): { width: number; height: number };
+  pickMeshes(): PickMesh[];
+}
+
+export interface HandEvents {
+  /** False when it could not be sent; `eventTime` is set when a movement of the hand caused it [ms]. */
+  send(tool: Tool, eventTime: number | null): boolean;
+}
+
+export class Hand {
+  tool = 0;
+  cursor: ScreenPoint | null = null;
+  pressed = false;
+  pressDepth = PRESS_DEPTH;
+  /** Along the shaft, positive into the body [m]. */
+  reach = 0;
+  /** How far pressing has advanced by now [m]. */
+  pushed = 0;
+  tip: Vector3 | null = null;
+  private grip = 0;
+  private sequence = 0;
+  private depth = 0.2;
+  private held: PickMesh[] | null = null;
+  private trocar = new Vector3(0, 0, 1);
+  private up = new Vector3(0, 0, 1);
+  private radii: number[] = [];
+  private sent: { tip: Vector3; grip: number; active: boolean } | null = null;
+  private sentAt = -Infinity;
+  private eventTime: number | null = null;
+
+  constructor(private readonly view: HandView, private readonly events: HandEvents) {}
+
+  setScene(scene: SceneDescription): void {
+    this.radii = scene.instruments.map((instrument) => instrument.radius);
+    this.trocar = trocarOf(scene.camera);
+    this.up = new Vector3(...scene.camera.up).normalize();
+    this.depth = depthOf(new Vector3(...scene.camera.target), this.view.camera);
+    this.tool = 0;
+    this.withdraw();
+    this.sent = null;
+  }
+
+  moveTo(point: ScreenPoint, eventTime: number): void {
+    this.cursor = point;
+    this.eventTime ??= eventTime;
+    this.place(eventTime);
+  }
+
+  /** Out of the body. */
+  withdraw(): void {
+    this.cursor = null;
+    this.pressed = false;
+    this.grip = this.pushed = this.reach = 0;
+    this.held = null;
+    this.tip = null;
+    this.place(performance.now());
+  }
+
+  press(grip: number, eventTime: number): void {
+    if (this.cursor === null) return;
+    if (!this.pressed) this.eventTime ??= eventTime;
+    this.pressed = true;
+    this.grip = grip;
+  }
+
+  release(): void {
+    this.pressed = false;
+    this.grip = 0;
+  }
+
+  /** Along the shaft by `distance`, positive into the body [m]; while pressing it changes how deep a press goes. */
+  push(distance: number, eventTime: number): void {
+    if (this.cursor === null) return;
+    if (this.pressed) this.pressDepth = clamp(this.pressDepth + distance, 0, DEEPEST_PRESS);
+    else this.reach = clamp(this.reach + distance, REACH.out, REACH.in);
+    this.eventTime ??= eventTime;
+  }
+
+  chooseTool(tool: number): void {
+    if (tool === this.tool || tool >= this.radii.length) return;
+    this.withdraw();
+    this.tool = tool;
+  }
+
+  /** Once per turn of the animation loop. */
+  advance(seconds: number, now: number): void {
+    const goal = this.pressed ? this.pressDepth : 0;
+    const speed = goal > this.pushed ? PRESS_SPEED : RELEASE_SPEED;
+    this.pushed += clamp(goal - this.pushed, -speed * seconds, speed * seconds);
+    this.place(now);
+  }
+
+  private place(now: number): void {
+    if (this.cursor === null) {
+      if (this.sent?.active === true) this.offer(this.sent.tip, false, now);
+      return;
+    }
+    const inside = this.pressed || this.pushed > 0 || this.reach > 0;
+    if (inside) this.held ??= this.view.pickMeshes().map(copied);
+    else this.held = null;
+    this.tip = advanced(this.restingTip(this.cursor), this.trocar, this.reach + this.pushed);
+    this.offer(this.tip, true, now);
+  }
+
+  private restingTip(cursor: ScreenPoint): Vector3 {
+    const { camera } = this.view;
+    const { width, height } = this.view.size();
+    const ray = viewRay(cursor, width, height, camera);
+    const hit = nearest(ray, this.held ?? this.view.pickMeshes());
+    if (hit === null) return pointAtDepth(ray, camera, this.depth);
+    const tip = touchingTip(hit, this.radii[this.tool] ?? 0);
+    this.depth = depthOf(tip, camera);
+    return tip;
+  }
+
+  private offer(tip: Vector3, active: boolean, now: number): void {
+    const { sent } = this;
+    const same = sent?.active === active && sent.grip === this.grip && sent.tip.distanceTo(tip) < SMALLEST_MOVE;
+    if (same || this.radii.length === 0) {
+      if (same) this.eventTime = null;
+      return;
+    }
+    if (active && now - this.sentAt < SHORTEST_INTERVAL) return;
+    const turn: Quaternion = shaftOrientation(tip, this.trocar, this.up);
+    const message: Tool = {
+      type: "tool", tool: this.tool, position: tip.toArray(), orientation: turn.toArray(), grip: this.grip, active,
+      sequence: this.sequence + 1,
+    };
+    if (!this.events.send(message, this.eventTime)) return;
+    this.sequence += 1;
+    this.sentAt = now;
+    this.eventTime = null;
+    this.sent = { tip: tip.clone(), grip: this.grip, active };
+  }
+}
+
+function nearest(ray: Ray, meshes: PickMesh[]): Hit | null {
+  let best: Hit | null = null;
+  for (const mesh of meshes) {
+    const hit = pick(ray, mesh);
+    if (hit !== null && (best === null || hit.distance < best.distance)) best = hit;
+  }
+  return best;
+}
+
+function copied(mesh: PickMesh): PickMesh {
+  return { positions: mesh.positions.slice(), normals: mesh.normals.slice(), triangles: mesh.triangles };
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

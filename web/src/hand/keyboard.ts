@@ -1,0 +1,113 @@
+// Keys, for the hand while the picture has the focus, and for the session everywhere but in a field.
+
+import type { Orbit } from "../orbit";
+import type { Hand } from "./hand";
+import type { ScreenPoint } from "./reach";
+
+const SPEED = 0.045; // [m/s] of the tip over the surface
+const PUSH_SPEED = 0.015; // [m/s] along the shaft
+const TURN_SPEED = 1.4; // [rad/s]
+const ZOOM_SPEED = 1.2; // e-folds per second
+
+export interface SessionKeys {
+  pause(): void;
+  step(): void;
+  reset(): void;
+  help(): void;
+  closeAll(): void;
+}
+
+export interface KeyboardView {
+  /** Pixels that one metre takes where the tip is. */
+  pixelsPerMetre(): number;
+  centre(): ScreenPoint;
+}
+
+const HAND_KEYS = new Set([
+  "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "KeyW", "KeyS", "Space", "Equal", "Minus",
+  "NumpadAdd", "NumpadSubtract",
+]);
+
+export class Keyboard {
+  private readonly held = new Set<string>();
+  private shift = false;
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly hand: Hand,
+    private readonly orbit: Orbit,
+    private readonly view: KeyboardView,
+    session: SessionKeys,
+  ) {
+    window.addEventListener("keydown", (event) => {
+      this.shift = event.shiftKey;
+      if (event.ctrlKey || event.metaKey || inField(event.target)) return;
+      if (sessionKey(event, session)) return;
+      // A focused button or slider keeps its own keys.
+      if (event.target !== canvas && event.target !== document.body) return;
+      this.down(event);
+    });
+    window.addEventListener("keyup", (event) => {
+      this.shift = event.shiftKey;
+      if (this.held.delete(event.code) && event.code === "Space") hand.release();
+    });
+    window.addEventListener("blur", () => {
+      this.held.clear();
+      hand.release();
+    });
+  }
+
+  advance(seconds: number, now: number): void {
+    if (this.held.size === 0) return;
+    const on = (...codes: string[]) => (codes.some((code) => this.held.has(code)) ? 1 : 0);
+    const right = on("ArrowRight") - on("ArrowLeft");
+    const down = on("ArrowDown") - on("ArrowUp");
+    if (this.shift) {
+      this.orbit.turn(right * TURN_SPEED * seconds, -down * TURN_SPEED * seconds);
+    } else if (right !== 0 || down !== 0) {
+      const step = SPEED * seconds * this.view.pixelsPerMetre();
+      const from = this.hand.cursor ?? this.view.centre();
+      this.hand.moveTo({ x: from.x + right * step, y: from.y + down * step }, now);
+    }
+    const deeper = on("PageDown", "KeyW") - on("PageUp", "KeyS");
+    if (deeper !== 0) this.hand.push(deeper * PUSH_SPEED * seconds, now);
+    const nearer = on("Equal", "NumpadAdd") - on("Minus", "NumpadSubtract");
+    if (nearer !== 0) this.orbit.zoom(Math.exp(-nearer * ZOOM_SPEED * seconds));
+  }
+
+  private down(event: KeyboardEvent): void {
+    if (event.code === "Escape") this.hand.withdraw();
+    else if (event.code === "Home") this.orbit.reset();
+    else if (/^Digit[1-9]$/.test(event.code)) this.hand.chooseTool(Number(event.code.slice(5)) - 1);
+    else if (HAND_KEYS.has(event.code)) this.hold(event);
+    else return;
+    event.preventDefault();
+  }
+
+  private hold(event: KeyboardEvent): void {
+    if (event.repeat) return;
+    this.held.add(event.code);
+    if (event.code !== "Space") return;
+    if (this.hand.cursor === null) this.hand.moveTo(this.view.centre(), event.timeStamp);
+    this.hand.press(1, event.timeStamp);
+  }
+}
+
+function sessionKey(event: KeyboardEvent, session: SessionKeys): boolean {
+  if (event.altKey) return false;
+  if (event.key === "p" || event.key === "P") session.pause();
+  else if (event.key === ".") session.step();
+  else if (event.key === "r" || event.key === "R") session.reset();
+  else if (event.key === "?") session.help();
+  else {
+    if (event.key === "Escape") session.closeAll();
+    return false;
+  }
+  event.preventDefault();
+  return true;
+}
+
+function inField(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement) return target.type !== "range" && target.type !== "checkbox";
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}

@@ -1,0 +1,78 @@
+// From a point on the screen to a tip in the world: the geometry of the hand, nothing else.
+//
+// The tip moves in the camera's plane at the depth under the cursor, lying on what the cursor points at; from there
+// it goes along the shaft, whose direction is given by the trocar it passes through.
+
+import { Matrix4, Quaternion, Ray, Vector2, Vector3 } from "three";
+import type { Camera } from "three";
+import type { Hit } from "../picking";
+import type { CameraInfo } from "../protocol";
+
+/** A hovering tip keeps this far off the surface, so that only pressing dents it [m]. */
+export const CLEARANCE = 0.0003;
+
+export interface ScreenPoint {
+  x: number;
+  y: number;
+}
+
+/** The ray through a point of the view, CSS pixels from its upper left corner. */
+export function viewRay(point: ScreenPoint, width: number, height: number, camera: Camera): Ray {
+  const clip = new Vector2((point.x / width) * 2 - 1, 1 - (point.y / height) * 2);
+  const origin = new Vector3().setFromMatrixPosition(camera.matrixWorld);
+  const direction = new Vector3(clip.x, clip.y, 0.5).unproject(camera).sub(origin).normalize();
+  return new Ray(origin, direction);
+}
+
+export function viewAxis(camera: Camera): Vector3 {
+  return new Vector3(0, 0, -1).transformDirection(camera.matrixWorld);
+}
+
+/** How far a point lies along the view axis [m]. */
+export function depthOf(point: Vector3, camera: Camera): number {
+  return point.clone().sub(new Vector3().setFromMatrixPosition(camera.matrixWorld)).dot(viewAxis(camera));
+}
+
+/** Where the ray crosses the camera's plane at `depth` along the view axis. */
+export function pointAtDepth(ray: Ray, camera: Camera, depth: number): Vector3 {
+  const along = ray.direction.dot(viewAxis(camera));
+  return ray.at(depth / along, new Vector3());
+}
+
+/** A ball of this radius that rests on the surface where the cursor points. */
+export function touchingTip(hit: Hit, radius: number): Vector3 {
+  return hit.point.clone().addScaledVector(hit.normal, radius + CLEARANCE);
+}
+
+/**
+ * Where the shaft goes through the body wall: above what the camera looks at, towards the camera's right hand, so that the shaft
+ * does not hide what its tip does.
+ */
+export function trocarOf(camera: CameraInfo): Vector3 {
+  const target = new Vector3(...camera.target);
+  const up = new Vector3(...camera.up).normalize();
+  const towards = new Vector3(...camera.position).sub(target);
+  const right = up.clone().cross(towards).normalize();
+  const distance = towards.length();
+  return target.addScaledVector(up, 1.15 * distance).addScaledVector(right, 0.4 * distance);
+}
+
+/** Unit vector from the tip towards the hand. */
+export function shaftDirection(tip: Vector3, trocar: Vector3): Vector3 {
+  const direction = trocar.clone().sub(tip);
+  return direction.lengthSq() < 1e-12 ? new Vector3(0, 0, 1) : direction.normalize();
+}
+
+/** Positive `advance` goes into the body, along the shaft. */
+export function advanced(tip: Vector3, trocar: Vector3, advance: number): Vector3 {
+  return tip.clone().addScaledVector(shaftDirection(tip, trocar), -advance);
+}
+
+/** Turns the instrument's own +z to the shaft, without twist about it that the hand did not make. */
+export function shaftOrientation(tip: Vector3, trocar: Vector3, up: Vector3): Quaternion {
+  const z = shaftDirection(tip, trocar);
+  const reference = Math.abs(z.dot(up)) > 0.99 ? new Vector3(up.y, up.z, up.x) : up;
+  const x = reference.clone().cross(z).normalize();
+  const y = z.clone().cross(x);
+  return new Quaternion().setFromRotationMatrix(new Matrix4().makeBasis(x, y, z));
+}

@@ -1,0 +1,52 @@
+// What a test or a curious person finds under `window.viscera`.
+
+import { Vector3 } from "three";
+import type { View } from "./view";
+
+export interface FrameHeader {
+  number: number;
+  session: number;
+  tick: number;
+  time: number;
+}
+
+export interface PageStats {
+  framesDrawn: number;
+  framesReceived: number;
+  framesPerSecond: number;
+  pixelShare: number;
+  software: boolean;
+}
+
+export interface Handle {
+  /** This browser's number in the frames; null before the server said it. */
+  client: number | null;
+  /** The newest frame that is drawn. */
+  frame: FrameHeader | null;
+  /** Time of the first drawn frame since the page began to load [ms]. */
+  firstFrame: number | null;
+  /** Settles with the same time once there is one. */
+  ready: Promise<number>;
+  tip(): number[] | null;
+  /** The tools as the newest frame has them. */
+  tools(): { active: boolean; position: number[]; force: number[] }[];
+  vertices(name: string): Float32Array | null;
+  project(x: number, y: number, z: number): { x: number; y: number };
+  /** Median from hand to picture [ms]. */
+  latency(): number | null;
+  parameters(): Record<string, number>;
+  stats(): PageStats;
+}
+
+declare global {
+  interface Window {
+    viscera?: Handle;
+  }
+}
+
+export function viewPart(view: View): Pick<Handle, "vertices" | "project"> {
+  return {
+    vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
+    project: (x, y, z) => view.project(new Vector3(x, y, z)),
+  };
+}

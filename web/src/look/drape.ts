@@ -1,0 +1,155 @@
+// What lies around the tissue: a surgical drape on the table, in soft folds, fading into the dark of the room.
+
+import { BufferAttribute, BufferGeometry, Mesh, ShaderMaterial, Vector3, Vector4 } from "three";
+import type { Box3 } from "three";
+import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
+import type { LightUniforms } from "./light";
+
+const CELLS = 120;
+/** Side of the cloth over the diagonal of what lies on it. */
+const EXTENT = 6;
+
+export class Drape {
+  readonly mesh: Mesh;
+  private readonly material: ShaderMaterial;
+
+  constructor(light: LightUniforms, plain: boolean) {
+    this.material = new ShaderMaterial({
+      name: "drape",
+      defines: plain ? { PLAIN: 1 } : {},
+      uniforms: {
+        ...light,
+        uBlock: { value: new Vector4() },
+        uAcross: { value: new Vector3(1, 0, 0) },
+        uAlong: { value: new Vector3(0, 1, 0) },
+      },
+      vertexShader: VERTEX,
+      fragmentShader: FRAGMENT,
+    });
+    this.mesh = new Mesh(new BufferGeometry(), this.material);
+    this.mesh.frustumCulled = false;
+  }
+
+  /** Lays the cloth under the box. */
+  lay(bounds: Box3, upwards: Vector3): void {
+    const up = upwards.clone().normalize();
+    const across = Math.abs(up.x) > 0.9 ? new Vector3(0, 1, 0) : new Vector3(1, 0, 0);
+    across.addScaledVector(up, -across.dot(up)).normalize();
+    const along = up.clone().cross(across);
+    const corners = [bounds.min, bounds.max];
+    const span = (axis: Vector3) => corners.map((c) => c.dot(axis)).sort((a, b) => a - b);
+    const [x0, x1] = span(across);
+    const [y0, y1] = span(along);
+    const floor = span(up)[0];
+    const size = Math.hypot(x1 - x0, y1 - y0);
+    this.material.uniforms.uBlock.value = new Vector4((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2, (y1 - y0) / 2);
+    this.material.uniforms.uAcross.value = across;
+    this.material.uniforms.uAlong.value = along;
+    const sheet = new BufferGeometry();
+    const points = new Float32Array((CELLS + 1) ** 2 * 3);
+    const point = new Vector3();
+    let out = 0;
+    for (let j = 0; j <= CELLS; j++) {
+      for (let i = 0; i <= CELLS; i++) {
+        const x = spread(i) * EXTENT * size;
+        const y = spread(j) * EXTENT * size;
+        const outside = Math.max(Math.abs(x) - (x1 - x0) / 2, Math.abs(y) - (y1 - y0) / 2, 0) / size;
+        point.copy(up).multiplyScalar(floor + foldHeight(x / size, y / size, outside) * size - 0.0005);
+        point.addScaledVector(across, x + (x0 + x1) / 2).addScaledVector(along, y + (y0 + y1) / 2);
+        point.toArray(points, out);
+        out += 3;
+      }
+    }
+    sheet.setAttribute("position", new BufferAttribute(points, 3));
+    sheet.setIndex(gridTriangles());
+    sheet.computeVertexNormals();
+    this.mesh.geometry.dispose();
+    this.mesh.geometry = sheet;
+  }
+}
+
+/** Grid line to place, −0.5 to 0.5, closer together in the middle, where the tissue's shadow is. */
+function spread(line: number): number {
+  const t = (2 * line) / CELLS - 1;
+  return 0.5 * t * (0.25 + 0.75 * t * t);
+}
+
+/** Flat under the tissue, folds that grow outwards; lengths in block sizes; tuned for appearance. */
+function foldHeight(x: number, y: number, outside: number): number {
+  const calm = Math.min(1, Math.max(0, (outside - 0.05) / 0.7));
+  const bend = 0.35 * Math.sin(1.3 * x + 0.7) + 0.28 * Math.sin(2.1 * y - 0.4);
+  const ridge = (phase: number) => 1 - Math.abs(Math.sin(phase));
+  const folds =
+    0.085 * ridge(3.1 * (x * 0.8 + y * 0.6 + bend)) ** 3 +
+    0.07 * ridge(2.3 * (x * 0.5 - y * 0.87 + 0.8 * bend) + 0.9) ** 3 +
+    0.012 * Math.sin(9 * x + 4 * bend) * Math.sin(8 * y - 3 * bend);
+  return calm * calm * (3 - 2 * calm) * folds - 0.03 * calm;
+}
+
+function gridTriangles(): number[] {
+  const triangles: number[] = [];
+  const row = CELLS + 1;
+  for (let j = 0; j < CELLS; j++) {
+    for (let i = 0; i < CELLS; i++) {
+      const a = j * row + i;
+      triangles.push(a, a + 1, a + row + 1, a, a + row + 1, a + row);
+    }
+  }
+  return triangles;
+}
+
+// Cloth is matt and its light changes slowly, so all but the emboss is computed per vertex.
+const VERTEX = /* glsl */ `
+${LIGHT_GLSL}
+${TOOL_SHADE_GLSL}
+uniform vec4 uBlock;
+uniform vec3 uAcross;
+uniform vec3 uAlong;
+varying vec3 vLight;
+varying vec3 vGlow;
+varying vec2 vPlace;
+
+const vec3 CLOTH = vec3(0.011, 0.070, 0.086);
+const vec3 FLESH_GLOW = vec3(0.060, 0.010, 0.007);
+
+void main() {
+  vec4 view = modelViewMatrix * vec4(position, 1.0);
+  vec3 point = view.xyz;
+  vec3 across = normalize(normalMatrix * normal);
+  vPlace = vec2(dot(position, uAcross), dot(position, uAlong));
+  vec3 toLamp = uLamp - point;
+  float facing = max(dot(across, normalize(toLamp)), 0.0);
+  vec2 outside = max(abs(vPlace - uBlock.xy) - uBlock.zw, 0.0);
+  float gap = length(outside) / max(uBlock.z, 1e-4);
+  float contact = 1.0 - 0.9 * exp(-gap * 9.0);
+  #ifdef PLAIN
+  vec2 shade = vec2(1.0);
+  #else
+  vec2 shade = toolShade(point, across);
+  #endif
+  float lamp = uLampPower / dot(toLamp, toLamp);
+  vLight = CLOTH * lamp * (0.95 * facing * facing * shade.x * mix(contact, 1.0, 0.2) + 0.025 * contact * shade.y);
+  vGlow = FLESH_GLOW * lamp * exp(-gap * 4.0) * contact;
+  gl_Position = projectionMatrix * view;
+}
+`;
+
+const FRAGMENT = /* glsl */ `
+${LIGHT_GLSL}
+${PICTURE_GLSL}
+${FILM_GLSL}
+varying vec3 vLight;
+varying vec3 vGlow;
+varying vec2 vPlace;
+
+void main() {
+  vec3 colour = vLight;
+  #ifndef PLAIN
+  // A non-woven drape has a fine emboss; it disappears before its cells become smaller than a pixel.
+  float footprint = max(fwidth(vPlace.x), fwidth(vPlace.y));
+  vec2 weave = vPlace * (6.2831853 / 0.0016);
+  colour *= 1.0 + 0.05 * sin(weave.x + weave.y) * sin(weave.x - weave.y) * (1.0 - smoothstep(0.0003, 0.0009, footprint));
+  #endif
+  gl_FragColor = vec4(toScreen((colour + vGlow) * vignette()) + dither(), 1.0);
+}
+`;

@@ -1,0 +1,73 @@
+// Polished surgical steel, with a mark every centimetre of the shaft.
+
+import { ShaderMaterial } from "three";
+import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL } from "./light";
+import type { LightUniforms } from "./light";
+
+export function makeSteelMaterial(light: LightUniforms, marks: boolean): ShaderMaterial {
+  return new ShaderMaterial({
+    name: "steel",
+    uniforms: { ...light },
+    defines: marks ? { MARKS: 1 } : {},
+    vertexShader: VERTEX,
+    fragmentShader: FRAGMENT,
+  });
+}
+
+const VERTEX = /* glsl */ `
+varying vec3 vPoint;
+varying vec3 vNormal;
+varying float vAlong;
+
+void main() {
+  vec4 point = modelViewMatrix * vec4(position, 1.0);
+  vPoint = point.xyz;
+  vNormal = normalMatrix * normal;
+  vAlong = position.z;
+  gl_Position = projectionMatrix * point;
+}
+`;
+
+const FRAGMENT = /* glsl */ `
+${LIGHT_GLSL}
+${PICTURE_GLSL}
+${FILM_GLSL}
+varying vec3 vPoint;
+varying vec3 vNormal;
+varying float vAlong;
+
+const vec3 STEEL = vec3(0.60, 0.59, 0.57);
+const float FIRST_MARK = 0.03; // [m] from the tip
+
+// What polished metal shows of its surroundings: pink tissue below, a dark room with soft lamps above.
+vec3 surroundings(vec3 away) {
+  float height = dot(away, uUp);
+  vec3 colour = mix(vec3(0.30, 0.085, 0.07), vec3(0.05, 0.055, 0.065), smoothstep(-0.35, 0.15, height));
+  colour += vec3(0.42, 0.46, 0.50) * smoothstep(0.45, 0.62, height) * (1.0 - smoothstep(0.80, 0.95, height));
+  colour += vec3(0.16) * smoothstep(0.25, 0.9, away.z);
+  return colour;
+}
+
+void main() {
+  vec3 normal = normalize(vNormal);
+  vec3 eye = normalize(-vPoint);
+  vec3 toLamp = normalize(uLamp - vPoint);
+  float lamp = uLampPower / dot(uLamp - vPoint, uLamp - vPoint) * vignette();
+  float room = uLampPower / dot(vPoint, vPoint) * vignette();
+  float nv = max(dot(normal, eye), 0.0);
+  vec3 reflectance = STEEL + (1.0 - STEEL) * pow(1.0 - nv, 5.0);
+
+  #ifdef MARKS
+  float mark = step(FIRST_MARK - 0.0005, vAlong) * step(abs(fract((vAlong - FIRST_MARK) / 0.01 + 0.5) - 0.5), 0.045);
+  reflectance *= mix(1.0, 0.12, mark);
+  #endif
+
+  float nh = max(dot(normal, normalize(toLamp + eye)), 0.0);
+  float sharp = 0.10, broad = 0.34;
+  float d1 = nh * nh * (sharp * sharp - 1.0) + 1.0, d2 = nh * nh * (broad * broad - 1.0) + 1.0;
+  float glint = 0.35 * sharp * sharp / (d1 * d1) + 0.65 * broad * broad / (d2 * d2);
+  vec3 colour = reflectance * (surroundings(reflect(-eye, normal)) * room * 0.55 + glint * lamp * 0.30 * step(0.0, dot(normal, toLamp)));
+
+  gl_FragColor = vec4(toScreen(colour) + dither(), 1.0);
+}
+`;

@@ -1,0 +1,223 @@
+// Wet tissue: a thin clear film of fluid over flesh that scatters light.
+//
+// Colour, vessels and bumps are functions of the rest position, so they stay on the tissue when it moves. The film
+// reflects like water (F0 = 0.025, refractive index about 1.37), with fine bumps that break the lamp's reflection
+// into small moving lights. Light that enters comes out nearby: each colour has its own soft edge of the light, red the
+// softest. Where WebGL runs in software (`plain`), shadows and mottling are computed per vertex.
+
+import { Color, DoubleSide, ShaderMaterial, Vector3 } from "three";
+import type { Data3DTexture, DataTexture } from "three";
+import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
+import type { LightUniforms } from "./light";
+
+interface Look {
+  base: string;
+  pale: string;
+  deep: string;
+  vessel: number;
+  bumps: number;
+}
+
+/** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
+const FILM_GAIN = 2.6;
+
+/** sRGB colours tuned for appearance under a white lamp. */
+const LOOKS: Record<string, Look> = {
+  tissue: { base: "#b54138", pale: "#d07766", deep: "#7c1d20", vessel: 1.0, bumps: 1.0 },
+  liver: { base: "#7c2a22", pale: "#94402f", deep: "#4c1512", vessel: 0.25, bumps: 0.7 },
+  fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3 },
+  vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6 },
+};
+
+export interface TissueTextures {
+  noise: Data3DTexture;
+  vessels: DataTexture;
+}
+
+export function makeTissueMaterial(
+  look: string, light: LightUniforms, textures: TissueTextures, plain: boolean,
+): ShaderMaterial {
+  const { base, pale, deep, vessel, bumps } = LOOKS[look] ?? LOOKS.tissue;
+  const linear = (hex: string) => {
+    const c = new Color(hex);
+    return new Vector3(c.r, c.g, c.b);
+  };
+  return new ShaderMaterial({
+    name: `tissue ${look}`,
+    side: DoubleSide,
+    defines: plain ? { PLAIN: 1 } : {},
+    uniforms: {
+      ...light,
+      uNoise: { value: textures.noise },
+      uVessels: { value: textures.vessels },
+      uBase: { value: linear(base) },
+      uPale: { value: linear(pale) },
+      uDeep: { value: linear(deep) },
+      uVesselAmount: { value: vessel },
+      uBumps: { value: bumps },
+      uPress: { value: 0 },
+    },
+    vertexShader: VERTEX,
+    fragmentShader: FRAGMENT,
+  });
+}
+
+const VERTEX = /* glsl */ `
+precision highp sampler3D;
+${LIGHT_GLSL}
+${TOOL_SHADE_GLSL}
+uniform sampler3D uNoise;
+attribute vec3 rest;
+attribute vec3 restNormal;
+attribute float hollow;
+varying vec3 vPoint;
+varying vec3 vNormal;
+varying vec3 vRest;
+varying vec3 vSheets; // how much each of the three vessel sheets shows here
+varying vec2 vBroad; // hollowness, broad mottling
+varying vec3 vWave; // slope of the broad waves of the film, view space
+#ifdef PLAIN
+varying vec2 vShade;
+#endif
+
+const float COARSE = 1.0 / 0.131; // [1/m], one tile
+
+void main() {
+  vec4 point = modelViewMatrix * vec4(position, 1.0);
+  vPoint = point.xyz;
+  vNormal = normalize(normalMatrix * normal);
+  vRest = rest;
+  vec3 w = restNormal * restNormal;
+  w *= w;
+  vSheets = w / (w.x + w.y + w.z + 1e-6);
+  vec4 coarse = textureLod(uNoise, rest.zxy * COARSE + 0.71, 0.0) * 2.0 - 1.0;
+  vBroad = vec2(hollow, coarse.a);
+  vWave = mat3(viewMatrix) * coarse.yzx;
+  #ifdef PLAIN
+  vShade = toolShade(vPoint, vNormal);
+  #endif
+  gl_Position = projectionMatrix * point;
+}
+`;
+
+const FRAGMENT = /* glsl */ `
+precision highp sampler3D;
+${LIGHT_GLSL}
+${PICTURE_GLSL}
+${FILM_GLSL}
+${TOOL_SHADE_GLSL}
+uniform sampler3D uNoise;
+uniform sampler2D uVessels;
+uniform vec3 uBase;
+uniform vec3 uPale;
+uniform vec3 uDeep;
+uniform float uVesselAmount;
+uniform float uBumps;
+uniform float uPress;
+varying vec3 vPoint;
+varying vec3 vNormal;
+varying vec3 vRest;
+varying vec3 vSheets;
+varying vec2 vBroad;
+varying vec3 vWave;
+#ifdef PLAIN
+varying vec2 vShade;
+#endif
+
+// Sizes of one tile [1/m]; its features are an eighth of it. Odd ratios hide the repetition.
+const float FINE = 1.0 / 0.0071;
+const float MIDDLE = 1.0 / 0.0263;
+const float SHEET = 1.0 / 0.083;
+const float F0 = 0.025;
+
+vec2 vesselsAt(vec3 p) {
+  vec2 seen = vec2(0.0);
+  if (vSheets.z > 0.02) seen += vSheets.z * texture(uVessels, p.xy * SHEET).rg;
+  if (vSheets.x > 0.02) seen += vSheets.x * texture(uVessels, p.yz * SHEET + 0.31).rg;
+  if (vSheets.y > 0.02) seen += vSheets.y * texture(uVessels, p.zx * SHEET + 0.63).rg;
+  return seen;
+}
+
+float glossy(float nh, float alpha) {
+  float a2 = alpha * alpha;
+  float d = nh * nh * (a2 - 1.0) + 1.0;
+  return a2 / (PI * d * d);
+}
+
+vec3 fleshColour(float broad, float middle, vec2 vessels, float blanched) {
+  vec3 colour = mix(uBase, uPale, smoothstep(0.0, 1.0, 0.30 + 0.50 * broad + 0.16 * middle));
+  colour = mix(colour, uDeep, 0.45 * smoothstep(0.0, 0.8, -0.55 * broad + 0.20 * middle));
+  colour = mix(colour, uDeep * vec3(0.55, 0.45, 0.75), uVesselAmount * 0.45 * vessels.g);
+  colour = mix(colour, uDeep * vec3(0.62, 0.20, 0.22), uVesselAmount * 0.5 * vessels.r * (1.0 - blanched));
+  // Pressed tissue loses its blood and pales.
+  return mix(colour, vec3(0.62, 0.36, 0.27), 0.6 * blanched);
+}
+
+float blanching() {
+  float pale = 0.0;
+  if (uPress > 0.0) {
+    for (int i = 0; i < ${MOST_TOOLS}; i++) {
+      if (i >= uToolCount) break;
+      float gap = (length(vPoint - uToolTip[i].xyz) - uToolTip[i].w) / uToolTip[i].w;
+      pale = max(pale, 1.0 - smoothstep(0.0, 0.75, gap));
+    }
+  }
+  return pale * uPress;
+}
+
+vec3 bent(vec3 normal, vec3 slope, float amount) {
+  return normalize(normal - amount * (slope - dot(slope, normal) * normal));
+}
+
+void main() {
+  vec3 smoothNormal = normalize(vNormal) * (gl_FrontFacing ? 1.0 : -1.0);
+  vec4 fine = texture(uNoise, vRest * FINE) * 2.0 - 1.0;
+  vec4 middle = texture(uNoise, vRest.yzx * MIDDLE + 0.37) * 2.0 - 1.0;
+  vec3 slope = 0.28 * vWave + uBumps * 0.15 * (mat3(viewMatrix) * middle.zxy);
+  vec3 fleshNormal = bent(smoothNormal, slope, 0.8);
+  vec3 filmNormal = bent(smoothNormal, slope + uBumps * 0.10 * (mat3(viewMatrix) * fine.xyz), 1.0);
+
+  #ifdef PLAIN
+  vec2 shade = vShade;
+  #else
+  vec2 shade = toolShade(vPoint, smoothNormal);
+  #endif
+  vec3 eye = normalize(-vPoint);
+  vec3 toLamp = uLamp - vPoint;
+  float reach = inversesqrt(dot(toLamp, toLamp));
+  toLamp *= reach;
+  float rim = vignette();
+  float lamp = uLampPower * reach * reach * rim;
+  float room = uLampPower / dot(vPoint, vPoint) * rim;
+  float open = clamp(1.0 - 1.8 * vBroad.x, 0.4, 1.08) * shade.y;
+
+  float blanched = blanching();
+  vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
+  vec3 flesh = fleshColour(vBroad.y, middle.a, vessels, blanched);
+
+  // Red light travels farthest in tissue: it sees the smoothest normal and creeps farthest into shadow.
+  vec2 facing = vec2(dot(smoothNormal, toLamp), dot(fleshNormal, toLamp));
+  vec3 wrap = vec3(0.42, 0.20, 0.14);
+  vec3 lit = max((facing.xyy + wrap) / (1.0 + wrap), 0.0);
+  float s = shade.x;
+  vec3 shadow = vec3(s * (2.0 - s), s * (0.65 + 0.35 * s), s * (0.6 + 0.4 * s));
+  vec3 colour = flesh * lit * lit * shadow * mix(vec3(1.0), vec3(open), vec3(0.7, 1.0, 1.0)) * lamp;
+
+  // A little light comes back from the surroundings: warm from other tissue, cool from the room above.
+  float sky = 0.5 + 0.5 * dot(fleshNormal, uUp);
+  colour += flesh * open * room * mix(vec3(0.050, 0.022, 0.018), vec3(0.026, 0.032, 0.038), sky);
+
+  float nh = max(dot(filmNormal, normalize(toLamp + eye)), 0.0);
+  float nv = max(dot(filmNormal, eye), 0.05);
+  float film = F0 * (0.55 * glossy(nh, 0.075) + 0.45 * glossy(nh, 0.26)) / (4.0 * mix(nv, 1.0, 0.5));
+  colour += vec3(1.0, 0.97, 0.93) * film * s * lamp * step(0.0, dot(filmNormal, toLamp)) * FILM_GAIN;
+  float grazing = 1.0 - nv;
+  float fresnel = F0 + (1.0 - F0) * grazing * grazing * grazing * grazing * grazing;
+  vec3 away = reflect(-eye, filmNormal);
+  float nt = max(dot(filmNormal, normalize(uTheatreLamp + eye)), 0.0);
+  float lights = 0.85 * glossy(nt, 0.085) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
+  colour += vec3(0.86, 0.95, 1.0) * fresnel * lights * open * room * 0.30;
+
+  gl_FragColor = vec4(toScreen(colour) + dither(), 1.0);
+}
+`.replace("FILM_GAIN", FILM_GAIN.toFixed(2));

@@ -1,0 +1,259 @@
+// Brings the parts of the page together and turns the loop.
+
+import { Connection, socketAddress } from "./connection";
+import type { Line } from "./connection";
+import { viewPart } from "./handle";
+import type { Handle } from "./handle";
+import { GamepadHand } from "./hand/gamepad";
+import { Hand } from "./hand/hand";
+import { Keyboard } from "./hand/keyboard";
+import { listenToPointer } from "./hand/pointer";
+import { LatencyMeter } from "./latency";
+import { freeArea } from "./layout";
+import { Banners } from "./panels/banners";
+import { ForcePanel } from "./panels/force";
+import { Guide } from "./panels/guide";
+import { Header } from "./panels/header";
+import { HelpDialog } from "./panels/help";
+import { Overlay } from "./panels/overlay";
+import { ParametersPanel } from "./panels/parameters";
+import { TimingsPanel } from "./panels/timings";
+import { Transport } from "./panels/transport";
+import type { Frame, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
+import { Rate } from "./rate";
+import { View } from "./view";
+
+class Page {
+  private readonly overlay = new Overlay(part("overlay"));
+  private readonly banners: Banners;
+  private readonly help = new HelpDialog();
+  private readonly header: Header;
+  private readonly transport: Transport;
+  private readonly guide: Guide;
+  private readonly force = new ForcePanel();
+  private readonly parameters: ParametersPanel;
+  private readonly timings: TimingsPanel;
+  private readonly connection: Connection;
+  private readonly hand: Hand;
+  private readonly keyboard: Keyboard;
+  private readonly gamepad: GamepadHand;
+  private readonly latency = new LatencyMeter();
+  private readonly pictures = new Rate();
+  private readonly handle: Handle;
+  private settleReady: (time: number) => void = () => undefined;
+  private scene: SceneDescription | null = null;
+  private waiting: Frame | null = null; // arrived, not yet drawn
+  private lastFrame: Frame | null = null; // drawn
+  private framesReceived = 0;
+  private lastTurn = performance.now();
+
+  constructor(private readonly view: View) {
+    const wide = matchMedia("(min-width: 900px) and (min-height: 640px)").matches;
+    this.connection = new Connection(
+      () => new WebSocket(socketAddress(location)),
+      { message: (message) => this.receive(message), line: (line) => this.setLine(line) },
+    );
+    this.banners = new Banners(part("banners"), {
+      restart: () => this.connection.send({ type: "restart" }),
+      retry: () => this.connection.retryNow(),
+    });
+    this.header = new Header(part("header"), {
+      choose: (scenario) => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue() }),
+      help: () => this.help.toggle(),
+    });
+    this.transport = new Transport(part("transport"), (action, value) =>
+      this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
+    this.guide = new Guide(part("guide"), wide, () => this.help.toggle());
+    this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
+    this.timings = new TimingsPanel(wide && window.innerHeight >= 860);
+    part("side").append(this.force.element, this.parameters.element, this.timings.element);
+
+    this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
+    const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
+    listenToPointer(view.canvas, this.hand, view.orbit);
+    this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
+    this.keyboard = new Keyboard(view.canvas, this.hand, view.orbit, reference, {
+      pause: () => this.transport.togglePause(),
+      step: () => this.transport.step(),
+      reset: () => this.transport.reset(),
+      help: () => this.help.toggle(),
+      closeAll: () => this.header.closeMenu(),
+    });
+    this.handle = this.makeHandle();
+    window.viscera = this.handle;
+    this.watchLayout();
+  }
+
+  start(): void {
+    this.connection.start();
+    requestAnimationFrame((now) => this.turn(now));
+  }
+
+  private receive(message: ServerMessage): void {
+    switch (message.type) {
+      case "welcome":
+        this.handle.client = message.client;
+        this.latency.forget();
+        this.header.setWelcome(message);
+        break;
+      case "scene":
+        this.setScene(message);
+        break;
+      case "frame":
+        // Only the newest is worth drawing, and only of the session that this scene describes.
+        if (message.session === this.scene?.session) this.waiting = message;
+        this.framesReceived += 1;
+        break;
+      case "session_state":
+        this.setState(message);
+        break;
+      case "problem":
+        this.banners.setProblem(message);
+        break;
+      case "pong":
+        break;
+    }
+  }
+
+  private setScene(scene: SceneDescription): void {
+    const again = this.scene?.session === scene.session && this.scene.scenario === scene.scenario;
+    this.scene = scene;
+    this.waiting = null;
+    // The same session after a lost line: the view stays where the user turned it.
+    if (!again) this.view.setScene(scene);
+    this.hand.setScene(scene);
+    this.header.setScene(scene);
+    this.guide.setScene(scene);
+    this.parameters.setScene(scene.parameters);
+    this.transport.setSeed(scene.seed);
+    if (!again) this.force.forget();
+  }
+
+  private setState(state: SessionState): void {
+    this.header.setState(state);
+    this.transport.setState(state);
+    this.banners.setState(state);
+    this.overlay.setState(state);
+    document.body.dataset.session = state.state;
+  }
+
+  private setLine(line: Line): void {
+    this.header.setLine(line);
+    this.banners.setLine(line);
+    if (line.state === "connecting" && this.scene === null) this.overlay.setConnecting();
+    if (line.state === "refused") this.overlay.hideStarting();
+    document.body.dataset.line = line.state;
+  }
+
+  private sendTool(tool: Tool, eventTime: number | null): boolean {
+    if (this.connection.line.state !== "open") return false;
+    const sent = this.connection.send(tool);
+    if (sent && eventTime !== null) this.latency.sent(tool.sequence, eventTime);
+    return sent;
+  }
+
+  private turn(now: number): void {
+    requestAnimationFrame((next) => this.turn(next));
+    const interval = now - this.lastTurn;
+    const seconds = Math.min(interval, 100) / 1000;
+    this.lastTurn = now;
+    this.keyboard.advance(seconds, now);
+    this.gamepad.advance(seconds, now);
+    this.hand.advance(seconds, now);
+    const frame = this.waiting;
+    this.waiting = null;
+    if (frame !== null) this.view.applyFrame(frame);
+    const drawn = this.view.draw(interval);
+    if (drawn) this.pictures.note(now);
+    if (frame !== null) this.afterDrawing(frame);
+    if (drawn) this.placeLabels();
+    this.force.setHand(this.hand.pressDepth, this.hand.pushed, this.hand.reach);
+  }
+
+  private afterDrawing(frame: Frame): void {
+    const now = performance.now();
+    this.connection.send({ type: "frame_ack", number: frame.number });
+    const applied = frame.applied.find(([client]) => client === this.handle.client);
+    if (applied !== undefined) this.latency.drawn(applied[1], now);
+    this.handle.frame = { number: frame.number, session: frame.session, tick: frame.tick, time: frame.time };
+    this.lastFrame = frame;
+    if (this.handle.firstFrame === null) {
+      this.handle.firstFrame = now;
+      this.settleReady(now);
+      this.overlay.hideStarting();
+    }
+    this.header.setFrame(frame);
+    this.force.setFrame(frame, this.view.arrow.scale, now);
+    this.parameters.setValues(frame.parameters, now);
+    this.timings.setFrame(frame, {
+      framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
+      roundTrip: this.connection.roundTrip, pixelShare: this.view.pixelShare(),
+    }, now);
+  }
+
+  private placeLabels(): void {
+    const { arrow } = this.view;
+    const felt = this.lastFrame?.tools.find((tool) => tool.active);
+    const shown = arrow.group.visible && felt !== undefined;
+    this.overlay.placeForce(shown ? this.view.project(arrow.end) : null, shown ? Math.hypot(...felt.force) : 0);
+    if (this.handle.firstFrame === null) return;
+    this.overlay.placeHint(this.view.hintPlace(), this.hand.pushed > 0.002);
+  }
+
+  private pixelsPerMetre(): number {
+    const { camera } = this.view;
+    const half = Math.tan((camera.fov * Math.PI) / 360);
+    return this.view.size().height / (2 * half * this.view.orbit.distance());
+  }
+
+  private watchLayout(): void {
+    const fit = () => this.view.setFreeArea(freeArea());
+    const observer = new ResizeObserver(fit);
+    for (const id of ["view", "header", "guide", "side", "transport"]) observer.observe(part(id));
+    this.guide.card.addEventListener("toggle", fit);
+    fit();
+  }
+
+  private makeHandle(): Handle {
+    return {
+      client: null,
+      frame: null,
+      firstFrame: null,
+      ready: new Promise((resolve) => (this.settleReady = resolve)),
+      ...viewPart(this.view),
+      tip: () => this.hand.tip?.toArray() ?? null,
+      tools: () => (this.lastFrame?.tools ?? []).map(({ active, position, force }) => ({ active, position, force })),
+      latency: () => this.latency.median(),
+      parameters: () => this.lastFrame?.parameters ?? {},
+      stats: () => ({
+        framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
+        framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),
+        software: this.view.software,
+      }),
+    };
+  }
+}
+
+function part(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`index.html has no element #${id}`);
+  return element;
+}
+
+function openView(): View | null {
+  const canvas = part("view") as HTMLCanvasElement;
+  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined });
+  try {
+    const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
+    canvas.addEventListener("webglcontextlost", () =>
+      banners.setDrawing("The graphics driver stopped.", "Reload to start drawing again; the session goes on."));
+    return view;
+  } catch {
+    banners.setDrawing("This browser cannot draw in 3D.", "viscera needs WebGL 2. Use a current browser, and switch hardware acceleration on.");
+    return null;
+  }
+}
+
+const view = openView();
+(window as unknown as { __view: unknown }).__view = view;
+if (view !== null) new Page(view).start();

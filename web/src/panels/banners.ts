@@ -1,0 +1,102 @@
+// What went wrong, and what to do about it: at the top of the picture until it is over.
+
+import type { Line } from "../connection";
+import type { Problem, SessionState } from "../protocol";
+import { h, icon } from "./dom";
+
+const PROBLEM_STAYS = 9000; // [ms]
+
+export interface BannerEvents {
+  restart(): void;
+  retry(): void;
+}
+
+interface Content {
+  title: string;
+  text: string;
+  kind: "error" | "warning";
+  action?: { label: string; run: () => void };
+}
+
+/** One place per kind of trouble; the gravest is on top. */
+type Place = "drawing" | "line" | "session" | "notice" | "problem";
+const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem"];
+
+export class Banners {
+  private readonly shown = new Map<Place, Content>();
+  private problemTimer: ReturnType<typeof setTimeout> | undefined;
+  private countdown: ReturnType<typeof setInterval> | undefined;
+
+  constructor(private readonly root: HTMLElement, private readonly events: BannerEvents) {}
+
+  setLine(line: Line): void {
+    clearInterval(this.countdown);
+    if (line.state === "refused") {
+      this.show("line", { kind: "error", title: "This page is out of date.", text: `${line.message} Reload it to get the server's own.`,
+        action: { label: "Reload", run: () => location.reload() } });
+    } else if (line.state === "lost") {
+      this.showLost(line.retryAt);
+      this.countdown = setInterval(() => this.showLost(line.retryAt), 500);
+    } else if (line.state === "connecting" && line.attempt > 0) {
+      this.show("line", { kind: "warning", title: "Connection lost.", text: "Reconnecting…" });
+    } else {
+      this.clear("line");
+    }
+  }
+
+  setState(state: SessionState): void {
+    if (state.state === "crashed") {
+      this.show("session", { kind: "error", title: "The session stopped.", text: state.message,
+        action: { label: "Restart", run: () => this.events.restart() } });
+    } else if (state.state === "ended") {
+      this.show("session", { kind: "warning", title: "The session has ended.", text: `${state.message} Choose a scenario to start another.`.trim() });
+    } else {
+      this.clear("session");
+    }
+    if (state.notice === "") this.clear("notice");
+    else this.show("notice", { kind: "warning", title: state.notice, text: "" });
+  }
+
+  setProblem(problem: Problem): void {
+    clearTimeout(this.problemTimer);
+    this.show("problem", { kind: "warning", title: problem.message, text: problem.hint,
+      action: { label: "Dismiss", run: () => this.clear("problem") } });
+    this.problemTimer = setTimeout(() => this.clear("problem"), PROBLEM_STAYS);
+  }
+
+  /** The picture cannot be drawn, or a message could not be read. */
+  setDrawing(title: string, text: string): void {
+    this.show("drawing", { kind: "error", title, text, action: { label: "Reload", run: () => location.reload() } });
+  }
+
+  private showLost(retryAt: number): void {
+    const seconds = Math.max(0, Math.ceil((retryAt - performance.now()) / 1000));
+    this.show("line", { kind: "warning", title: "Connection lost.", text: `Reconnecting in ${seconds} s…`,
+      action: { label: "Now", run: () => this.events.retry() } });
+  }
+
+  private show(place: Place, content: Content): void {
+    this.shown.set(place, content);
+    this.render();
+  }
+
+  private clear(place: Place): void {
+    if (this.shown.delete(place)) this.render();
+  }
+
+  private render(): void {
+    const banners = ORDER.flatMap((place) => {
+      const content = this.shown.get(place);
+      return content === undefined ? [] : [banner(place, content)];
+    });
+    this.root.replaceChildren(...banners);
+  }
+}
+
+function banner(place: Place, { kind, title, text, action }: Content): HTMLElement {
+  const run = action?.run;
+  const act = action === undefined || run === undefined ? null
+    : h("button", { type: "button", on: { click: () => run() } }, action.label);
+  return h("div", { class: `banner ${kind}`, "data-place": place }, icon("warn"),
+    h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), act);
+}

@@ -1,0 +1,66 @@
+// Small pieces to build panels from. Text goes in as text, never as markup.
+
+type Child = Node | string | null;
+type Listener = (event: Event) => void;
+
+export interface Props {
+  class?: string;
+  on?: Record<string, Listener>;
+  [attribute: string]: string | number | boolean | Record<string, Listener> | undefined;
+}
+
+/** `h("button", { class: "primary", on: { click } }, "Start")`. A boolean attribute is there or not. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, props: Props = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === "object") {
+      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    } else {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Writes only what changed: the browser lays out again for every write. */
+export function setText(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const ICONS = {
+  pause: "M8 5v14M16 5v14",
+  play: "M8 5l11 7-11 7z",
+  step: "M6 5l9 7-9 7zM18 5v14",
+  reset: "M5 12a7 7 0 1 0 2.2-5.1M7 3v4h4",
+  help: "M9.2 9.2a2.9 2.9 0 1 1 4.3 2.6c-1 .6-1.5 1.1-1.5 2.2M12 17.6v.2",
+  chevron: "M7 10l5 5 5-5",
+  eye: "M3 12s3.5-6 9-6 9 6 9 6-3.5 6-9 6-9-6-9-6zM12 14.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
+  chip: "M7 7h10v10H7zM10 3v4M14 3v4M10 17v4M14 17v4M3 10h4M3 14h4M17 10h4M17 14h4",
+  close: "M6 6l12 12M18 6L6 18",
+  undo: "M9 7L5 11l4 4M5 11h9a5 5 0 0 1 0 10h-3",
+  warn: "M12 4l9 16H3zM12 10v4M12 17v.2",
+} as const;
+
+export type IconName = keyof typeof ICONS;
+
+export function icon(name: IconName): SVGSVGElement {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A card that folds; `open` at first. */
+export function card(title: string, open: boolean, ...children: Child[]): HTMLDetailsElement {
+  const body = h("div", { class: "card-body" }, ...children);
+  return h("details", { class: "card", open }, h("summary", {}, h("h2", {}, title), icon("chevron")), body);
+}

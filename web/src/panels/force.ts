@@ -1,0 +1,57 @@
+// What the hand feels: the number now, the strongest of the last ten seconds, and the chart.
+
+import { StripChart } from "../chart";
+import type { Frame } from "../protocol";
+import { card, h, setText } from "./dom";
+
+const REDRAW_EVERY = 50; // [ms]
+const SPEAK_EVERY = 2000; // [ms] between new descriptions for a screen reader
+
+export class ForcePanel {
+  readonly element: HTMLElement;
+  private readonly now = h("span", { class: "figure" }, "0.00");
+  private readonly peak = h("span", {}, "0.00 N");
+  private readonly scale = h("span", {}, "");
+  private readonly depth = h("span", { class: "depth" }, "");
+  private readonly chart: StripChart;
+  private drawnAt = 0;
+  private spokenAt = 0;
+
+  constructor() {
+    const canvas = h("canvas", { class: "chart", role: "img", "aria-label": "Force over the last ten seconds" });
+    this.chart = new StripChart(canvas, "N");
+    const reading = h("div", { class: "reading" },
+      h("div", {}, this.now, h("span", { class: "unit" }, "N")),
+      h("div", { class: "small" }, h("div", {}, "peak, 10 s ", this.peak), h("div", {}, this.scale)));
+    const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
+      h("span", {}, "Press"), this.depth);
+    this.element = card("Force in the hand", true, reading, canvas, press);
+  }
+
+  /** Depths in metres, shown in millimetres. */
+  setHand(pressDepth: number, pushed: number, reach: number): void {
+    const mm = (metres: number) => (metres * 1000).toFixed(1);
+    const shaft = Math.abs(reach) > 5e-5 ? `, shaft ${reach > 0 ? "+" : "−"}${mm(Math.abs(reach))} mm` : "";
+    setText(this.depth, `${mm(pushed)} of ${mm(pressDepth)} mm${shaft}`);
+  }
+
+  setFrame(frame: Frame, arrowScale: number, now: number): void {
+    const force = Math.max(0, ...frame.tools.map((tool) => (tool.active ? Math.hypot(...tool.force) : 0)));
+    this.chart.add(frame.time, force);
+    if (now - this.drawnAt < REDRAW_EVERY) return;
+    this.drawnAt = now;
+    setText(this.now, force.toFixed(2));
+    setText(this.peak, `${this.chart.peak().toFixed(2)} N`);
+    setText(this.scale, `arrow ${Math.round(arrowScale * 1000)} mm per N`);
+    this.chart.draw();
+    if (now - this.spokenAt < SPEAK_EVERY) return;
+    this.spokenAt = now;
+    this.chart.canvas.setAttribute("aria-label",
+      `Force over the last ten seconds: now ${force.toFixed(2)} newtons, peak ${this.chart.peak().toFixed(2)} newtons`);
+  }
+
+  forget(): void {
+    this.chart.clear();
+    this.chart.draw();
+  }
+}

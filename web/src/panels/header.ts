@@ -1,0 +1,104 @@
+// Name, choice of scenario, clock, device, viewers, state of the line.
+
+import type { Line } from "../connection";
+import type { Frame, SceneDescription, SessionState, Welcome } from "../protocol";
+import { h, icon, setText } from "./dom";
+import { clock, factor } from "./format";
+
+export interface HeaderEvents {
+  choose(scenario: string): void;
+  help(): void;
+}
+
+const LINE_WORDS: Record<Line["state"], string> = {
+  connecting: "connecting", open: "live", lost: "reconnecting", refused: "refused",
+};
+
+export class Header {
+  private readonly scenario = h("span", { class: "scenario-name" }, "No scenario yet");
+  private readonly list = h("div", { class: "scenario-list" });
+  private readonly menu: HTMLDetailsElement;
+  private readonly time = h("span", { class: "clock-time" }, clock(0));
+  private readonly pace = h("span", { class: "clock-pace" }, "");
+  private readonly device = h("span", {}, "–");
+  private readonly viewers = h("span", {}, "–");
+  private readonly viewersChip: HTMLElement;
+  private readonly line = h("span", {}, "connecting");
+  private readonly lineChip: HTMLElement;
+  private readonly deviceChip: HTMLElement;
+  private welcome: Welcome | null = null;
+  private current = "";
+  private speed = 1;
+
+  constructor(root: HTMLElement, private readonly events: HeaderEvents) {
+    const summary = h("summary", { class: "scenario-button", "aria-label": "Choose a scenario" }, this.scenario, icon("chevron"));
+    this.menu = h("details", { class: "menu" }, summary, this.list);
+    this.deviceChip = h("span", { class: "chip device-chip" }, icon("chip"), this.device);
+    this.viewersChip = h("span", { class: "chip" }, icon("eye"), this.viewers);
+    this.lineChip = h("span", { class: "chip line", role: "status", "data-line": "connecting" }, h("i", { class: "dot" }), this.line);
+    const help = h("button", { class: "round", type: "button", "aria-label": "Help and keys", title: "Help and keys (?)",
+      on: { click: () => events.help() } }, icon("help"));
+    const mark = h("img", { src: "./icon.svg", alt: "", width: 26, height: 26 });
+    root.append(
+      h("div", { class: "brand" }, mark, h("h1", {}, "viscera")),
+      this.menu,
+      h("div", { class: "clock", title: "Simulated time, and how fast it runs against real time" }, this.time, this.pace),
+      h("div", { class: "chips" }, this.deviceChip, this.viewersChip, this.lineChip, help),
+    );
+    document.addEventListener("pointerdown", (event) => {
+      if (event.target instanceof Node && !this.menu.contains(event.target)) this.closeMenu();
+    });
+  }
+
+  closeMenu(): void {
+    this.menu.open = false;
+  }
+
+  setWelcome(welcome: Welcome): void {
+    this.welcome = welcome;
+    this.fillList();
+  }
+
+  setScene(scene: SceneDescription): void {
+    this.current = scene.scenario;
+    setText(this.scenario, scene.title);
+    setText(this.device, scene.device);
+    this.deviceChip.title = `The world runs on ${scene.device}; viscera ${this.welcome?.version ?? ""}`;
+    document.title = `${scene.title} · viscera`;
+    this.fillList();
+  }
+
+  setFrame(frame: Frame): void {
+    setText(this.time, clock(frame.time));
+    setText(this.pace, factor(frame.real_time_factor));
+    // Slow motion that was asked for is not a machine that cannot keep up.
+    this.pace.classList.toggle("slow", frame.real_time_factor < 0.9 * this.speed);
+  }
+
+  setState(state: SessionState): void {
+    this.speed = state.speed;
+    setText(this.viewers, String(state.viewers));
+    this.viewersChip.title = state.viewers === 1 ? "You alone watch this session" : `${state.viewers} browsers watch this session`;
+    if (state.state === "paused") setText(this.pace, "paused");
+  }
+
+  setLine(line: Line): void {
+    setText(this.line, LINE_WORDS[line.state]);
+    this.lineChip.dataset.line = line.state;
+  }
+
+  private fillList(): void {
+    const scenarios = this.welcome?.scenarios ?? [];
+    const cards = scenarios.map((info) =>
+      h("button", { class: "scenario-card", type: "button", "aria-current": info.name === this.current ? "true" : undefined,
+        on: { click: () => this.pick(info.name) } },
+        h("strong", {}, info.title), h("span", {}, info.summary)),
+    );
+    this.list.replaceChildren(...cards, h("p", { class: "note" }, "Choosing starts it anew for everyone who watches."));
+  }
+
+  private pick(name: string): void {
+    this.closeMenu();
+    this.events.choose(name);
+  }
+}

@@ -1,0 +1,63 @@
+// All controls on one page.
+
+import { h, icon } from "./dom";
+
+const SECTIONS: [string, [string, string][]][] = [
+  ["Mouse", [
+    ["Move", "The tip lies on the tissue under the cursor"],
+    ["Left button", "Press; let go to lift"],
+    ["Wheel", "Along the shaft; while pressing, how deep a press goes"],
+    ["Right button, or Shift or Alt with the left", "Look around"],
+    ["Shift or Alt with the wheel", "Nearer, farther"],
+    ["Off the picture", "The instrument withdraws"],
+  ]],
+  ["Keys, with the picture in focus", [
+    ["← → ↑ ↓", "Move the tip"],
+    ["Space", "Press while held"],
+    ["Page Down, W", "Deeper along the shaft"],
+    ["Page Up, S", "Back along the shaft"],
+    ["Shift with ← → ↑ ↓", "Look around"],
+    ["+ −", "Nearer, farther"],
+    ["Home", "View as at the start"],
+    ["1 – 9", "Choose an instrument"],
+    ["Esc", "Withdraw the instrument"],
+  ]],
+  ["Session", [
+    ["P", "Pause and resume"],
+    [".", "One frame, while paused"],
+    ["R", "Reset with the seed shown"],
+    ["?", "This page"],
+  ]],
+  ["Touch and gamepad", [
+    ["One finger", "The tip; hold to press"],
+    ["Two fingers", "Turn, pinch to zoom"],
+    ["Left stick", "Move the tip"],
+    ["Right trigger, A", "Press"],
+    ["Right stick", "Look around; along the shaft"],
+  ]],
+];
+
+export class HelpDialog {
+  private readonly dialog: HTMLDialogElement;
+
+  constructor() {
+    const sections = SECTIONS.map(([title, rows]) =>
+      h("section", {}, h("h3", {}, title),
+        h("dl", { class: "keys" }, ...rows.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)]))));
+    const close = h("button", { type: "button", class: "round", "aria-label": "Close", on: { click: () => this.dialog.close() } }, icon("close"));
+    this.dialog = h("dialog", { class: "help", "aria-labelledby": "help-title" },
+      h("header", {}, h("h2", { id: "help-title" }, "Controls"), close),
+      h("div", { class: "help-sections" }, ...sections),
+      h("p", { class: "note" },
+        "The arrow at the tip and the chart show the force that the hand would feel. The instrument is drawn where the simulation has it."));
+    this.dialog.addEventListener("click", (event) => {
+      if (event.target === this.dialog) this.dialog.close();
+    });
+    document.body.append(this.dialog);
+  }
+
+  toggle(): void {
+    if (this.dialog.open) this.dialog.close();
+    else this.dialog.showModal();
+  }
+}

@@ -1,0 +1,81 @@
+// What floats over the tissue: progress while a session starts, the first hint, the number at the force arrow.
+
+import type { SessionState } from "../protocol";
+import { h, setText } from "./dom";
+
+const HINT_KEY = "viscera.hint-seen";
+
+interface ScreenPlace {
+  x: number;
+  y: number;
+}
+
+export class Overlay {
+  private readonly message = h("p", {}, "Connecting to the server…");
+  private readonly progress = h("progress", { max: 1, "aria-label": "Progress" });
+  private readonly starting: HTMLElement;
+  private readonly hint: HTMLElement;
+  private readonly force = h("output", { class: "force-label hidden", "aria-hidden": "true" });
+  private hintWanted: boolean;
+
+  constructor(root: HTMLElement) {
+    this.starting = h("div", { class: "starting", role: "status" }, h("h2", {}, "Preparing the tissue"), this.message, this.progress);
+    const coarse = matchMedia("(pointer: coarse)").matches;
+    const text = coarse
+      ? ["Touch the tissue and hold to press.", "Two fingers turn the view."]
+      : ["Move over the tissue.", "Hold the left button to press; the wheel goes deeper.", "Drag with the right button to look around."];
+    this.hint = h("div", { class: "hint hidden", role: "note" }, ...text.map((line) => h("p", {}, line)));
+    root.append(this.hint, this.force, this.starting);
+    this.hintWanted = !remembered();
+  }
+
+  setState(state: SessionState): void {
+    this.starting.classList.toggle("hidden", state.state !== "starting");
+    if (state.state !== "starting") return;
+    setText(this.message, state.message === "" ? "Starting…" : state.message);
+    this.progress.value = state.progress;
+  }
+
+  setConnecting(): void {
+    setText(this.message, "Connecting to the server…");
+    this.progress.removeAttribute("value");
+  }
+
+  hideStarting(): void {
+    this.starting.classList.add("hidden");
+  }
+
+  /** Beside the tissue, until the first press of this browser's user. */
+  placeHint(at: ScreenPlace, pressed: boolean): void {
+    if (pressed && this.hintWanted) {
+      this.hintWanted = false;
+      remember();
+    }
+    this.hint.classList.toggle("hidden", !this.hintWanted);
+    if (this.hintWanted) this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${at.y.toFixed(0)}px) translate(-50%, -100%)`;
+  }
+
+  placeForce(at: ScreenPlace | null, newtons: number): void {
+    this.force.classList.toggle("hidden", at === null);
+    if (at === null) return;
+    setText(this.force, `${newtons.toFixed(2)} N`);
+    this.force.style.transform = `translate(${(at.x + 12).toFixed(1)}px, ${(at.y - 10).toFixed(1)}px)`;
+  }
+}
+
+// A browser may forbid storage; then the hint comes again, which does no harm.
+function remembered(): boolean {
+  try {
+    return localStorage.getItem(HINT_KEY) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function remember(): void {
+  try {
+    localStorage.setItem(HINT_KEY, "1");
+  } catch {
+    // As above.
+  }
+}

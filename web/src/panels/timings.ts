@@ -1,0 +1,48 @@
+// Where the time of a frame goes, and how long the hand waits for the picture.
+
+import type { Frame } from "../protocol";
+import { card, h, setText } from "./dom";
+
+const FRAME_TIME = 16; // [ms] of simulated time in a frame
+const UPDATE_EVERY = 500; // [ms]
+
+export interface PageTimes {
+  framesPerSecond: number;
+  latency: number | null;
+  roundTrip: number | null;
+  pixelShare: number;
+}
+
+export class TimingsPanel {
+  readonly element: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly page = h("tbody");
+  private readonly latency = h("span", { class: "figure small" }, "–");
+  private shownAt = -Infinity;
+
+  constructor(open: boolean) {
+    const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Stage"), h("th", { scope: "col" }, "ms per frame"), h("th", { class: "bar-head" }, h("span", { class: "unseen" }, "share of 16 ms"))));
+    this.element = card("Timing", open,
+      h("div", { class: "latency", title: "Median from a movement of the hand to the picture that shows it" },
+        h("span", {}, "Hand to picture"), this.latency),
+      h("table", { class: "timings" }, head, this.body, this.page));
+  }
+
+  setFrame(frame: Frame, times: PageTimes, now: number): void {
+    if (now - this.shownAt < UPDATE_EVERY) return;
+    this.shownAt = now;
+    setText(this.latency, times.latency === null ? "–" : `${times.latency.toFixed(0)} ms`);
+    const total = frame.stages.reduce((sum, stage) => sum + stage.ms, 0);
+    this.body.replaceChildren(...[...frame.stages, { name: "all stages", ms: total }].map(({ name, ms }) => {
+      const bar = h("i", { class: "bar" });
+      bar.style.setProperty("--share", String(Math.min(1, ms / FRAME_TIME)));
+      return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, ms.toFixed(2)), h("td", { class: "bar-cell" }, bar));
+    }));
+    const rows: [string, string][] = [
+      ["picture", `${times.framesPerSecond.toFixed(0)} /s at ${Math.round(times.pixelShare * 100)} %`],
+      ["line, there and back", times.roundTrip === null ? "–" : `${times.roundTrip.toFixed(1)} ms`],
+    ];
+    this.page.replaceChildren(...rows.map(([name, value]) =>
+      h("tr", {}, h("th", { scope: "row" }, name), h("td", { colspan: 2 }, value))));
+  }
+}

@@ -1,0 +1,223 @@
+// The three-dimensional picture: camera, light, organs, instruments. Draws only when something changed.
+
+import {
+  Box3, Color, NoToneMapping, PerspectiveCamera, Scene, ShaderMaterial, Vector2, Vector3, WebGLRenderer,
+} from "three";
+import { Drape } from "./look/drape";
+import { ForceArrow } from "./look/force_arrow";
+import { InstrumentModel } from "./look/instrument";
+import { aimLight, castShades, makeLight } from "./look/light";
+import { makeNoiseTexture } from "./look/noise_texture";
+import { Resolution } from "./look/resolution";
+import { makeSteelMaterial } from "./look/steel_material";
+import { TissueSurface } from "./look/surface";
+import { makeTissueMaterial } from "./look/tissue_material";
+import type { TissueTextures } from "./look/tissue_material";
+import { makeVesselTexture } from "./look/vessel_texture";
+import { Orbit } from "./orbit";
+import type { PickMesh } from "./picking";
+import type { CameraInfo, Frame, SceneDescription } from "./protocol";
+
+/** The part of the window that panels leave free, CSS pixels. */
+export interface FreeArea {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+const NARROWEST = 1.15; // width over height for which the scene's field of view is meant
+const BLANCHING_FORCE = 0.35; // [N] at which pressed tissue is palest; tuned for appearance
+
+export class View {
+  readonly camera = new PerspectiveCamera(40, 1, 0.004, 6);
+  readonly orbit = new Orbit();
+  readonly arrow = new ForceArrow();
+  readonly software: boolean;
+  surfaces: TissueSurface[] = [];
+  instruments: InstrumentModel[] = [];
+  framesDrawn = 0;
+  private readonly renderer: WebGLRenderer;
+  private readonly scene = new Scene();
+  private readonly light = makeLight();
+  private readonly drape: Drape;
+  private readonly steel = makeSteelMaterial(this.light, true);
+  private readonly textures: TissueTextures;
+  private readonly resolution: Resolution;
+  private readonly theatreLamp = new Vector3(0, 0, 1);
+  private corners: Vector3[] = [];
+  private free: FreeArea = { left: 0, top: 0, width: 1, height: 1 };
+  private width = 1;
+  private height = 1;
+  private dirty = true;
+  private drewLast = false;
+
+  /** Throws when the browser has no WebGL 2. `detail` "full" or "plain" overrides what the machine seems able to do. */
+  constructor(readonly canvas: HTMLCanvasElement, detail: string | null) {
+    this.software = detail === null ? drawsInSoftware() : detail === "plain";
+    const context = canvas.getContext("webgl2", { antialias: !this.software, powerPreference: "high-performance" });
+    if (context === null) throw new Error("no WebGL 2");
+    this.renderer = new WebGLRenderer({ canvas, context });
+    this.renderer.toneMapping = NoToneMapping;
+    this.resolution = new Resolution(this.software);
+    this.scene.background = new Color("#020304");
+    this.textures = { noise: makeNoiseTexture(this.software), vessels: makeVesselTexture(this.software) };
+    this.drape = new Drape(this.light, this.software);
+    this.drape.mesh.visible = false;
+    this.scene.add(this.drape.mesh, this.arrow.group);
+  }
+
+  setScene(description: SceneDescription): void {
+    for (const part of [...this.surfaces, ...this.instruments]) {
+      this.scene.remove(part.mesh);
+      part.dispose();
+    }
+    this.surfaces = description.surfaces.map((info) => {
+      const material = info.material === "steel" ? makeSteelMaterial(this.light, false) : this.tissue(info.material);
+      return new TissueSurface(info, material);
+    });
+    this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
+    this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
+    this.drape.mesh.visible = false;
+    this.arrow.forget();
+    this.orbit.set(description.camera);
+    this.hangTheatreLamp(description.camera);
+    this.resize();
+  }
+
+  applyFrame(frame: Frame): void {
+    for (const surface of this.surfaces) {
+      const array = frame.arrays.find((candidate) => candidate.name === surface.info.array);
+      if (array !== undefined) surface.update(array);
+    }
+    if (!this.drape.mesh.visible) this.layDrape();
+    for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
+    const felt = frame.tools.find((tool) => tool.active);
+    const force = new Vector3(...(felt?.force ?? [0, 0, 0]));
+    this.arrow.update(new Vector3(...(felt?.position ?? [0, 0, 0])), force);
+    const press = Math.min(1, force.length() / BLANCHING_FORCE);
+    for (const surface of this.surfaces) {
+      if ("uPress" in surface.mesh.material.uniforms) surface.mesh.material.uniforms.uPress.value = press;
+    }
+    this.dirty = true;
+  }
+
+  pickMeshes(): PickMesh[] {
+    return this.surfaces.filter((surface) => surface.mesh.visible).map((surface) => surface.pickMesh());
+  }
+
+  setFreeArea(area: FreeArea): void {
+    this.free = area;
+    this.resize();
+  }
+
+  resize(): void {
+    this.width = Math.max(1, this.canvas.clientWidth);
+    this.height = Math.max(1, this.canvas.clientHeight);
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2) * this.resolution.share());
+    this.renderer.setSize(this.width, this.height, false);
+    this.fitCamera();
+    this.dirty = true;
+  }
+
+  size(): { width: number; height: number } {
+    return { width: this.width, height: this.height };
+  }
+
+  /** World point to CSS pixels of the canvas. */
+  project(point: Vector3): { x: number; y: number } {
+    const clip = point.clone().project(this.camera);
+    return { x: (0.5 + 0.5 * clip.x) * this.width, y: (0.5 - 0.5 * clip.y) * this.height };
+  }
+
+  /** Just above what is drawn, in the middle: room for a hint. */
+  hintPlace(): { x: number; y: number } {
+    let top = Infinity;
+    for (const corner of this.corners) top = Math.min(top, this.project(corner).y);
+    return { x: this.free.left + this.free.width / 2, y: Math.max(top - 14, this.free.top + 96) };
+  }
+
+  /** One turn of the animation loop; true when a picture was drawn. */
+  draw(interval: number): boolean {
+    const seconds = Math.min(interval, 100) / 1000;
+    const orbiting = this.orbit.advance(seconds);
+    const sliding = this.instruments.map((instrument) => instrument.advance(seconds)).some(Boolean);
+    if (this.drewLast && this.resolution.note(interval)) this.resize();
+    if (orbiting) this.orbit.place(this.camera);
+    this.drewLast = this.dirty || orbiting || sliding;
+    if (!this.drewLast) return false;
+    this.aim();
+    this.renderer.render(this.scene, this.camera);
+    this.framesDrawn += 1;
+    this.dirty = false;
+    return true;
+  }
+
+  pixelShare(): number {
+    return this.resolution.share();
+  }
+
+  // Beyond the table as first seen, so that wet tissue mirrors it to the eye.
+  private hangTheatreLamp({ position, target, up }: CameraInfo): void {
+    const forward = new Vector3(...target).sub(new Vector3(...position)).normalize();
+    const upwards = new Vector3(...up).normalize();
+    this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.25).normalize();
+  }
+
+  // What there is to lie on the cloth is known when the first frame is.
+  private layDrape(): void {
+    const box = new Box3();
+    for (const surface of this.surfaces) box.union(new Box3().setFromArray(surface.positions));
+    if (box.isEmpty()) return;
+    this.drape.lay(box, this.camera.up);
+    this.drape.mesh.visible = true;
+    this.corners = boxCorners(box);
+  }
+
+  private tissue(look: string): ShaderMaterial {
+    return makeTissueMaterial(look, this.light, this.textures, this.software);
+  }
+
+  // What the scene shows of itself in a whole window, it shows in the free area.
+  private fitCamera(): void {
+    const { camera, free, width, height } = this;
+    const tall = Math.max(1, NARROWEST / (free.width / free.height));
+    const half = Math.tan((this.orbit.fieldOfView * Math.PI) / 360) * tall * (height / free.height);
+    camera.fov = (Math.atan(half) * 360) / Math.PI;
+    camera.aspect = width / height;
+    const dx = free.left + free.width / 2 - width / 2;
+    const dy = free.top + free.height / 2 - height / 2;
+    camera.setViewOffset(width, height, -dx, -dy, width, height);
+    camera.updateProjectionMatrix();
+    this.orbit.place(camera);
+  }
+
+  private aim(): void {
+    const { camera, free } = this;
+    const buffer = this.renderer.getDrawingBufferSize(new Vector2());
+    const ratio = buffer.y / this.height;
+    const centre = new Vector2((free.left + free.width / 2) * ratio, buffer.y - (free.top + free.height / 2) * ratio);
+    const radius = 0.62 * Math.hypot(free.width, free.height) * ratio;
+    aimLight(this.light, camera, this.theatreLamp, this.orbit.distance(), centre, radius);
+    const shades = this.instruments.map((instrument) => instrument.shade()).filter((shade) => shade !== null);
+    castShades(this.light, camera, shades);
+  }
+}
+
+function boxCorners({ min, max }: Box3): Vector3[] {
+  const corners: Vector3[] = [];
+  for (const x of [min.x, max.x]) {
+    for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) corners.push(new Vector3(x, y, z));
+  }
+  return corners;
+}
+
+// Asked on a canvas of its own: smoothing of edges must be chosen before the real one is made, and is dear in software.
+function drawsInSoftware(): boolean {
+  const context = document.createElement("canvas").getContext("webgl2");
+  if (context === null) return true;
+  const extension = context.getExtension("WEBGL_debug_renderer_info");
+  const name: unknown = context.getParameter(extension?.UNMASKED_RENDERER_WEBGL ?? context.RENDERER);
+  context.getExtension("WEBGL_lose_context")?.loseContext();
+  return typeof name === "string" && /swiftshader|llvmpipe|software/i.test(name);
+}

@@ -1,0 +1,66 @@
+// Bytes to messages and back; positions are unpacked into arrays that the caller keeps.
+
+import { decode, encode } from "@msgpack/msgpack";
+import type { ArrayData, ClientMessage, ServerMessage, SurfaceInfo } from "./protocol";
+
+const SERVER_TYPES: ReadonlySet<string> = new Set(["welcome", "scene", "frame", "session_state", "problem", "pong"]);
+
+export class WireError extends Error {}
+
+export function encodeMessage(message: ClientMessage): Uint8Array<ArrayBuffer> {
+  return encode(message);
+}
+
+export function decodeMessage(data: ArrayBuffer): ServerMessage {
+  let value: unknown;
+  try {
+    value = decode(data);
+  } catch (error) {
+    throw new WireError(`The server sent bytes that are not MessagePack: ${String(error)}`);
+  }
+  const type = typeof value === "object" && value !== null ? (value as { type?: unknown }).type : undefined;
+  if (typeof type !== "string" || !SERVER_TYPES.has(type)) {
+    throw new WireError(`The server sent a message of unknown type ${JSON.stringify(type)}.`);
+  }
+  return value as ServerMessage;
+}
+
+// Typed arrays need aligned bytes; inside a MessagePack message nothing is aligned.
+function aligned(bytes: Uint8Array, size: number): Uint8Array {
+  return bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+}
+
+export function trianglesOf(surface: SurfaceInfo): Uint32Array {
+  if (surface.triangles.byteLength % 12 !== 0) {
+    throw new WireError(`Surface ${surface.name} has ${surface.triangles.byteLength} triangle bytes; 12 make a triangle.`);
+  }
+  const bytes = aligned(surface.triangles, 4);
+  const triangles = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+  for (const index of triangles) {
+    if (index >= surface.vertex_count) {
+      throw new WireError(`Surface ${surface.name} names vertex ${index}; it has ${surface.vertex_count}.`);
+    }
+  }
+  return triangles;
+}
+
+/** Fills `out` (three per point, metres) from 16-bit steps of the box. */
+export function dequantise(array: ArrayData, out: Float32Array): void {
+  if (array.data.byteLength !== array.count * 6 || out.length !== array.count * 3) {
+    throw new WireError(
+      `Array ${array.name} has ${array.data.byteLength} bytes for ${array.count} points, ${out.length / 3} expected.`,
+    );
+  }
+  const bytes = aligned(array.data, 2);
+  const steps = new Uint16Array(bytes.buffer, bytes.byteOffset, array.count * 3);
+  const [low, high] = array.box;
+  const sx = (high[0] - low[0]) / 65535;
+  const sy = (high[1] - low[1]) / 65535;
+  const sz = (high[2] - low[2]) / 65535;
+  const [ox, oy, oz] = low;
+  for (let i = 0; i < steps.length; i += 3) {
+    out[i] = ox + sx * steps[i];
+    out[i + 1] = oy + sy * steps[i + 1];
+    out[i + 2] = oz + sz * steps[i + 2];
+  }
+}
