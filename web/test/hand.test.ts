@@ -1,0 +1,170 @@
+import { PerspectiveCamera } from "three";
+import { beforeEach, describe, expect, it } from "vitest";
+import { Hand } from "../src/hand/hand";
+import { NormalField } from "../src/normals";
+import type { PickMesh } from "../src/picking";
+import type { SceneDescription, Tool } from "../src/protocol";
+
+const TOP = 0.032;
+const RADIUS = 0.006;
+
+const SCENE: SceneDescription = {
+  type: "scene", scenario: "palpation", title: "", summary: "", instructions: "", seed: 0, session: 1, device: "cpu",
+  bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
+  camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
+  surfaces: [], parameters: [],
+  instruments: [{ name: "probe", shape: "sphere", radius: RADIUS, length: 0, home: [0, 0, 0.1] }],
+};
+
+function plate(z: number): PickMesh {
+  const positions = new Float32Array([-0.05, -0.05, z, 0.05, -0.05, z, 0.05, 0.05, z, -0.05, 0.05, z]);
+  const triangles = new Uint32Array([0, 1, 2, 0, 2, 3]);
+  const field = new NormalField(triangles, 4);
+  field.update(positions);
+  return { positions, normals: field.normals, triangles };
+}
+
+describe("hand", () => {
+  let sent: { tool: Tool; eventTime: number | null }[];
+  let mesh: PickMesh;
+  let hand: Hand;
+  let now: number;
+  let lineIsOpen: boolean;
+  const centre = { x: 400, y: 300 };
+
+  const turns = (count: number, each = 16) => {
+    for (let i = 0; i < count; i++) {
+      now += each;
+      hand.advance(each / 1000, now);
+    }
+  };
+  const last = () => sent[sent.length - 1].tool;
+
+  beforeEach(() => {
+    const camera = new PerspectiveCamera(40, 800 / 600, 0.01, 5);
+    camera.up.set(0, 0, 1);
+    camera.position.set(...SCENE.camera.position);
+    camera.lookAt(...SCENE.camera.target);
+    camera.updateMatrixWorld();
+    mesh = plate(TOP);
+    sent = [];
+    now = 1000;
+    lineIsOpen = true;
+    const view = { camera, size: () => ({ width: 800, height: 600 }), pickMeshes: () => [mesh] };
+    hand = new Hand(view, {
+      send: (tool, eventTime) => {
+        if (lineIsOpen) sent.push({ tool, eventTime });
+        return lineIsOpen;
+      },
+    });
+    hand.setScene(SCENE);
+  });
+
+  it("hovers on the surface under the cursor without denting it", () => {
+    hand.moveTo(centre, now);
+    expect(last()).toMatchObject({ type: "tool", tool: 0, active: true, grip: 0, sequence: 1 });
+    expect(last().position[2] - RADIUS).toBeGreaterThan(TOP);
+    expect(last().position[2] - RADIUS).toBeLessThan(TOP + 0.0005);
+  });
+
+  it("presses in smoothly by the press depth and lifts again", () => {
+    hand.moveTo(centre, now);
+    const [x, y, z] = last().position;
+    hand.press(1, now);
+    turns(1);
+    expect(hand.pushed).toBeLessThan(0.002);
+    turns(40);
+    const [px, py, pz] = last().position;
+    expect(last().grip).toBe(1);
+    expect(Math.hypot(px - x, py - y, pz - z)).toBeCloseTo(0.006, 6);
+    expect(pz).toBeLessThan(z - 0.004);
+    hand.release();
+    turns(40);
+    expect(last().position[2]).toBeCloseTo(z, 6);
+    expect(last().grip).toBe(0);
+  });
+
+  it("is not drawn deeper by its own dent", () => {
+    hand.moveTo(centre, now);
+    hand.press(1, now);
+    turns(40);
+    const pressed = last().position[2];
+    mesh = plate(TOP - 0.01);
+    turns(40);
+    expect(last().position[2]).toBeCloseTo(pressed, 6);
+    hand.release();
+    turns(40);
+    // Lifted, it follows the surface as it is.
+    expect(last().position[2]).toBeLessThan(pressed);
+  });
+
+  it("wheel goes along the shaft; while pressing it sets the depth of a press", () => {
+    hand.moveTo(centre, now);
+    const z = last().position[2];
+    hand.push(-0.01, now);
+    turns(1);
+    expect(last().position[2]).toBeGreaterThan(z + 0.005);
+    hand.push(0.01, now);
+    hand.press(1, now);
+    hand.push(0.004, now);
+    turns(60);
+    expect(hand.pressDepth).toBeCloseTo(0.01);
+    expect(hand.pushed).toBeCloseTo(0.01);
+    hand.push(1, now);
+    expect(hand.pressDepth).toBeLessThanOrEqual(0.03);
+  });
+
+  it("keeps its depth where there is no surface under the cursor", () => {
+    hand.moveTo(centre, now);
+    now += 20;
+    hand.moveTo({ x: 5, y: 300 }, now);
+    expect(last().active).toBe(true);
+    expect(last().position.every(Number.isFinite)).toBe(true);
+  });
+
+  it("withdraws once, with the last place it had", () => {
+    hand.moveTo(centre, now);
+    turns(3);
+    const before = sent.length;
+    hand.withdraw();
+    turns(5);
+    expect(sent.length).toBe(before + 1);
+    expect(last().active).toBe(false);
+  });
+
+  it("sends at most 120 messages a second, however fast the mouse is", () => {
+    for (let i = 0; i < 1000; i++) {
+      now += 1;
+      hand.moveTo({ x: 300 + (i % 200), y: 300 }, now);
+    }
+    expect(sent.length).toBeGreaterThan(80);
+    expect(sent.length).toBeLessThanOrEqual(121);
+  });
+
+  it("says nothing while nothing moves", () => {
+    hand.moveTo(centre, now);
+    turns(2);
+    const before = sent.length;
+    turns(50);
+    expect(sent.length).toBe(before);
+  });
+
+  it("numbers grow by one, also over a lost line", () => {
+    hand.moveTo(centre, now);
+    lineIsOpen = false;
+    now += 20;
+    hand.moveTo({ x: 420, y: 300 }, now);
+    lineIsOpen = true;
+    now += 20;
+    hand.moveTo({ x: 440, y: 300 }, now);
+    expect(sent.map(({ tool }) => tool.sequence)).toEqual([1, 2]);
+  });
+
+  it("keeps the time of the first movement that a message carries", () => {
+    hand.moveTo(centre, now);
+    hand.moveTo({ x: 410, y: 300 }, now + 2);
+    hand.moveTo({ x: 420, y: 300 }, now + 4);
+    hand.moveTo({ x: 430, y: 300 }, now + 10);
+    expect(sent.map(({ eventTime }) => eventTime)).toEqual([now, now + 2]);
+  });
+});
