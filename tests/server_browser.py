@@ -21,7 +21,7 @@ from viscera.server.app import Server
 from viscera.session.process import SessionSpec
 
 SCENARIOS = [
-    m.ScenarioInfo(name=name, title=name, summary="") for name in ("fake", "other", "never", "bug", "full_disk")
+    m.ScenarioInfo(name=name, title=name, summary="") for name in ("fake", "other", "never", "bug", "full_disk", "big")
 ]
 DECODER = msgspec.msgpack.Decoder(m.ServerMessage)
 
@@ -55,7 +55,7 @@ class Browser:
         address = f"ws://127.0.0.1:{server.port}/ws"
         self._stack = contextlib.ExitStack()
         self.socket: ClientConnection = self._stack.enter_context(
-            connect(address, compression=None, max_size=None, open_timeout=10, **options)
+            connect(address, compression=None, max_size=None, open_timeout=10, close_timeout=1, **options)
         )
         self.number = 0
         if greet:

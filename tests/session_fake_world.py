@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import multiprocessing
 import resource
 import time
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface
 
 FACTORY = "session_fake_world:make"
 SIDE = 20
+BIG_SIDE = 140
 PARAMETERS = (
     Parameter("pull", "Pull", "N", 0.0, 10.0, 1.0, "How hard the tool pulls."),
     Parameter("work", "Work", "ms", 0.0, 50.0, 0.0, "Time a tick takes."),
@@ -46,8 +48,8 @@ def make(scenario: str, *, device=None, seed=0, mesh=None, parameters=None, core
         raise InputError("size = -1 is not allowed.", "Use a positive size.")
     if scenario == "bug":
         raise ZeroDivisionError("a mistake of ours")
-    if scenario == "full_disk":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+    if scenario == "full_disk" and multiprocessing.parent_process() is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
     return FakeWorld(scenario, seed, parameters or {})
 
 
@@ -64,11 +66,12 @@ class FakeWorld:
         self._waiting: list[Input] = []
         for name, value in parameters.items():
             self.apply(SetParameter(name, value))
+        self.side = BIG_SIDE if scenario == "big" else SIDE
         self._begin(seed)
 
     def _begin(self, seed: int) -> None:
         self.seed = seed
-        grid = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), [0.0]), -1).reshape(-1, 3)
+        grid = np.stack(np.meshgrid(np.arange(self.side), np.arange(self.side), [0.0]), -1).reshape(-1, 3)
         noise = np.random.default_rng(seed).normal(0.0, 1e-4, grid.shape)
         self.position = (grid * 0.005 + noise).astype(np.float32)
         self.velocity = np.zeros_like(self.position)
@@ -120,7 +123,7 @@ class FakeWorld:
             raise StateError("velocity is not finite.", "Use a softer pull.", stage="swing", tick=self.tick)
 
     def array_shapes(self) -> dict[str, tuple[int, int]]:
-        return {"points": (SIDE * SIDE, 3)}
+        return {"points": (self.side**2, 3)}
 
     def write_arrays(self, out: dict[str, np.ndarray]) -> None:
         out["points"][:] = self.position
@@ -132,7 +135,7 @@ class FakeWorld:
         return dict(self._values)
 
     def scene(self) -> Scene:
-        corner = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
+        corner = np.arange(self.side**2).reshape(self.side, self.side)
         quads = np.stack([corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:]], -1)
         triangles = quads.reshape(-1, 3).astype(np.int32)
         return Scene(
@@ -143,7 +146,7 @@ class FakeWorld:
             seed=self.seed,
             bounds=((0.0, 0.0, -0.05), (0.1, 0.1, 0.05)),
             camera=Camera((0.05, -0.2, 0.1), (0.05, 0.05, 0.0), (0.0, 0.0, 1.0), 40.0),
-            surfaces=(Surface("sheet", "tissue", triangles, "points", SIDE * SIDE),),
+            surfaces=(Surface("sheet", "tissue", triangles, "points", self.side**2),),
             instruments=(Instrument("probe", "sphere", 0.005, 0.0, (0.05, 0.05, 0.05)),),
             parameters=PARAMETERS,
         )

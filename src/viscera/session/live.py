@@ -98,10 +98,22 @@ class LiveSession:
             return
         for report in reports:
             if isinstance(report, c.Ready):
-                self._segment.resize(segment_size(report.shapes))
-                self.reader = SnapshotReader(self._segment, report.shapes)
-                self.send(c.Begin())
+                report = self._make_room(report)
             self._on_report(self, report)
+
+    def _make_room(self, ready: c.Ready) -> c.Report:
+        """Shared memory for the arrays of the world; without it there is no session."""
+        size = segment_size(ready.shapes)
+        try:
+            self._segment.resize(size)
+            self.reader = SnapshotReader(self._segment, ready.shapes)
+        except (OSError, ValueError) as error:
+            if self._process is not None:
+                self._process.kill()
+            message = f"there is no room for {size / 2**20:.0f} MiB of shared memory: {error}."
+            return c.Failed(message, "Close other programs, or make the scenario smaller.", "", 0, "")
+        self.send(c.Begin())
+        return ready
 
     async def _bury(self) -> None:
         assert self._process is not None

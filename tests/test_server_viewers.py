@@ -1,0 +1,137 @@
+"""Many browsers, slow browsers, browsers that never read: nobody pays for anybody else.
+
+Rates at full size are measured by `make verify`; here the bounds are wide enough for a busy machine, and what must hold
+exactly (how much is ever on its way to a browser) is asserted exactly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from server_browser import Browser, health, running_server
+
+from viscera.server import messages as m
+from viscera.server.app import Server
+from viscera.server.client import IN_FLIGHT, Client
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with running_server(tmp_path, "big") as found:
+        with Browser(found) as browser:
+            browser.wait(m.Frame)
+        yield found
+
+
+def client_of(server: Server, browser: Browser) -> Client:
+    return next(client for client in list(server.hub._clients) if client.number == browser.number)
+
+
+def tick_rate(server: Server, seconds: float) -> float:
+    """Ticks per second of wall clock; 1000 is real time."""
+    first, start = health(server)["tick"], time.monotonic()
+    time.sleep(seconds)
+    return (health(server)["tick"] - first) / (time.monotonic() - start)
+
+
+class Watching(threading.Thread):
+    """A browser that reads and answers in the background, each frame after `delay`."""
+
+    def __init__(self, server: Server, delay: float = 0.0) -> None:
+        super().__init__(daemon=True)
+        self.browser = Browser(server, acknowledge=delay == 0.0)
+        self.delay = delay
+        self.done = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(Exception):
+            while not self.done.is_set():
+                message = self.browser.receive(5.0)
+                if isinstance(message, m.Frame) and self.delay:
+                    time.sleep(self.delay)
+                    self.browser.send(m.FrameAck(number=message.number))
+
+    def rate(self, seconds: float) -> float:
+        before, start = self.browser.frames, time.monotonic()
+        time.sleep(seconds)
+        return (self.browser.frames - before) / (time.monotonic() - start)
+
+    def close(self) -> None:
+        self.done.set()
+        self.browser.close()
+        self.join(5.0)
+
+
+def test_a_slow_viewer_costs_neither_the_world_nor_another_viewer(server: Server) -> None:
+    fast = Watching(server)
+    alone, alone_ticks = fast.rate(1.0), tick_rate(server, 1.0)
+    slow = Watching(server, delay=1.0)
+    beside, beside_ticks = fast.rate(1.5), tick_rate(server, 1.0)
+    for watching in (slow, fast):
+        watching.close()
+    assert beside > 0.7 * alone
+    assert beside_ticks > 0.9 * alone_ticks
+    # Two frames at once, then one for each answer: a second apart.
+    assert slow.browser.frames <= IN_FLIGHT + 4
+
+
+def test_a_viewer_that_answers_but_never_reads_is_held_at_arms_length(server: Server) -> None:
+    fast = Watching(server)
+    deaf = Browser(server)
+    deaf.wait(m.SessionState)
+    client = client_of(server, deaf)
+    end = time.monotonic() + 10.0
+    # Its own buffers and the kernel's fill up first; then nothing more is sent to it.
+    sent = -1
+    while client._frame_sent != sent:
+        assert time.monotonic() < end, "it is still being sent frames"
+        sent = client._frame_sent
+        for _ in range(10):
+            deaf.send(m.FrameAck(number=10**9))
+            time.sleep(0.03)
+    number = server.hub.frame_number
+    assert fast.rate(0.7) > 15
+    assert client._frame_sent == sent
+    assert server.hub.frame_number > number
+    assert len(client._in_flight) <= IN_FLIGHT
+    # What was waiting for it is one message, not a queue: states and answers are dropped or merged too.
+    for value in range(100):
+        deaf.send(m.Ping(client_time=float(value)))
+    time.sleep(0.3)
+    assert len(client._answers) <= 32
+    fast.close()
+    with contextlib.suppress(Exception):
+        deaf.close()
+
+
+def test_several_viewers_get_every_frame_they_can_take(server: Server) -> None:
+    before = tick_rate(server, 1.0)
+    watching = [Watching(server) for _ in range(6)]
+    time.sleep(0.3)
+    start = [one.browser.frames for one in watching]
+    ticks = tick_rate(server, 1.5)
+    frames = [one.browser.frames - first for one, first in zip(watching, start, strict=True)]
+    for one in watching:
+        one.close()
+    assert min(frames) > 15
+    assert max(frames) - min(frames) <= 0.25 * max(frames)
+    assert ticks > 0.9 * before
+
+
+def test_a_browser_that_loses_its_connection_comes_back(server: Server) -> None:
+    with Browser(server) as browser:
+        browser.wait(m.Frame)
+        browser.socket.socket.close()  # as when a cable is pulled: no goodbye
+    with Browser(server) as again:
+        tick = again.wait(m.Frame).tick
+        assert again.wait(m.Frame, lambda frame: frame.tick > tick)
+        end = time.monotonic() + 10.0
+        while health(server)["viewers"] != 1:
+            assert time.monotonic() < end, "the lost one is still counted"
+            again.watch(0.05)
