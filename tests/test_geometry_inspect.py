@@ -138,6 +138,16 @@ def test_an_edge_with_four_faces_is_named_but_bounds_a_volume() -> None:
     assert require_closed(mesh).volume == pytest.approx(0.002)
 
 
+def test_bodies_that_share_a_wall_are_accepted() -> None:
+    """The wall's triangles appear twice, once for each side: not duplicates, and the volume is that of both."""
+    halves = together(box((0.1, 0.1, 0.1)), box((0.1, 0.1, 0.1), centre=(0.1, 0.0, 0.0)))
+    report = inspect_mesh(halves, intersections=False)
+    assert report.duplicate_faces == 0
+    assert report.closed
+    assert report.components == 1
+    assert require_closed(halves).volume == pytest.approx(0.002)
+
+
 def test_a_wall_inside_is_refused() -> None:
     """A third face at the rim of a wall: neither open nor closed."""
     mesh = box((0.1, 0.1, 0.1))
@@ -155,8 +165,19 @@ def test_a_moebius_strip_is_refused() -> None:
 def test_a_flat_double_sheet_holds_no_volume() -> None:
     vertices = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.1, 0.1, 0.0]])
     sheet = TriangleMesh(vertices, np.array([[0, 1, 2], [1, 3, 2], [2, 1, 0], [2, 3, 1]], dtype=np.int32))
-    with pytest.raises(MeshError):
+    with pytest.raises(MeshError, match="no volume"):
         require_closed(sheet)
+
+
+def test_meshes_of_nothing_are_reported_and_refused() -> None:
+    point = TriangleMesh(np.zeros((3, 3)), np.array([[0, 1, 2]], dtype=np.int32), "point")
+    assert inspect_mesh(point).degenerate_faces == 1
+    with pytest.raises(MeshError, match="two corners at one place"):
+        require_closed(point)
+    needle = TriangleMesh(np.array([[0.0, 0, 0], [0.1, 0, 0], [0.2, 0, 0]]), point.triangles, "needle")
+    assert inspect_mesh(needle).degenerate_faces == 1
+    with pytest.raises(MeshError, match="1 hole with 3 open edges"):
+        require_closed(needle)
 
 
 # --- self-intersections ------------------------------------------------------------------------------------------

@@ -10,7 +10,16 @@ from viscera.device import Device
 from viscera.errors import MeshError
 from viscera.geometry.intersections import self_intersections
 from viscera.geometry.mesh import UNITS, FloatArray, TriangleMesh
-from viscera.geometry.topology import Ints, Orientation, Topology, bounds_a_volume, components, orientation, topology
+from viscera.geometry.topology import (
+    Ints,
+    Orientation,
+    Topology,
+    bounds_a_volume,
+    components,
+    orientation,
+    part_count,
+    topology,
+)
 
 FLAT_HEIGHT = 1e-7
 """A triangle lower than this part of the largest coordinate is flat: float32 files cannot tell it from a line."""
@@ -19,7 +28,7 @@ LISTED = 5
 """Places that a report names one by one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hole:
     """Open edges that hang together."""
 
@@ -30,7 +39,7 @@ class Hole:
     """Sum of its edges' lengths [m]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeshReport:
     """Faults of a mesh as it is. Counts are of edges or triangles."""
 
@@ -143,7 +152,7 @@ def inspect_mesh(mesh: TriangleMesh, device: Device | None = None, intersections
         volume=mesh.volume,
         area=mesh.area,
         closed=bounds_a_volume(topo, turn),
-        components=turn.shells,
+        components=part_count(topo),
         open_edges=int((topo.uses == 1).sum()),
         holes=_holes(mesh, topo),
         nonmanifold_edges=len(crowded),

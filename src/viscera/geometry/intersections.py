@@ -28,7 +28,7 @@ PLANE_TOLERANCE = wp.constant(wp.float64(1e-12))
 """Corners closer to a plane than this lie in it; in units of the mesh's extent, well above float64's rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Intersections:
     pairs: int
     faces: NDArray[np.int64]

@@ -124,7 +124,7 @@ def cast_ray(
     normal_out[i] = normal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Closest:
     points: FloatArray
     """On the surface, shape (n, 3) [m]."""
@@ -133,7 +133,7 @@ class Closest:
     faces: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RayHits:
     distances: FloatArray
     """From the start, shape (n,) [m]; infinite where nothing is hit."""

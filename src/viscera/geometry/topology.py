@@ -19,7 +19,7 @@ NESTING_LIMIT = 50
 """Shells, the largest first, for which it is found out whether they lie inside others; the rest are specks."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Topology:
     triangles: Ints
     """Welded vertex numbers, shape (t, 3); without collapsed triangles (two corners at one place) and repeated ones."""
@@ -42,7 +42,10 @@ def topology(mesh: TriangleMesh) -> Topology:
     welded = weld(mesh.vertices)[mesh.triangles]
     a, b, c = welded.T
     sound = (a != b) & (b != c) & (c != a)
-    _, first = np.unique(np.sort(welded, axis=1), axis=0, return_index=True)
+    # The lowest corner first: equal rows are one face with one orientation. A face and its reverse are two, as where
+    # two bodies share a wall.
+    lowest_first = np.take_along_axis(welded, (welded.argmin(axis=1)[:, None] + np.arange(3)) % 3, axis=1)
+    _, first = np.unique(lowest_first, axis=0, return_index=True)
     original = np.zeros(len(welded), dtype=bool)
     original[first] = True
     faces = np.flatnonzero(sound & original)
@@ -83,13 +86,12 @@ def components(count: int, a: Ints, b: Ints) -> Ints:
             root = above
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Orientation:
     """Per triangle of a `Topology`."""
 
     shell: Ints
-    """Number of the connected part it belongs to, 0 … shells-1."""
-    shells: int
+    """Number of the part it belongs to, 0 …; parts hang together over edges that exactly two triangles share."""
     against: Flags
     """It runs against the greater part of its shell (by area)."""
     inside_out: Flags
@@ -118,7 +120,14 @@ def orientation(mesh: TriangleMesh, topo: Topology) -> Orientation:
     closed[shell[(topo.uses[topo.face_edges] != 2).any(axis=1) | one_sided]] = False
     outermost = _outermost(mesh, topo, shell, np.where(closed, volume, 0.0))
     inside_out = (volume[outermost] < 0.0) & closed[outermost]
-    return Orientation(shell, len(root), against, inside_out[shell], one_sided)
+    return Orientation(shell, against, inside_out[shell], one_sided)
+
+
+def part_count(topo: Topology) -> int:
+    """Parts that do not hang together by any edge."""
+    faces, edges = len(topo.faces), len(topo.edges)
+    links = np.repeat(np.arange(faces), 3), faces + topo.face_edges.ravel()
+    return len(np.unique(components(faces + edges, *links)))
 
 
 def bounds_a_volume(topo: Topology, turn: Orientation) -> bool:

@@ -64,7 +64,7 @@ class Voxels:
         return i, j, k
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Runs:
     """Nodes inside, row by row: from `start` to before `stop` along x, in row `row` = k·ny + j; sorted."""
 
