@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 import warp as wp
@@ -149,6 +152,13 @@ def test_the_kernel_gives_what_the_sum_gives(device: Device) -> None:
         part.zero_()
     program.run()
     assert np.array_equal(out.numpy(), rest.numpy())
+
+
+def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[1] / "examples" / "02_organ_to_lattice.py"
+    monkeypatch.setattr("sys.argv", [str(path), "--masses", "1000"])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.endswith("ok\n")
 
 
 def test_bad_input_is_refused() -> None:
