@@ -162,8 +162,8 @@ class FakeWorld:
         return {
             "tick": np.array(self.tick),
             "seed": np.array(self.seed),
-            "position": self.position.copy(),
-            "velocity": self.velocity.copy(),
+            "organ/position": self.position.copy(),
+            "organ/velocity": self.velocity.copy(),
             "rest": self.rest.copy(),
             "values": np.array(list(self._values.values())),
             "tool": np.array([float(tool.active), *tool.position, *tool.orientation, *tool.force]),
@@ -171,7 +171,7 @@ class FakeWorld:
 
     def load_state(self, state: dict[str, np.ndarray]) -> None:
         self.tick, self.seed = int(state["tick"]), int(state["seed"])
-        self.position, self.velocity = state["position"].copy(), state["velocity"].copy()
+        self.position, self.velocity = state["organ/position"].copy(), state["organ/velocity"].copy()
         self.rest = state["rest"].copy()
         self._values = dict(zip(self._values, state["values"].tolist(), strict=True))
         row: Any = state["tool"].tolist()

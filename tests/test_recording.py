@@ -110,7 +110,7 @@ def test_archive_and_log_hold_the_same(tmp_path: Path) -> None:
 
 def test_from_every_checkpoint_the_end_is_the_same(tmp_path: Path) -> None:
     recorder, world = record(tmp_path)
-    recording = read_recording(recorder.path)
+    recording = read_recording(convert(recorder.path))
     for tick, load in recording.checkpoints.items():
         again = session_fake_world.make("fake", seed=3)
         again.load_state(load())

@@ -27,11 +27,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from viscera import __version__
 from viscera.errors import InputError, SessionError
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
-from viscera.server.hub import MAX_CLIENTS, Hub, version
+from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
@@ -76,7 +77,7 @@ def make_app(hub: Hub, policy: Policy, static: Path = STATIC) -> Starlette:
     async def health(request: Request) -> Response:
         answer = {
             "status": "ok",
-            "version": version(),
+            "version": __version__,
             "state": hub.status.state,
             "message": hub.status.message,
             "notice": hub.status.notice,

@@ -13,12 +13,12 @@ import pickle
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from viscera import __version__
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
@@ -143,7 +143,7 @@ class Hub:
     def welcome(self, client: Client) -> m.Welcome:
         return m.Welcome(
             protocol=m.PROTOCOL,
-            version=version(),
+            version=__version__,
             client=client.number,
             device=self._device,
             scenarios=self.scenarios,
@@ -338,13 +338,6 @@ class Hub:
     @property
     def session_pid(self) -> int | None:
         return self._session.pid if self._session is not None else None
-
-
-def version() -> str:
-    try:
-        return metadata.version("viscera")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _control(client: int, message: m.Control) -> c.Command:

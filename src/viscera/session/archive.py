@@ -182,6 +182,12 @@ def _floats(values: Any) -> Any:
 def _load_state(path: Path, tick: int) -> State:
     import h5py
 
+    state: State = {}
+
+    def add(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):  # a name with a slash, `tissue/position`, became a group
+            state[name] = np.asarray(item[()])
+
     with h5py.File(path, "r") as file:
-        group: Any = file[f"checkpoints/{tick}"]
-        return {name: np.asarray(group[name][()]) for name in group}
+        cast(Any, file[f"checkpoints/{tick}"]).visititems(add)
+    return state

@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from viscera import __version__
 from viscera.errors import RecordingError
 from viscera.inputs import Input
 from viscera.session.logfile import (
@@ -88,13 +89,17 @@ def make_header(
 
 def versions() -> dict[str, str]:
     """Versions that the bits of a world depend on."""
-    found = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()}
-    for package, name in (("viscera", "viscera"), ("warp-lang", "warp")):
-        try:
-            found[name] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+    try:
+        warp = metadata.version("warp-lang")
+    except metadata.PackageNotFoundError:
+        warp = "unknown"
+    return {
+        "viscera": __version__,
+        "warp": warp,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
 
 
 def hash_file(path: Path) -> str:
