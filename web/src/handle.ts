@@ -32,6 +32,8 @@ export interface Handle {
   tools(): { active: boolean; position: number[]; force: number[] }[];
   vertices(name: string): Float32Array | null;
   project(x: number, y: number, z: number): { x: number; y: number };
+  /** Without them, a picture shows the tissue alone. */
+  showInstruments(shown: boolean): void;
   /** Median from hand to picture [ms]. */
   latency(): number | null;
   parameters(): Record<string, number>;
@@ -44,9 +46,10 @@ declare global {
   }
 }
 
-export function viewPart(view: View): Pick<Handle, "vertices" | "project"> {
+export function viewPart(view: View): Pick<Handle, "vertices" | "project" | "showInstruments"> {
   return {
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
+    showInstruments: (shown) => view.showInstruments(shown),
     project: (x, y, z) => view.project(new Vector3(x, y, z)),
   };
 }

@@ -10,6 +10,7 @@ export function freeArea(): FreeArea {
   const box = (id: string) => document.getElementById(id)?.getBoundingClientRect();
   const top = box("header")?.bottom ?? 0;
   const bottom = Math.min(box("transport")?.top ?? height, height);
+  // Beside it when there is room, above it when there is not.
   if (width < NARROW) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;
   const right = box("side")?.left ?? width;

@@ -255,5 +255,4 @@ function openView(): View | null {
 }
 
 const view = openView();
-(window as unknown as { __view: unknown }).__view = view;
 if (view !== null) new Page(view).start();

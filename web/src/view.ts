@@ -37,6 +37,8 @@ export class View {
   surfaces: TissueSurface[] = [];
   instruments: InstrumentModel[] = [];
   framesDrawn = 0;
+  /** Instruments, their light and shadow, and the arrow; a test looks at the tissue without them. */
+  private instrumentsShown = true;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
   private readonly light = makeLight();
@@ -59,7 +61,7 @@ export class View {
     if (context === null) throw new Error("no WebGL 2");
     this.renderer = new WebGLRenderer({ canvas, context });
     this.renderer.toneMapping = NoToneMapping;
-    this.resolution = new Resolution(this.software);
+    this.resolution = new Resolution(this.software, detail !== null);
     this.scene.background = new Color("#020304");
     this.textures = { noise: makeNoiseTexture(this.software), vessels: makeVesselTexture(this.software) };
     this.drape = new Drape(this.light, this.software);
@@ -95,7 +97,8 @@ export class View {
     const felt = frame.tools.find((tool) => tool.active);
     const force = new Vector3(...(felt?.force ?? [0, 0, 0]));
     this.arrow.update(new Vector3(...(felt?.position ?? [0, 0, 0])), force);
-    const press = Math.min(1, force.length() / BLANCHING_FORCE);
+    this.arrow.group.visible &&= this.instrumentsShown;
+    const press = this.instrumentsShown ? Math.min(1, force.length() / BLANCHING_FORCE) : 0;
     for (const surface of this.surfaces) {
       if ("uPress" in surface.mesh.material.uniforms) surface.mesh.material.uniforms.uPress.value = press;
     }
@@ -104,6 +107,11 @@ export class View {
 
   pickMeshes(): PickMesh[] {
     return this.surfaces.filter((surface) => surface.mesh.visible).map((surface) => surface.pickMesh());
+  }
+
+  showInstruments(shown: boolean): void {
+    this.instrumentsShown = shown;
+    this.dirty = true;
   }
 
   setFreeArea(area: FreeArea): void {
@@ -142,6 +150,7 @@ export class View {
     const seconds = Math.min(interval, 100) / 1000;
     const orbiting = this.orbit.advance(seconds);
     const sliding = this.instruments.map((instrument) => instrument.advance(seconds)).some(Boolean);
+    if (!this.instrumentsShown) for (const instrument of this.instruments) instrument.mesh.visible = false;
     if (this.drewLast && this.resolution.note(interval)) this.resize();
     if (orbiting) this.orbit.place(this.camera);
     this.drewLast = this.dirty || orbiting || sliding;

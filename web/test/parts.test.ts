@@ -121,7 +121,7 @@ describe("orbit", () => {
 
 describe("resolution", () => {
   it("falls while pictures are slow, and only then", () => {
-    const resolution = new Resolution(false);
+    const resolution = new Resolution(false, false);
     for (let i = 0; i < 500; i++) resolution.note(16);
     expect(resolution.share()).toBe(1);
     for (let i = 0; i < 500; i++) resolution.note(80);
@@ -129,7 +129,7 @@ describe("resolution", () => {
   });
 
   it("is not changed by one slow picture", () => {
-    const resolution = new Resolution(false);
+    const resolution = new Resolution(false, false);
     for (let i = 0; i < 100; i++) expect(resolution.note(i % 5 === 0 ? 90 : 20)).toBe(false);
   });
 });

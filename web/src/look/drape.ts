@@ -5,7 +5,6 @@ import type { Box3 } from "three";
 import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
 
-const CELLS = 120;
 /** Side of the cloth over the diagonal of what lies on it. */
 const EXTENT = 6;
 
@@ -13,7 +12,7 @@ export class Drape {
   readonly mesh: Mesh;
   private readonly material: ShaderMaterial;
 
-  constructor(light: LightUniforms, plain: boolean) {
+  constructor(light: LightUniforms, private readonly plain: boolean) {
     this.material = new ShaderMaterial({
       name: "drape",
       defines: plain ? { PLAIN: 1 } : {},
@@ -45,14 +44,15 @@ export class Drape {
     this.material.uniforms.uBlock.value = new Vector4((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2, (y1 - y0) / 2);
     this.material.uniforms.uAcross.value = across;
     this.material.uniforms.uAlong.value = along;
+    const cells = this.plain ? 64 : 120;
     const sheet = new BufferGeometry();
-    const points = new Float32Array((CELLS + 1) ** 2 * 3);
+    const points = new Float32Array((cells + 1) ** 2 * 3);
     const point = new Vector3();
     let out = 0;
-    for (let j = 0; j <= CELLS; j++) {
-      for (let i = 0; i <= CELLS; i++) {
-        const x = spread(i) * EXTENT * size;
-        const y = spread(j) * EXTENT * size;
+    for (let j = 0; j <= cells; j++) {
+      for (let i = 0; i <= cells; i++) {
+        const x = spread(i, cells) * EXTENT * size;
+        const y = spread(j, cells) * EXTENT * size;
         const outside = Math.max(Math.abs(x) - (x1 - x0) / 2, Math.abs(y) - (y1 - y0) / 2, 0) / size;
         point.copy(up).multiplyScalar(floor + foldHeight(x / size, y / size, outside) * size - 0.0005);
         point.addScaledVector(across, x + (x0 + x1) / 2).addScaledVector(along, y + (y0 + y1) / 2);
@@ -61,7 +61,7 @@ export class Drape {
       }
     }
     sheet.setAttribute("position", new BufferAttribute(points, 3));
-    sheet.setIndex(gridTriangles());
+    sheet.setIndex(gridTriangles(cells));
     sheet.computeVertexNormals();
     this.mesh.geometry.dispose();
     this.mesh.geometry = sheet;
@@ -69,8 +69,8 @@ export class Drape {
 }
 
 /** Grid line to place, −0.5 to 0.5, closer together in the middle, where the tissue's shadow is. */
-function spread(line: number): number {
-  const t = (2 * line) / CELLS - 1;
+function spread(line: number, cells: number): number {
+  const t = (2 * line) / cells - 1;
   return 0.5 * t * (0.25 + 0.75 * t * t);
 }
 
@@ -78,7 +78,7 @@ function spread(line: number): number {
 function foldHeight(x: number, y: number, outside: number): number {
   const calm = Math.min(1, Math.max(0, (outside - 0.05) / 0.7));
   const bend = 0.35 * Math.sin(1.3 * x + 0.7) + 0.28 * Math.sin(2.1 * y - 0.4);
-  const ridge = (phase: number) => 1 - Math.abs(Math.sin(phase));
+  const ridge = (phase: number) => 0.5 + 0.5 * Math.cos(2 * phase);
   const folds =
     0.085 * ridge(3.1 * (x * 0.8 + y * 0.6 + bend)) ** 3 +
     0.07 * ridge(2.3 * (x * 0.5 - y * 0.87 + 0.8 * bend) + 0.9) ** 3 +
@@ -86,11 +86,11 @@ function foldHeight(x: number, y: number, outside: number): number {
   return calm * calm * (3 - 2 * calm) * folds - 0.03 * calm;
 }
 
-function gridTriangles(): number[] {
+function gridTriangles(cells: number): number[] {
   const triangles: number[] = [];
-  const row = CELLS + 1;
-  for (let j = 0; j < CELLS; j++) {
-    for (let i = 0; i < CELLS; i++) {
+  const row = cells + 1;
+  for (let j = 0; j < cells; j++) {
+    for (let i = 0; i < cells; i++) {
       const a = j * row + i;
       triangles.push(a, a + 1, a + row + 1, a, a + row + 1, a + row);
     }

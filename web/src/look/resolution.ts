@@ -12,7 +12,8 @@ export class Resolution {
   private fast = 0;
   private tried = 0;
 
-  constructor(private readonly software: boolean) {
+  /** `fixed` never changes, so that two pictures can be compared. */
+  constructor(private readonly software: boolean, private readonly fixed: boolean) {
     this.level = software ? SHARES.length - 2 : 0;
   }
 
@@ -22,6 +23,7 @@ export class Resolution {
 
   /** `interval` between two pictures that were both drawn [ms]; true when the resolution changed. */
   note(interval: number): boolean {
+    if (this.fixed) return false;
     this.slow = interval > TOO_SLOW ? this.slow + 1 : 0;
     this.fast = interval < FAST ? this.fast + 1 : 0;
     if (this.slow >= PATIENCE && this.level < SHARES.length - 1) return this.change(1);
