@@ -72,14 +72,15 @@ def install_packages() -> None:
     stamp = WEB / "node_modules" / ".package-lock.json"
     if not stamp.is_file() or stamp.stat().st_mtime < lock.stat().st_mtime:
         # Not `npm ci`: that refuses a lock file which does not also list the builds of vite for other platforms.
-        npm("install", "--no-save", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+        npm("install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
         stamp.touch()
 
 
 def npm(*arguments: str) -> None:
     """Run npm in `web/`; its scripts find the same Node that npm runs on."""
     command, folder = npm_command()
-    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
     finished = subprocess.run([*command, *arguments], cwd=WEB, env=environment, check=False)
     if finished.returncode:
         raise SystemExit(f"npm {' '.join(arguments)} failed with exit code {finished.returncode}.")
