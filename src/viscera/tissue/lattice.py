@@ -21,7 +21,7 @@ from viscera.errors import InputError, StateError
 from viscera.tissue import kernels
 from viscera.tissue.layout import TILE, Layout, make_layout
 from viscera.tissue.materials import Material
-from viscera.tissue.native import lattice_step_native
+from viscera.tissue.native import lattice_step_cpu, lattice_step_cuda
 from viscera.tissue.springs import (
     DIRECTIONS,
     STABLE_STEP,
@@ -188,10 +188,12 @@ class Tissue:
         for substep in range(self.substeps):
             args = [self.constants, substep, state.live.array, state.tools.array, here]
             outputs = [state.velocity, there, state.force.array, state.broken.array]
-            if self.native and not self.device.is_cuda:
-                stage.launch(lattice_step_native, tiles, args + outputs, block=NATIVE_BLOCK)
-            else:
+            if not self.native:
                 stage.launch(kernels.lattice_step, tiles * TILE, args + outputs)
+            elif self.device.is_cuda:
+                stage.launch(lattice_step_cuda, tiles * TILE, args + outputs)
+            else:
+                stage.launch(lattice_step_cpu, tiles, args + outputs, block=NATIVE_BLOCK)
             here, there = there, here
         stage.download(state.force)
         stage.download(state.broken)

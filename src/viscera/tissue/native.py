@@ -1,8 +1,9 @@
-"""The substep of kernels.py for a whole tile of 16 masses, in C with the cpu's vector unit.
+"""The substep of kernels.py in C: a tile of 16 masses at once on cpu, one mass per thread on cuda.
 
-An index into a `wp.array` goes through byte strides and never becomes a vector load, so the plain kernel leaves most of
-a cpu unused: docs/benchmarks.md has the factor between the two. Same arithmetic, same order of springs; contact is
-tested for 16 masses at once and then resolved one by one, since few are touched.
+An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
+instructions; and exact division and square root are slow on cuda. docs/decisions/002-lattice-storage.md has the
+factors. One source serves both; only the macros differ. Same arithmetic and order of springs as the plain kernel, up to
+the last bits. Contact is tested for all masses of a tile and then resolved one by one, since few are touched.
 """
 
 # Warp's types speak of values; inside kernels the same names are declarations.
@@ -16,119 +17,208 @@ from viscera.tissue.kernels import SHORTEST2, Lattice
 
 wp.set_module_options({"enable_backward": False})
 
-_TILE_STEP = """
-typedef float vf __attribute__((ext_vector_type(16)));
-typedef float vu __attribute__((ext_vector_type(16), aligned(4)));
-typedef _Float16 vh __attribute__((ext_vector_type(16), aligned(2)));
+_SPRINGS = """
 const long n = lattice.slots;
-const long i = lattice.tile_slot.data[tile];
 const float dt = lattice.dt;
+const float h = lattice.spacing;
 const float* px = position.data;
 const float* py = px + n;
 const float* pz = py + n;
-const _Float16* stiff = (const _Float16*)lattice.stiffness.data;
-const vf ox = *(const vu*)(px + i), oy = *(const vu*)(py + i), oz = *(const vu*)(pz + i);
-vf fx = 0.0f, fy = 0.0f, fz = 0.0f;
-const float h = lattice.spacing;
+const V ox = LOAD(px + i), oy = LOAD(py + i), oz = LOAD(pz + i);
+V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
 #pragma unroll
-for (long d = 0; d < 13; ++d) {
-    const long r = (d + 14) / 3, step = (d + 14) % 3 - 1;
+for (int d = 0; d < 13; ++d) {
+    const int r = (d + 14) / 3, step = (d + 14) % 3 - 1;
     const float cx = (float)step, cy = (float)(r % 3 - 1), cz = (float)(r / 3 - 1);
     const float steps2 = cx * cx + cy * cy + cz * cz;
     const float rest = h * (steps2 == 1.0f ? 1.0f : (steps2 == 2.0f ? 1.41421356f : 1.73205081f));
     const float rest2 = h * h * steps2;
     #pragma unroll
-    for (long side = 1; side >= -1; side -= 2) {
-        const long j = side > 0 ? lattice.rows.data[9 * tile + r] + step : lattice.rows.data[9 * tile + 8 - r] - step;
-        const vf k = __builtin_convertvector(*(const vh*)(stiff + d * n + (side > 0 ? i : j)), vf);
+    for (int side = 1; side >= -1; side -= 2) {
+        const long j = (side > 0 ? rows[r] + step : rows[8 - r] - step) + lane;
+        const V k = LOAD_HALF(stiff + d * n + (side > 0 ? i : j));
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
-        const vf ex = *(const vu*)(px + j) - ox, ey = *(const vu*)(py + j) - oy, ez = *(const vu*)(pz + j) - oz;
-        const vf gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
-        const vf length = __builtin_elementwise_sqrt(__builtin_elementwise_max(gain + rest2, (vf)(SHORTEST2 * rest2)));
-        const vf pull = k * gain / (length * (length + rest));
+        const V ex = LOAD(px + j) - ox, ey = LOAD(py + j) - oy, ez = LOAD(pz + j) - oz;
+        const V gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
+        const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, SHORTEST2 * rest2), rest);
         fx += pull * (ex + dx);
         fy += pull * (ey + dy);
         fz += pull * (ez + dz);
     }
 }
-const vf weight = *(const vu*)(lattice.inverse_mass.data + i);
+const V weight = LOAD(lattice.inverse_mass.data + i);
 const float* lv = live.data;
 const float tau = lv[4], keep = lv[5];
 float* qx = velocity.data;
 float* qy = qx + n;
 float* qz = qy + n;
-const vf bx = *(const vu*)(qx + i), by = *(const vu*)(qy + i), bz = *(const vu*)(qz + i);
-const vf push = weight * lv[3];
+const V bx = LOAD(qx + i), by = LOAD(qy + i), bz = LOAD(qz + i);
+const V push = weight * lv[3];
 // Anchors and empty places keep still: gravity counts only where there is weight.
-const vf heavy = __builtin_elementwise_min(weight * 1.0e30f, (vf)1.0f);
-vf vx = keep * (bx + dt * (fx * push + heavy * lv[0]));
-vf vy = keep * (by + dt * (fy * push + heavy * lv[1]));
-vf vz = keep * (bz + dt * (fz * push + heavy * lv[2]));
-vf ux = ox - tau * bx + dt * vx;
-vf uy = oy - tau * by + dt * vy;
-vf uz = oz - tau * bz + dt * vz;
-const vf lanes = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
+const V heavy = AT_MOST(weight * 1.0e30f, 1.0f);
+V vx = keep * (bx + dt * (fx * push + heavy * lv[0]));
+V vy = keep * (by + dt * (fy * push + heavy * lv[1]));
+V vz = keep * (bz + dt * (fz * push + heavy * lv[2]));
+V ux = ox - tau * bx + dt * vx;
+V uy = oy - tau * by + dt * vy;
+V uz = oz - tau * bz + dt * vz;
 const auto origin = lattice.tile_origin.data[tile];
-const vf restx = origin[0] + lanes * h;
-for (long t = 0; t < 2; ++t) {
+const V restx = origin[0] + LANES * h;
+#pragma unroll
+for (int t = 0; t < 2; ++t) {
     const float* tool = tools.data + 16 * t;
     if (!(tool[0] > 0.0f)) continue;
     const float* s = tool + 4;
     const float* e = tool + 10;
     float now[6];
-    for (long c = 0; c < 6; ++c) now[c] = s[c] + fraction * (e[c] - s[c]);
+    #pragma unroll
+    for (int c = 0; c < 6; ++c) now[c] = s[c] + fraction * (e[c] - s[c]);
     const float ax = now[0], ay = now[1], az = now[2];
     const float gx = now[3] - ax, gy = now[4] - ay, gz = now[5] - az;
-    const float axis2 = __builtin_fmaxf(gx * gx + gy * gy + gz * gz, 1.0e-20f);
-    const vf rx = restx + ux - ax, ry = origin[1] + uy - ay, rz = origin[2] + uz - az;
-    const vf share = (rx * gx + ry * gy + rz * gz) / axis2;
-    const vf along = __builtin_elementwise_min(__builtin_elementwise_max(share, (vf)0.0f), (vf)1.0f);
-    const vf wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
-    const vf away2 = wx * wx + wy * wy + wz * wz;
+    const float axis2 = LARGER(gx * gx + gy * gy + gz * gz, 1.0e-20f);
+    const V rx = restx + ux - ax, ry = origin[1] + uy - ay, rz = origin[2] + uz - az;
+    const V share = (rx * gx + ry * gy + rz * gz) / axis2;
+    const V along = AT_MOST(AT_LEAST(share, 0.0f), 1.0f);
+    const V wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
+    const V away2 = wx * wx + wy * wy + wz * wz;
     const float radius = tool[1];
-    const auto inside = (away2 < (vf)(radius * radius)) & (weight > (vf)0.0f);
-    if (!__builtin_reduce_or(inside)) continue;
-    for (long lane = 0; lane < 16; ++lane) {
-        if (!inside[lane]) continue;
-        const float distance = __builtin_sqrtf(away2[lane]);
+    const auto inside = (away2 < FILL(radius * radius)) & (weight > FILL(0.0f));
+    if (!ANY(inside)) continue;
+    EACH(c) {
+        if (!OF(inside, c)) continue;
+        const float distance = ROOT(OF(away2, c));
         float nx = 0.0f, ny = 0.0f, nz = 1.0f;
-        if (distance > 1.0e-9f) { nx = wx[lane] / distance; ny = wy[lane] / distance; nz = wz[lane] / distance; }
-        const float l = along[lane];
+        if (distance > 1.0e-9f) { nx = OF(wx, c) / distance; ny = OF(wy, c) / distance; nz = OF(wz, c) / distance; }
+        const float l = OF(along, c);
         const float tx = ((1.0f - l) * (e[0] - s[0]) + l * (e[3] - s[3])) / tick;
         const float ty = ((1.0f - l) * (e[1] - s[1]) + l * (e[4] - s[4])) / tick;
         const float tz = ((1.0f - l) * (e[2] - s[2]) + l * (e[5] - s[5])) / tick;
-        const float sx = vx[lane] - tx, sy = vy[lane] - ty, sz = vz[lane] - tz;
+        const float sx = OF(vx, c) - tx, sy = OF(vy, c) - ty, sz = OF(vz, c) - tz;
         const float into = sx * nx + sy * ny + sz * nz;
         const float approach = into < 0.0f ? into : 0.0f;
         const float slx = sx - into * nx, sly = sy - into * ny, slz = sz - into * nz;
-        const float slide = __builtin_sqrtf(slx * slx + sly * sly + slz * slz);
-        float grip = -tool[2] * approach / (slide > 1.0e-12f ? slide : 1.0e-12f);
-        if (grip > 1.0f) grip = 1.0f;
+        const float slide = LARGER(ROOT(slx * slx + sly * sly + slz * slz), 1.0e-12f);
+        const float grip = SMALLER(-tool[2] * approach / slide, 1.0f);
         const float cx = -approach * nx - grip * slx;
         const float cy = -approach * ny - grip * sly;
         const float cz = -approach * nz - grip * slz;
         const float mx = l * gx + radius * nx, my = l * gy + radius * ny, mz = l * gz + radius * nz;
-        ux[lane] += mx - rx[lane]; uy[lane] += my - ry[lane]; uz[lane] += mz - rz[lane];
-        vx[lane] += cx; vy[lane] += cy; vz[lane] += cz;
-        const float inertia = -1.0f / (weight[lane] * dt * keep);
+        OF(ux, c) += mx - OF(rx, c); OF(uy, c) += my - OF(ry, c); OF(uz, c) += mz - OF(rz, c);
+        OF(vx, c) += cx; OF(vy, c) += cy; OF(vz, c) += cz;
+        const float inertia = -1.0f / (OF(weight, c) * dt * keep);
         const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;
         const float part[6] = {hx, hy, hz, my * hz - mz * hy, mz * hx - mx * hz, mx * hy - my * hx};
-        for (long c = 0; c < 6; ++c) {
-            const double scaled = __builtin_rint((double)part[c] * (c < 3 ? 1073741824.0 : 68719476736.0));
-            __atomic_fetch_add(force.data + 6 * t + c, (long long)scaled, __ATOMIC_RELAXED);
-        }
+        for (int c = 0; c < 6; ++c) ADD(force.data + 6 * t + c, part[c] * (c < 3 ? 1073741824.0 : 68719476736.0));
     }
 }
-const auto sane = (vx * vx + vy * vy + vz * vz) < (vf)1.0e8f;
-if (!__builtin_reduce_and(sane)) __atomic_store_n(broken.data, 1, __ATOMIC_RELAXED);
-*(vu*)(qx + i) = vx; *(vu*)(qy + i) = vy; *(vu*)(qz + i) = vz;
-float* nxp = next.data;
-*(vu*)(nxp + i) = ux + tau * vx; *(vu*)(nxp + n + i) = uy + tau * vy; *(vu*)(nxp + 2 * n + i) = uz + tau * vz;
+const auto sane = (vx * vx + vy * vy + vz * vz) < FILL(1.0e8f);
+if (!ALL(sane)) broken.data[0] = 1;
+STORE(qx + i, vx); STORE(qy + i, vy); STORE(qz + i, vz);
+float* next_x = next.data;
+STORE(next_x + i, ux + tau * vx); STORE(next_x + n + i, uy + tau * vy); STORE(next_x + 2 * n + i, uz + tau * vz);
+"""
+"""One substep for V: 16 masses side by side on cpu, one mass on cuda. The macros below say what V is."""
+
+_CPU = """
+#if !defined(__CUDA_ARCH__)
+typedef float V __attribute__((ext_vector_type(16)));
+typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
+#define LOAD(p) ((V)(*(const U*)(p)))
+#define LOAD_HALF(p) __builtin_convertvector(*(const H*)(p), V)
+#define STORE(p, v) *(U*)(p) = (v)
+#define FILL(x) ((V)(x))
+#define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
+#define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
+#define ANY(v) __builtin_reduce_or(v)
+#define ALL(v) __builtin_reduce_and(v)
+#define EACH(c) for (int c = 0; c < 16; ++c)
+#define LARGER(a, b) __builtin_fmaxf((a), (b))
+#define SMALLER(a, b) __builtin_fminf((a), (b))
+#define ROOT(a) __builtin_sqrtf(a)
+#define OF(v, c) v[c]
+#define ADD(p, x) __atomic_fetch_add((p), (long long)__builtin_rint((double)(x)), __ATOMIC_RELAXED)
+const V LANES = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
+const auto pull_over_length = [](V stiff_gain, V length2, float rest) {
+    const V length = __builtin_elementwise_sqrt(length2);
+    return stiff_gain / (length * (length + rest));
+};
+const long lane = 0;
+const long i = lattice.tile_slot.data[tile];
+const int* rows = lattice.rows.data + 9 * tile;
+const _Float16* stiff = (const _Float16*)lattice.stiffness.data;
+SPRINGS
+#undef LOAD
+#undef LOAD_HALF
+#undef STORE
+#undef FILL
+#undef AT_LEAST
+#undef AT_MOST
+#undef ANY
+#undef ALL
+#undef EACH
+#undef LARGER
+#undef SMALLER
+#undef ROOT
+#undef OF
+#undef ADD
+#endif
+"""
+
+_CUDA = """
+#if defined(__CUDA_ARCH__)
+typedef float V;
+#define LOAD(p) (*(p))
+#define LOAD_HALF(p) wp::half_to_float(*(p))
+#define STORE(p, v) *(p) = (v)
+#define FILL(x) (x)
+#define AT_LEAST(v, x) fmaxf((v), (x))
+#define AT_MOST(v, x) fminf((v), (x))
+#define ANY(v) (v)
+#define ALL(v) (v)
+#define EACH(c) for (int c = 0; c < 1; ++c)
+#define LARGER(a, b) fmaxf((a), (b))
+#define SMALLER(a, b) fminf((a), (b))
+#define ROOT(a) sqrtf(a)
+#define OF(v, c) v
+#define ADD(p, x) atomicAdd((unsigned long long*)(p), (unsigned long long)(long long)rint((double)(x)))
+const auto pull_over_length = [](float stiff_gain, float length2, float rest) {
+    // One instruction each, within two units in the last place; denormal numbers do not occur here.
+    float inverse, share;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(length2));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(length2 * inverse + rest));
+    return stiff_gain * inverse * share;
+};
+const float LANES = (float)(element % 16);
+const int tile = element / 16;
+const int lane = element % 16;
+const int i = lattice.tile_slot.data[tile] + lane;
+const int* rows = lattice.rows.data + 9 * tile;
+const wp::half* stiff = lattice.stiffness.data;
+SPRINGS
+#undef LOAD
+#undef LOAD_HALF
+#undef STORE
+#undef FILL
+#undef AT_LEAST
+#undef AT_MOST
+#undef ANY
+#undef ALL
+#undef EACH
+#undef LARGER
+#undef SMALLER
+#undef ROOT
+#undef OF
+#undef ADD
+#endif
 """
 
 
-# cuda has the plain kernel; there this function is empty.
-@wp.func_native("#if !defined(__CUDA_ARCH__)\n" + _TILE_STEP.replace("SHORTEST2", f"{SHORTEST2}f") + "\n#endif\n")
+def _source(frame: str, springs: str = _SPRINGS) -> str:
+    return frame.replace("SPRINGS", springs.replace("SHORTEST2", f"{SHORTEST2}f"))
+
+
+@wp.func_native(_source(_CPU))
 def step_tile(
     lattice: Lattice,
     tile: int,
@@ -144,8 +234,24 @@ def step_tile(
 ): ...
 
 
+@wp.func_native(_source(_CUDA, _SPRINGS.replace("const long ", "const int ").replace("long j", "int j")))
+def step_mass(
+    lattice: Lattice,
+    element: int,
+    fraction: float,
+    tick: float,
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    next: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.int64),
+    broken: wp.array(dtype=wp.int32),
+): ...
+
+
 @wp.kernel
-def lattice_step_native(
+def lattice_step_cpu(
     first: int,
     # params
     lattice: Lattice,
@@ -163,6 +269,30 @@ def lattice_step_native(
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     step_tile(
+        lattice, first + wp.tid(), fraction, tick,
+        live, tools, position, velocity_out, position_out, force_out, broken_out,
+    )  # fmt: skip
+
+
+@wp.kernel
+def lattice_step_cuda(
+    first: int,
+    # params
+    lattice: Lattice,
+    substep: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    # out
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+    force_out: wp.array(dtype=wp.int64),
+    broken_out: wp.array(dtype=wp.int32),
+):
+    fraction = float(substep + 1) / float(lattice.substeps)
+    tick = lattice.dt * float(lattice.substeps)
+    step_mass(
         lattice, first + wp.tid(), fraction, tick,
         live, tools, position, velocity_out, position_out, force_out, broken_out,
     )  # fmt: skip

@@ -28,6 +28,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.errors import InputError
+
 STABLE_STEP = float(np.sqrt(5.0 / 6.0))
 """dt_crit·√(E/ρ)/dx of the isotropic lattice."""
 
@@ -43,6 +45,9 @@ DIRECTIONS: tuple[tuple[int, int, int], ...] = tuple(
 
 ROWS: tuple[tuple[int, int], ...] = tuple((y, z) for z, y in itertools.product((-1, 0, 1), repeat=2))
 """The nine (y, z) offsets of neighbouring rows; row 4 is a mass's own."""
+
+LARGEST_BOX = 2_000_000_000
+"""Places in the box around a lattice, while it is being made; 8 GB."""
 
 OCTANTS: tuple[tuple[int, int, int], ...] = tuple((x, y, z) for z, y, x in itertools.product((-1, 1), repeat=3))
 """The eight cells around a mass, by the side on which they lie."""
@@ -60,15 +65,11 @@ def length_ratio(direction: tuple[int, int, int], equal_springs: bool = False) -
     return (1.0, RATIO_FACE, RATIO_BODY)[sum(map(abs, direction)) - 1]
 
 
-def cells_around(nodes: NDArray[np.int32], index_of: NodeIndex) -> NDArray[np.bool_]:
+def cells_around(nodes: NDArray[np.int32], index: NodeIndex) -> NDArray[np.bool_]:
     """For each mass and octant whether that cell has all eight masses; shape (masses, 8)."""
-    present = np.ones((len(nodes), 8), dtype=bool)
-    for octant, side in enumerate(OCTANTS):
-        for corner in itertools.product((0, 1), repeat=3):
-            if corner != (0, 0, 0):
-                step = np.array([s * c for s, c in zip(side, corner, strict=True)], dtype=np.int32)
-                present[:, octant] &= index_of.find(nodes + step) >= 0
-    return present
+    whole = index.whole_cells()
+    # The cell on side s of a mass is named by its low corner, one step down on each axis where s is -1.
+    return np.stack([index.look_up(whole, nodes + np.minimum(side, 0)) for side in OCTANTS], axis=1)
 
 
 def spring_share(cells: NDArray[np.bool_], direction: tuple[int, int, int]) -> NDArray[np.float64]:
@@ -87,21 +88,34 @@ def mass_share(cells: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 class NodeIndex:
-    """Finds masses by integer position in a sorted list of keys."""
+    """Finds masses by integer position, through a grid over their box."""
 
     def __init__(self, nodes: NDArray[np.int32]) -> None:
         self._low = nodes.min(axis=0).astype(np.int64) - 2
-        self._size = nodes.max(axis=0).astype(np.int64) - self._low + 3
-        keys = self._key(nodes)
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
+        size = nodes.max(axis=0).astype(np.int64) - self._low + 3
+        if int(np.prod(size)) > LARGEST_BOX:
+            raise InputError(
+                f"the lattice's box has {int(np.prod(size)):,} places for {len(nodes):,} masses.",
+                f"Use a coarser spacing; at most {LARGEST_BOX:,} places can be indexed.",
+            )
+        self._grid = np.full(size[::-1], -1, dtype=np.int32)
+        self._grid[self._at(nodes)] = np.arange(len(nodes), dtype=np.int32)
 
-    def _key(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-        relative = nodes.astype(np.int64) - self._low
-        return (relative[:, 2] * self._size[1] + relative[:, 1]) * self._size[0] + relative[:, 0]
+    def _at(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.int64], ...]:
+        x, y, z = (nodes - self._low).T
+        return z, y, x
 
-    def find(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Index of the mass at each position (within one cell of the lattice's box), -1 where there is none."""
-        keys = self._key(nodes)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[at] == keys, self._order[at], -1)
+    def find(self, nodes: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Index of the mass at each position (within two cells of the lattice's box), -1 where there is none."""
+        return self._grid[self._at(nodes)]
+
+    def whole_cells(self) -> NDArray[np.bool_]:
+        """Grid of the cells, by low corner, that have all eight masses."""
+        there = self._grid >= 0
+        for axis in range(3):
+            there = there & np.roll(there, -1, axis=axis)
+        return there
+
+    def look_up(self, grid: NDArray[np.bool_], nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Values of a grid of this shape at these positions."""
+        return grid[self._at(nodes)]

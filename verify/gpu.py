@@ -1,0 +1,95 @@
+"""The same world on cpu and on cuda: `python -m verify.gpu`. Needs NumPy and Warp alone.
+
+Float sums differ in their last bits between the two (fused multiply-adds, order inside a kernel), so worlds are
+compared in the L2 norm after 100 ticks, and sums that physics conserves with their first value on each device.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+
+import viscera
+from verify.framework import Measured, Skip, figure
+from viscera.device import cuda_state, open_device
+from viscera.scenarios import catalogue
+from viscera.tissue.lattice import LatticeParams, make_lattice
+from viscera.tissue.materials import SOFT_TISSUE
+
+TICKS = 100
+
+
+def palpation_state(device: str) -> dict[str, np.ndarray]:
+    """Displacement, velocity, surface and force after 100 ticks of the scenario's own hand, 300 ticks into its push."""
+    world = viscera.make("palpation", device=device, seed=1)
+    script = catalogue()["palpation"].script
+    for tick in range(300, 300 + TICKS):
+        for one in script(world, tick):
+            world.apply(one)
+        world.step()
+    tissue = world.organs[0].tissue
+    state = {
+        "displacement": tissue.displacement(),
+        "velocity": tissue.velocities(),
+        "surface": world.snapshot().arrays["tissue"] - world.organs[0].rest.numpy(),
+        "force": np.array(world.tools[0].force),
+    }
+    world.close()
+    return state
+
+
+def relative_error(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a.astype(np.float64) - b) / np.linalg.norm(b.astype(np.float64)))
+
+
+def momentum_drift(device: str) -> float:
+    """Change of total momentum over the sum of all momenta, free lattice, after 100 ticks."""
+    axis = np.arange(20, dtype=np.int32)
+    nodes = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    free = np.zeros(len(nodes), dtype=bool)
+    params = LatticeParams(nodes, 0.004, (0.5, 0.0, 0.0), free, SOFT_TISSUE, stiffest=SOFT_TISSUE.young)
+    opened = open_device(device)
+    tissue = make_lattice(opened, params)
+    rng = np.random.default_rng(0)
+    velocity = rng.normal(0.0, 0.1, (len(nodes), 3)) + np.array([0.2, 0.0, 0.0])
+    tissue.set_motion(rng.normal(0.0, 1e-4, (len(nodes), 3)), velocity)
+    before = tissue.mass @ tissue.velocities().astype(np.float64)
+    for _ in range(TICKS):
+        tissue.step()
+    after = tissue.mass @ tissue.velocities().astype(np.float64)
+    opened.close()
+    return float(np.abs(after - before).max() / (tissue.mass @ np.abs(velocity)).max())
+
+
+def compare() -> dict[str, float]:
+    cpu, cuda = palpation_state("cpu"), palpation_state("cuda:0")
+    figures = {f"relative L2, {name}": relative_error(cuda[name], cpu[name]) for name in cpu}
+    figures["momentum drift, cpu"] = momentum_drift("cpu")
+    figures["momentum drift, cuda"] = momentum_drift("cuda:0")
+    figures["peak displacement [m]"] = float(np.abs(cpu["displacement"]).max())
+    return figures
+
+
+@figure(
+    area="foundation",
+    claim="cpu and cuda give the same world after 100 steps",
+    bound="relative L2 ≤ 1e-4, conserved sums ≤ 1e-5",
+    needs=("cuda",),
+)
+def same_world_on_cuda() -> Measured:
+    if not cuda_state().usable:
+        raise Skip(cuda_state().reason)
+    figures = compare()
+    worst = max(value for name, value in figures.items() if "L2" in name)
+    drift = max(value for name, value in figures.items() if "drift" in name)
+    return Measured(worst, "relative L2", worst <= 1e-4 and drift <= 1e-5, json.dumps(figures))
+
+
+if __name__ == "__main__":
+    measured = same_world_on_cuda()
+    for name, value in json.loads(measured.detail).items():
+        print(f"{name:32s} {value:.3e}")
+    print("agree" if measured.passed else "DIFFER")
+    sys.exit(0 if measured.passed else 1)
