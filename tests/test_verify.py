@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,10 @@ def run(chosen: list[Figure], device: str = "cpu") -> list[framework.Result]:
     return list(framework.run(chosen, set(), MACHINE, device))
 
 
+def rows(chosen: list[Figure], device: str = "cpu") -> list[dict[str, Any]]:
+    return [result.as_json() for result in run(chosen, device)]
+
+
 def test_each_outcome_has_its_name() -> None:
     results = run(figures(good, bad, broken, elsewhere))
     assert [result.status for result in results] == ["passed", "failed", "failed", "skipped"]
@@ -53,15 +58,15 @@ def test_what_a_machine_lacks_is_not_measured() -> None:
 
 
 def test_results_are_kept_per_machine_and_device() -> None:
-    kept = framework.merge([], run(figures(good), "cpu"))
-    kept = framework.merge(kept, run(figures(good), "a big GPU"))
+    kept = framework.merge([], rows(figures(good), "cpu"))
+    kept = framework.merge(kept, rows(figures(good), "a big GPU"))
     assert len(kept) == 2
-    assert len(framework.merge(kept, run(figures(good), "cpu"))) == 2
+    assert len(framework.merge(kept, rows(figures(good), "cpu"))) == 2
 
 
 def test_a_skip_does_not_erase_a_measurement() -> None:
-    kept = framework.merge([], run(figures(good)))
-    skipped = run(figures(good, needs=("browser",)))
+    kept = framework.merge([], rows(figures(good)))
+    skipped = rows(figures(good, needs=("browser",)))
     assert framework.merge(kept, skipped)[0]["status"] == "passed"
     assert framework.merge([], skipped)[0]["status"] == "skipped"
 
@@ -71,8 +76,8 @@ def test_a_failure_replaces_an_old_success() -> None:
         return Measured(1.0, "", passed=next(moods))
 
     moods = iter([True, False])
-    kept = framework.merge([], run(figures(moody)))
-    assert framework.merge(kept, run(figures(moody)))[0]["status"] == "failed"
+    kept = framework.merge([], rows(figures(moody)))
+    assert framework.merge(kept, rows(figures(moody)))[0]["status"] == "failed"
 
 
 def test_command_writes_both_files_and_fails_with_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +92,14 @@ def test_command_writes_both_files_and_fails_with_a_figure(tmp_path: Path, monke
     assert "good \\| thing" in text
     assert command.main(["--docs", str(tmp_path), "--only", "toy.good"]) == 0
     assert command.main(["--docs", str(tmp_path), "--only", "no such"]) == 2
+
+
+def test_results_of_another_machine_are_taken_over(tmp_path: Path) -> None:
+    framework.save(tmp_path / "verify.json", rows(figures(good), "cpu"))
+    framework.save(tmp_path / "other.json", rows(figures(bad), "a big GPU"))
+    assert command.main(["--docs", str(tmp_path), "--add", str(tmp_path / "other.json")]) == 0
+    assert {row["device"] for row in framework.load(tmp_path / "verify.json")} == {"cpu", "a big GPU"}
+    assert "a big GPU" in (tmp_path / "verify.md").read_text()
 
 
 def test_every_real_figure_says_what_it_claims() -> None:

@@ -1,4 +1,8 @@
-"""`python -m verify [--only PATTERN]… [--list]`: measure the figures and write docs/verify.json and docs/verify.md."""
+"""Measure the figures and write docs/verify.json and docs/verify.md.
+
+python -m verify [--only PATTERN]… [--list]
+python -m verify --add FILE        take over the results of another machine
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from verify import framework
 from viscera import machine
@@ -23,7 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--list", action="store_true", help="only say which figures there are")
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where verify.json and verify.md are")
+    parser.add_argument("--add", type=Path, metavar="FILE", help="only take over the verify.json of another machine")
     chosen = parser.parse_args(arguments)
+    if chosen.add:
+        _keep(chosen.docs, framework.load(chosen.add))
+        return 0
     figures = framework.select(framework.discover(), chosen.only)
     if chosen.list:
         for one in figures:
@@ -51,14 +60,18 @@ def _measure(figures: list[framework.Figure], docs: Path) -> int:
         print(
             f"{mark} {result.key}: {value} (bound {result.bound}) {result.detail} [{result.seconds:.1f} s]", flush=True
         )
-    merged = framework.merge(framework.load(docs / "verify.json"), results)
-    framework.save(docs / "verify.json", merged)
-    _write_table(docs / "verify.md", framework.table(merged))
+    _keep(docs, [result.as_json() for result in results])
     failed = [result for result in results if result.status == "failed"]
     skipped = sum(result.status == "skipped" for result in results)
     passed = len(results) - len(failed) - skipped
     print(f"{passed} passed, {len(failed)} failed, {skipped} not measured here, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
+
+
+def _keep(docs: Path, results: list[dict[str, Any]]) -> None:
+    merged = framework.merge(framework.load(docs / "verify.json"), results)
+    framework.save(docs / "verify.json", merged)
+    _write_table(docs / "verify.md", framework.table(merged))
 
 
 def _write_table(path: Path, table: str) -> None:

@@ -272,27 +272,3 @@ async def _watch(served: Any) -> dict[str, Any]:
             found["ticks_with_twenty"] = await ticks()
             found["rates_of_twenty"] = [viewer.rate(start) for viewer in twenty]
     return found
-
-
-# --- cpu and cuda ----------------------------------------------------------------------------------------------------
-
-
-@figure(
-    area=AREA,
-    claim="cpu and cuda agree after 100 steps, relative L2 of the displacement",
-    bound="≤ 1e-4",
-    needs=["cuda"],
-)
-def devices_agree() -> Measured:
-    arrays = []
-    for device in ("cpu", "cuda:0"):
-        world = viscera.make("palpation", device=device, seed=1)
-        _play(world, 100)
-        arrays.append(world.snapshot().arrays["tissue"].astype(np.float64))
-        world.close()
-    world = viscera.make("palpation", device="cpu", seed=1)
-    rest = world.snapshot().arrays["tissue"].astype(np.float64)
-    world.close()
-    moved = np.linalg.norm(arrays[0] - rest)
-    error = float(np.linalg.norm(arrays[0] - arrays[1]) / moved)
-    return Measured(error, "", error <= 1e-4, f"displacement norm {moved:.3g} m")
