@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -243,6 +245,42 @@ def test_a_forgotten_browser_is_not_echoed(tmp_path: Path) -> None:
         until(lambda: running.header().applied == [(7, 5)])
         running.commands.offer(c.Forget(7))
         until(lambda: running.header().applied == [])
+
+
+def test_checkpoints_wait_until_something_was_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("loop", "recorder"):
+        monkeypatch.setattr(f"viscera.session.{module}.CHECKPOINT_S", 0.05)
+    monkeypatch.setattr("viscera.session.loop.IDLE_CHECKPOINTS", 1000)
+    with Running(tmp_path) as running:
+        until(lambda: running.world.tick > 200)
+        touched_at = running.pause()
+        running.commands.offer(c.SetValue(1, "pull", 2.0))
+        running.commands.offer(c.Resume())
+        until(lambda: running.world.tick > touched_at + 200)
+    recording = read_log(running.recorder.path)
+    assert len(recording.checkpoints) == 1
+    assert min(recording.checkpoints) > touched_at
+
+
+def test_ticks_leave_nothing_behind_in_memory(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    running.loop._pacer.wait = time.perf_counter  # as fast as it goes
+    for _ in range(500):
+        running.loop._tick()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.take_snapshot()
+    for _ in range(2000):
+        running.loop._take_commands()
+        running.loop._tick()
+        running.reports.take()
+    gc.collect()
+    grown = tracemalloc.take_snapshot().compare_to(before, "filename")
+    tracemalloc.stop()
+    running.recorder.close()
+    # One object kept per tick would be more than 60 kB; what remains is tracemalloc's own.
+    ours = [entry for entry in grown if "viscera" in entry.traceback[0].filename]
+    assert sum(entry.size_diff for entry in ours) < 20_000
 
 
 def test_the_loop_ends_when_the_server_is_gone(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ from viscera.session.snapshot import Segment, SnapshotReader, segment_size
 STOP_S = 20.0
 """A session that was told to stop has this long to write its archive [s]."""
 
+STARTING_STOP_S = 0.5
+"""One that has not begun, this long [s]."""
+
 KILL_S = 2.0
 """And this long after being asked by the system [s]."""
 
@@ -74,7 +77,9 @@ class LiveSession:
         if self._process is None or self._gone.is_set():
             return
         self.send(c.Stop())
-        for force, patience in ((None, STOP_S), (self._process.terminate, KILL_S), (self._process.kill, KILL_S)):
+        # A world that is still being made has nothing to save, and a compiler does not listen.
+        first = STOP_S if self.reader is not None else STARTING_STOP_S
+        for force, patience in ((None, first), (self._process.terminate, KILL_S), (self._process.kill, KILL_S)):
             if force is not None:
                 force()
             with contextlib.suppress(TimeoutError):

@@ -20,7 +20,14 @@ from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import TICK_S, Pacer, RealTimeFactor
-from viscera.session.recorder import CHECKPOINT_S, FLUSH_S, Recorder, checkpoint_interval, state_size
+from viscera.session.recorder import (
+    CHECKPOINT_S,
+    FLUSH_S,
+    IDLE_CHECKPOINTS,
+    Recorder,
+    checkpoint_interval,
+    state_size,
+)
 from viscera.session.snapshot import SnapshotHeader, SnapshotWriter
 from viscera.view import FloatArray
 
@@ -76,6 +83,7 @@ class Loop:
         now = time.perf_counter()
         self._published = self._flushed = self._collected = self._refused = now
         self._next_checkpoint = now + CHECKPOINT_S
+        self._idle_checkpoint = now + IDLE_CHECKPOINTS * CHECKPOINT_S
 
     def run(self) -> None:
         """Until a `Stop` command; raises `ChannelClosed` when the server is gone, and what the world raises."""
@@ -238,10 +246,12 @@ class Loop:
         if now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
             self._flushed = now
             recorder.flush(self.world.tick)
-        if between_ticks and now >= self._next_checkpoint:
+        if between_ticks and now >= self._next_checkpoint and (recorder.touched or now >= self._idle_checkpoint):
             state = self.world.save_state()
             recorder.checkpoint(self.world.tick, state)
-            self._next_checkpoint = now + checkpoint_interval(state_size(state))
+            interval = checkpoint_interval(state_size(state))
+            self._next_checkpoint = now + interval
+            self._idle_checkpoint = now + IDLE_CHECKPOINTS * interval
         if recorder.notice != self._notice:
             self._notice = recorder.notice
             self._reports.offer(c.Notice(self._notice))

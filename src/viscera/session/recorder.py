@@ -43,8 +43,11 @@ from viscera.session.logfile import (
 FLUSH_S = 1.0
 """Between two blocks of inputs, and so the most that a killed session loses [s]. The loop flushes a little earlier."""
 
-CHECKPOINT_S = 5.0
+CHECKPOINT_S = 10.0
 """Shortest time between two checkpoints [s]; a restart has at most that much to compute again, for a small world."""
+
+IDLE_CHECKPOINTS = 6
+"""While nobody touches anything, only one in so many checkpoints is written."""
 
 CHECKPOINT_RATE = 200_000
 """Checkpoints of large worlds are rarer, so that they write no more than this [bytes/s]."""
@@ -120,6 +123,8 @@ class Recorder:
         self._length = length
         self._write_some = write
         self._records: list[Record] = []
+        self.touched = False
+        """Whether there was any input since the last checkpoint."""
         self._pending = 0
         self._queue: queue.SimpleQueue[tuple[bytes, Callable[[], bytes]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_blocks, name="viscera-recorder", daemon=True)
@@ -171,6 +176,7 @@ class Recorder:
         """`given` was applied when the world had made `tick` ticks."""
         if not self.notice:
             self._records.append(to_record(tick, given))
+            self.touched = True
 
     def flush(self, tick: int) -> None:
         """The world has reached `tick`; everything so far goes to the file."""
@@ -181,6 +187,7 @@ class Recorder:
     def checkpoint(self, tick: int, state: State) -> None:
         """Keeps a whole state, of before the inputs of `tick`. The arrays must not change afterwards."""
         size = state_size(state)
+        self.touched = False
         if size <= LARGEST_STATE:
             self.flush(tick)
             self._hand_over(b"CKPT", lambda: pack_state(tick, state), size)
