@@ -3,8 +3,8 @@
     python tests/browser/fake_server.py [--port 8000]
 
 The page's own tests need states that a healthy server does not show (a crash, another protocol, slow compilation);
-`POST /fake/NAME` makes them: starting, crash, ended, protocol, problem, drop. It speaks `messages.py`, so it cannot
-drift from the schema.
+`POST /fake/NAME` makes them: starting, running, crash, ended, protocol, problem, drop, refuse, accept. It speaks
+`messages.py`, so it cannot drift from the schema.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,19 +22,29 @@ import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from viscera.server import messages as m
+from viscera.server.guard import SECURITY_HEADERS
 
 STATIC = Path(__file__).parents[2] / "src" / "viscera" / "server" / "static"
 SIZE = (0.096, 0.096, 0.032)
 CELLS = (48, 48, 16)
 RADIUS = 0.006
 FRAME_TIME = 0.016
-POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+
+class _Page(StaticFiles):
+    """With the headers of the real server: a page that breaks its own policy must break here too."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(SECURITY_HEADERS)
+        return response
 
 
 def box_surface() -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +93,7 @@ class FakeWorld:
     positions: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     clients: set[WebSocket] = field(default_factory=set)
     next_client: int = 1
+    refuses: bool = False
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def advance(self) -> None:
@@ -138,7 +150,11 @@ def frame(world: FakeWorld, number: int) -> m.Frame:
         tool=0, active=tool is not None and tool.active, position=tool.position if tool else (0.0, 0.0, 0.08),
         orientation=tool.orientation if tool else (0.0, 0.0, 0.0, 1.0), force=world.force, torque=(0.0, 0.0, 0.0),
     )  # fmt: skip
-    stages = [m.StageInfo(name="springs", ms=4.21), m.StageInfo(name="contact", ms=0.83), m.StageInfo(name="skin", ms=0.52)]
+    stages = [
+        m.StageInfo(name="springs", ms=4.21),
+        m.StageInfo(name="contact", ms=0.83),
+        m.StageInfo(name="skin", ms=0.52),
+    ]
     return m.Frame(
         number=number, session=world.session, tick=world.tick, time=world.tick / 1000, real_time_factor=world.speed,
         arrays=[array], tools=[info], parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
@@ -192,8 +208,11 @@ def make_app(world: FakeWorld) -> Starlette:
             await tell_all(scene(world))
             await tell_all(state(world))
 
-    async def websocket(socket: WebSocket) -> None:
-        await socket.accept()
+    async def websocket(line: WebSocket) -> None:
+        if world.refuses:
+            await line.close()
+            return
+        await line.accept()
         client, world.next_client = world.next_client, world.next_client + 1
         in_flight = 0
         last = -1
@@ -204,28 +223,28 @@ def make_app(world: FakeWorld) -> Starlette:
             while True:
                 if world.positions.size and world.tick != last and in_flight < 2:
                     last, number, in_flight = world.tick, number + 1, in_flight + 1
-                    await socket.send_bytes(encoder.encode(frame(world, number)))
+                    await line.send_bytes(encoder.encode(frame(world, number)))
                 await asyncio.sleep(0.004)
 
         task: asyncio.Task[None] | None = None
         try:
             while True:
-                message = decoder.decode(await socket.receive_bytes())
+                message = decoder.decode(await line.receive_bytes())
                 if isinstance(message, m.Hello):
                     welcome = m.Welcome(
                         protocol=world.protocol, version="0.1.0", client=client, device="cpu (2 cores)",
                         scenarios=[m.ScenarioInfo(name="palpation", title="Palpation",
                                                   summary="Feel a block of soft tissue with a round probe.")],
                     )  # fmt: skip
-                    await socket.send_bytes(encoder.encode(welcome))
-                    world.clients.add(socket)
-                    await socket.send_bytes(encoder.encode(scene(world)))
+                    await line.send_bytes(encoder.encode(welcome))
+                    world.clients.add(line)
+                    await line.send_bytes(encoder.encode(scene(world)))
                     await tell_all(state(world))
                     task = asyncio.create_task(send_frames())
                 elif isinstance(message, m.FrameAck):
                     in_flight -= 1
                 elif isinstance(message, m.Ping):
-                    await socket.send_bytes(encoder.encode(m.Pong(client_time=message.client_time)))
+                    await line.send_bytes(encoder.encode(m.Pong(client_time=message.client_time)))
                 else:
                     await act(message, client)
         except (WebSocketDisconnect, RuntimeError, KeyError):
@@ -233,11 +252,7 @@ def make_app(world: FakeWorld) -> Starlette:
         finally:
             if task is not None:
                 task.cancel()
-            world.clients.discard(socket)
-
-    async def snapshot(_request: Request) -> JSONResponse:
-        values = world.positions.astype(np.float32).ravel().tolist()
-        return JSONResponse({"tick": world.tick, "arrays": {"tissue": values}})
+            world.clients.discard(line)
 
     async def trouble(request: Request) -> JSONResponse:
         name = request.path_params["name"]
@@ -246,41 +261,46 @@ def make_app(world: FakeWorld) -> Starlette:
         elif name == "running":
             world.state, world.message = "running", ""
         elif name == "crash":
-            world.state, world.message = "crashed", "The session process was killed (signal 9). Nothing older than a second is lost."
+            world.state, world.message = (
+                "crashed",
+                "The session process was killed (signal 9). Nothing older than a second is lost.",
+            )
         elif name == "ended":
             world.state, world.message = "ended", ""
         elif name == "protocol":
             world.protocol = m.PROTOCOL + 1
         elif name == "problem":
-            await tell_all(m.Problem(code="input", message="stiffness is 900 kPa; 1 to 20 is allowed.", hint="Choose a value in the range."))
+            await tell_all(
+                m.Problem(
+                    code="input",
+                    message="stiffness is 900 kPa; 1 to 20 is allowed.",
+                    hint="Choose a value in the range.",
+                )
+            )
+        elif name in ("refuse", "accept"):
+            world.refuses = name == "refuse"
         elif name == "drop":
             for client in list(world.clients):
                 await client.close()
         await tell_all(state(world))
         return JSONResponse({"done": name})
 
-    async def page_policy(request: Request, call_next):  # pyright: ignore
-        response = await call_next(request)
-        response.headers["Content-Security-Policy"] = POLICY
-        return response
-
     routes = [
         WebSocketRoute("/ws", websocket),
-        Route("/api/snapshot", snapshot),
         Route("/fake/{name}", trouble, methods=["POST"]),
-        Mount("/", StaticFiles(directory=STATIC, html=True)),
+        Mount("/", _Page(directory=STATIC, html=True)),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan)
-    app.middleware("http")(page_policy) if hasattr(app, "middleware") else None
-    return app
+    return Starlette(routes=routes, lifespan=lifespan)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
-    world = FakeWorld(*box_surface())
-    uvicorn.run(make_app(world), port=options.port, log_level="warning", ws_per_message_deflate=False)
+    listener = socket.create_server(("127.0.0.1", options.port))
+    print(f"the stand-in is at http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+    config = uvicorn.Config(make_app(FakeWorld(*box_surface())), log_level="warning", ws_per_message_deflate=False)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

