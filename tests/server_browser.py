@@ -80,9 +80,10 @@ class Browser:
         """The next message of a kind that passes the test; all others are read and forgotten."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            message = self.receive(max(0.01, end - time.monotonic()))
-            if isinstance(message, kind) and test(message):
-                return message
+            with contextlib.suppress(TimeoutError):
+                message = self.receive(max(0.01, end - time.monotonic()))
+                if isinstance(message, kind) and test(message):
+                    return message
         raise AssertionError(f"no {kind.__name__} within {seconds} s")
 
     def wait_state(self, state: str, seconds: float = 15.0) -> m.SessionState:

@@ -70,7 +70,7 @@ def test_kill_9_is_told_and_restart_goes_on_from_the_log(tmp_path: Path) -> None
         tick = 0
         while not (isinstance(message := browser.receive(), m.SessionState) and message.state == "crashed"):
             tick = message.tick if isinstance(message, m.Frame) else tick
-        assert time.monotonic() - killed < 0.5
+        assert time.monotonic() - killed < 1.0  # 0.04 s on a quiet machine
         assert "SIGKILL" in message.message
         assert "Restart" in message.message
         # The server lives, and shows who comes now what was last seen.

