@@ -135,7 +135,9 @@ def scene(world: FakeWorld) -> m.SceneDescription:
         instructions="Move the probe over the tissue.\nPress and feel how the force grows with depth.\n"
         "Change the stiffness and press again.",
         seed=0, session=world.session, device="cpu (2 cores)", bounds=((-0.048, -0.048, 0.0), (0.048, 0.048, 0.032)),
-        camera=m.CameraInfo(position=(0.0, -0.155, 0.135), target=(0.0, 0.0, 0.016), up=(0.0, 0.0, 1.0), field_of_view=42),
+        camera=m.CameraInfo(
+            position=(0.0, -0.155, 0.135), target=(0.0, 0.0, 0.016), up=(0.0, 0.0, 1.0), field_of_view=42,
+        ),
         surfaces=[surface], instruments=[probe], parameters=parameters,
     )  # fmt: skip
 
@@ -168,7 +170,7 @@ def state(world: FakeWorld) -> m.SessionState:
                           viewers=len(world.clients), notice="")  # fmt: skip
 
 
-def make_app(world: FakeWorld) -> Starlette:
+def make_app(world: FakeWorld) -> Starlette:  # noqa: PLR0915 - the routes share what they close over
     encoder = msgspec.msgpack.Encoder()
     decoder = msgspec.msgpack.Decoder(m.ClientMessage)
 
