@@ -14,8 +14,10 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -36,6 +38,13 @@ SIZE = (0.096, 0.096, 0.032)
 CELLS = (48, 48, 16)
 RADIUS = 0.006
 FRAME_TIME = 0.016
+State = Literal["starting", "running", "crashed", "ended"]
+TROUBLES: dict[str, tuple[State, str, float]] = {
+    "starting": ("starting", "Compiling the spring kernels (3 of 7)", 0.43),
+    "running": ("running", "", 1.0),
+    "crash": ("crashed", "The session process was killed (signal 9). At most a second is lost.", 1.0),
+    "ended": ("ended", "", 1.0),
+}
 
 
 class _Page(StaticFiles):
@@ -83,7 +92,7 @@ class FakeWorld:
     paused: bool = False
     speed: float = 1.0
     session: int = 1
-    state: str = "running"
+    state: State = "running"
     message: str = ""
     progress: float = 1.0
     protocol: int = m.PROTOCOL
@@ -91,8 +100,6 @@ class FakeWorld:
     applied: dict[int, int] = field(default_factory=dict)
     stiffness: float = 5.0
     positions: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
-    clients: set[WebSocket] = field(default_factory=set)
-    next_client: int = 1
     refuses: bool = False
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -164,35 +171,103 @@ def frame(world: FakeWorld, number: int) -> m.Frame:
     )  # fmt: skip
 
 
-def state(world: FakeWorld) -> m.SessionState:
-    name = "paused" if world.paused and world.state == "running" else world.state
-    return m.SessionState(state=name, message=world.message, progress=world.progress, speed=world.speed,  # pyright: ignore
-                          viewers=len(world.clients), notice="")  # fmt: skip
+def session_state(world: FakeWorld, viewers: int) -> m.SessionState:
+    return m.SessionState(
+        state="paused" if world.paused and world.state == "running" else world.state,
+        message=world.message,
+        progress=world.progress,
+        speed=world.speed,
+        viewers=viewers,
+        notice="",
+    )
 
 
-def make_app(world: FakeWorld) -> Starlette:  # noqa: PLR0915 - the routes share what they close over
-    encoder = msgspec.msgpack.Encoder()
-    decoder = msgspec.msgpack.Decoder(m.ClientMessage)
+def welcome(world: FakeWorld, client: int) -> m.Welcome:
+    palpation = m.ScenarioInfo(name="palpation", title="Palpation", summary="Feel a block of soft tissue with a probe.")
+    return m.Welcome(protocol=world.protocol, version="0", client=client, device="cpu", scenarios=[palpation])
 
-    async def tell_all(message: object) -> None:
-        for client in list(world.clients):
-            with contextlib.suppress(Exception):
-                await client.send_bytes(encoder.encode(message))
 
-    async def run(_app: Starlette) -> None:
-        while True:
-            started = time.perf_counter()
-            if world.state == "running" and not world.paused:
-                world.advance()
-            await asyncio.sleep(max(0.0, FRAME_TIME / world.speed - (time.perf_counter() - started)))
+class FakeServer:
+    """One world, and the browsers that watch it."""
+
+    def __init__(self) -> None:
+        self.world = FakeWorld(*box_surface())
+        self.browsers: set[WebSocket] = set()
+        self.next_client = 1
+        self.encode = msgspec.msgpack.Encoder().encode
+        self.decode = msgspec.msgpack.Decoder(m.ClientMessage).decode
+
+    def app(self) -> Starlette:
+        routes = [
+            WebSocketRoute("/ws", self.talk),
+            Route("/fake/{name}", self.make_trouble, methods=["POST"]),
+            Mount("/", _Page(directory=STATIC, html=True)),
+        ]
+        return Starlette(routes=routes, lifespan=self.life)
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette):
-        task = asyncio.create_task(run(app))
+    async def life(self, _app: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.run())
         yield
         task.cancel()
 
-    async def act(message: m.ClientMessage, client: int) -> None:
+    async def run(self) -> None:
+        while True:
+            started = time.perf_counter()
+            if self.world.state == "running" and not self.world.paused:
+                self.world.advance()
+            await asyncio.sleep(max(0.0, FRAME_TIME / self.world.speed - (time.perf_counter() - started)))
+
+    async def tell_all(self, *told: object) -> None:
+        for browser in list(self.browsers):
+            with contextlib.suppress(Exception):
+                for message in told:
+                    await browser.send_bytes(self.encode(message))
+
+    def state(self) -> m.SessionState:
+        return session_state(self.world, len(self.browsers))
+
+    async def talk(self, line: WebSocket) -> None:
+        if self.world.refuses:
+            await line.close()
+            return
+        await line.accept()
+        client, self.next_client = self.next_client, self.next_client + 1
+        unanswered = [0]
+        frames: asyncio.Task[None] | None = None
+        try:
+            while True:
+                message = self.decode(await line.receive_bytes())
+                if isinstance(message, m.Hello):
+                    await line.send_bytes(self.encode(welcome(self.world, client)))
+                    self.browsers.add(line)
+                    await line.send_bytes(self.encode(scene(self.world)))
+                    await self.tell_all(self.state())
+                    frames = asyncio.create_task(self.send_frames(line, unanswered))
+                elif isinstance(message, m.FrameAck):
+                    unanswered[0] -= 1
+                elif isinstance(message, m.Ping):
+                    await line.send_bytes(self.encode(m.Pong(client_time=message.client_time)))
+                else:
+                    await self.act(message, client)
+        except (WebSocketDisconnect, RuntimeError, KeyError):
+            pass  # the browser has left
+        finally:
+            if frames is not None:
+                frames.cancel()
+            self.browsers.discard(line)
+
+    async def send_frames(self, line: WebSocket, unanswered: list[int]) -> None:
+        number, last = 0, -1
+        while True:
+            if self.world.positions.size and self.world.tick != last and unanswered[0] < 2:
+                last, number = self.world.tick, number + 1
+                unanswered[0] += 1
+                await line.send_bytes(self.encode(frame(self.world, number)))
+            await asyncio.sleep(0.004)
+
+    async def act(self, message: m.ClientMessage, client: int) -> None:
+        world = self.world
         if isinstance(message, m.Tool):
             world.tool = message
             world.applied[client] = message.sequence
@@ -204,95 +279,27 @@ def make_app(world: FakeWorld) -> Starlette:  # noqa: PLR0915 - the routes share
                 world.speed = message.value or 1.0
             if message.action == "step":
                 world.advance()
-            await tell_all(state(world))
+            await self.tell_all(self.state())
         elif isinstance(message, m.Restart | m.Choose):
             world.state, world.session = "running", world.session + 1
-            await tell_all(scene(world))
-            await tell_all(state(world))
+            await self.tell_all(scene(world), self.state())
 
-    async def websocket(line: WebSocket) -> None:
-        if world.refuses:
-            await line.close()
-            return
-        await line.accept()
-        client, world.next_client = world.next_client, world.next_client + 1
-        in_flight = 0
-        last = -1
-
-        async def send_frames() -> None:
-            nonlocal in_flight, last
-            number = 0
-            while True:
-                if world.positions.size and world.tick != last and in_flight < 2:
-                    last, number, in_flight = world.tick, number + 1, in_flight + 1
-                    await line.send_bytes(encoder.encode(frame(world, number)))
-                await asyncio.sleep(0.004)
-
-        task: asyncio.Task[None] | None = None
-        try:
-            while True:
-                message = decoder.decode(await line.receive_bytes())
-                if isinstance(message, m.Hello):
-                    welcome = m.Welcome(
-                        protocol=world.protocol, version="0.1.0", client=client, device="cpu (2 cores)",
-                        scenarios=[m.ScenarioInfo(name="palpation", title="Palpation",
-                                                  summary="Feel a block of soft tissue with a round probe.")],
-                    )  # fmt: skip
-                    await line.send_bytes(encoder.encode(welcome))
-                    world.clients.add(line)
-                    await line.send_bytes(encoder.encode(scene(world)))
-                    await tell_all(state(world))
-                    task = asyncio.create_task(send_frames())
-                elif isinstance(message, m.FrameAck):
-                    in_flight -= 1
-                elif isinstance(message, m.Ping):
-                    await line.send_bytes(encoder.encode(m.Pong(client_time=message.client_time)))
-                else:
-                    await act(message, client)
-        except (WebSocketDisconnect, RuntimeError, KeyError):
-            pass
-        finally:
-            if task is not None:
-                task.cancel()
-            world.clients.discard(line)
-
-    async def trouble(request: Request) -> JSONResponse:
-        name = request.path_params["name"]
-        if name == "starting":
-            world.state, world.message, world.progress = "starting", "Compiling the spring kernels (3 of 7)", 0.43
-        elif name == "running":
-            world.state, world.message = "running", ""
-        elif name == "crash":
-            world.state, world.message = (
-                "crashed",
-                "The session process was killed (signal 9). Nothing older than a second is lost.",
-            )
-        elif name == "ended":
-            world.state, world.message = "ended", ""
+    async def make_trouble(self, request: Request) -> JSONResponse:
+        world, name = self.world, request.path_params["name"]
+        if name in TROUBLES:
+            world.state, world.message, world.progress = TROUBLES[name]
         elif name == "protocol":
             world.protocol = m.PROTOCOL + 1
-        elif name == "problem":
-            await tell_all(
-                m.Problem(
-                    code="input",
-                    message="stiffness is 900 kPa; 1 to 20 is allowed.",
-                    hint="Choose a value in the range.",
-                )
-            )
         elif name in ("refuse", "accept"):
             world.refuses = name == "refuse"
+        elif name == "problem":
+            hint = "Choose a value in the range."
+            await self.tell_all(m.Problem(code="input", message="stiffness is 900 kPa; 1 to 20 is allowed.", hint=hint))
         elif name == "drop":
-            for client in list(world.clients):
-                await client.close()
-        await tell_all(state(world))
+            for browser in list(self.browsers):
+                await browser.close()
+        await self.tell_all(self.state())
         return JSONResponse({"done": name})
-
-    routes = [
-        WebSocketRoute("/ws", websocket),
-        Route("/fake/{name}", trouble, methods=["POST"]),
-        Mount("/", _Page(directory=STATIC, html=True)),
-    ]
-    return Starlette(routes=routes, lifespan=lifespan)
 
 
 def main() -> None:
@@ -301,7 +308,7 @@ def main() -> None:
     options = parser.parse_args()
     listener = socket.create_server(("127.0.0.1", options.port))
     print(f"the stand-in is at http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
-    config = uvicorn.Config(make_app(FakeWorld(*box_surface())), log_level="warning", ws_per_message_deflate=False)
+    config = uvicorn.Config(FakeServer().app(), log_level="warning", ws_per_message_deflate=False)
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -170,7 +170,7 @@ export class View {
   private hangTheatreLamp({ position, target, up }: CameraInfo): void {
     const forward = new Vector3(...target).sub(new Vector3(...position)).normalize();
     const upwards = new Vector3(...up).normalize();
-    this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.25).normalize();
+    this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.55).normalize();
   }
 
   // What there is to lie on the cloth is known when the first frame is.

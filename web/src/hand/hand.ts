@@ -12,7 +12,7 @@ import type { SceneDescription, Tool } from "../protocol";
 import { advanced, depthOf, pointAtDepth, shaftOrientation, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
-const PRESS_DEPTH = 0.006; // [m] that pressing advances at first
+const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
 const DEEPEST_PRESS = 0.03; // [m]
 const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
 const PRESS_SPEED = 0.045; // [m/s]

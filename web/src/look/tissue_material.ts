@@ -215,7 +215,7 @@ void main() {
   float fresnel = F0 + (1.0 - F0) * grazing * grazing * grazing * grazing * grazing;
   vec3 away = reflect(-eye, filmNormal);
   float nt = max(dot(filmNormal, normalize(uTheatreLamp + eye)), 0.0);
-  float lights = 0.85 * glossy(nt, 0.085) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
+  float lights = 0.85 * glossy(nt, 0.075) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
   colour += vec3(0.86, 0.95, 1.0) * fresnel * lights * open * room * 0.30;
 
   gl_FragColor = vec4(toScreen(colour) + dither(), 1.0);
