@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, open_device
 from viscera.errors import InputError, StateError
-from viscera.tissue.lattice import TICK, LatticeParams, Tissue, largest_step, make_lattice
+from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE, make_layout
 from viscera.tissue.materials import Material
+from viscera.tissue.params import TICK, LatticeParams, largest_step
 from viscera.tissue.springs import (
     DIRECTIONS,
     RATIO_BODY,
@@ -75,8 +76,9 @@ def springs_of(tissue: Tissue) -> tuple[NDArray[np.int64], NDArray[np.int64], ND
     return np.concatenate(first), np.concatenate(second), np.concatenate(rest), np.concatenate(stiffness) * scale
 
 
-def reference_force(tissue: Tissue, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Etheredge Algorithm 1, lines 1 to 8, in float64: spring by spring, action and reaction [N]."""
+def reference_force(tissue: Tissue, u: NDArray[np.float64], scale: float = 1.0) -> NDArray[np.float64]:
+    """Etheredge Algorithm 1, lines 1 to 8, in float64: spring by spring, action and reaction [N]. `scale` is the
+    springs' share of the stiffness."""
     i, j, rest, stiffness = springs_of(tissue)
     d = rest + u[j] - u[i]
     length = np.linalg.norm(d, axis=1)
@@ -84,7 +86,7 @@ def reference_force(tissue: Tissue, u: NDArray[np.float64]) -> NDArray[np.float6
     total = np.zeros_like(u)
     np.add.at(total, i, pull)
     np.add.at(total, j, -pull)
-    return total
+    return scale * total
 
 
 def energy(tissue: Tissue) -> float:

@@ -23,7 +23,8 @@ from viscera.errors import InputError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.instruments import Tool, check_tool_input
 from viscera.tissue.kernels import TOOLS
-from viscera.tissue.lattice import TICK, Tissue
+from viscera.tissue.lattice import Tissue
+from viscera.tissue.params import TICK
 from viscera.tissue.surface import follow_lattice
 from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
 
@@ -274,6 +275,7 @@ class World:
             "peak_force": np.array([self.peak_force]),
         }
         for organ in self._organs:
+            state[f"{organ.name}/ticks"] = np.array([organ.tissue.ticks], dtype=np.int64)
             for name, array in organ.tissue.arrays().items():
                 state[f"{organ.name}/{name}"] = np.array(array.numpy())
         return state
@@ -288,7 +290,8 @@ class World:
         for tool, packed in zip(self._tools, state["tools"].reshape(len(self._tools), -1), strict=True):
             _unpack(tool, packed)
         for organ in self._organs:
-            organ.tissue.load({name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()})
+            arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
+            organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
         self._frame()
 
     def state_hash(self) -> str:

@@ -84,9 +84,9 @@ Find the nodule. Every seed hides it elsewhere."""
 
 
 def modules() -> list[types.ModuleType]:
-    from viscera.tissue import kernels, native, surface
+    from viscera.tissue import native, surface
 
-    return [kernels, native, surface]
+    return [native, surface]
 
 
 def build(setting: Setting) -> Contents:

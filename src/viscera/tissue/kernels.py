@@ -35,15 +35,28 @@ TOOL_ACTIVE, TOOL_RADIUS, TOOL_FRICTION = wp.constant(0), wp.constant(1), wp.con
 TOOL_START, TOOL_END = wp.constant(4), wp.constant(10)
 """Both ends of the capsule's axis at the start and at the end of the tick, six floats each [m], organ frame."""
 
-LIVE_FLOATS = 8
-LIVE_GRAVITY, LIVE_STIFFNESS, LIVE_VISCOUS_TIME, LIVE_KEEP = (
-    wp.constant(0),
-    wp.constant(3),
-    wp.constant(4),
-    wp.constant(5),
-)
-"""Gravity [m/s²] (three), stiffness that a table entry of 1 stands for [N/m], viscous time τ [s], and the share of its
-velocity that a mass keeps per substep, 1/(1 + α·Δt) for a drag α [1/s] against its surroundings."""
+LIVE_FLOATS = 12
+LIVE_GRAVITY = wp.constant(0)
+"""[m/s²], three floats."""
+LIVE_STIFFNESS = wp.constant(3)
+"""What a table entry of 1 stands for [N/m]."""
+LIVE_VISCOUS_TIME = wp.constant(4)
+"""τ [s]."""
+LIVE_KEEP = wp.constant(5)
+"""Share of its velocity that a mass keeps per substep, 1/(1 + α·Δt), for a drag α [1/s] against its surroundings."""
+LIVE_BULK = wp.constant(6)
+"""Modulus of the volume-preserving force that a table entry of 1 stands for [Pa]; see volume.py."""
+LIVE_SHAPE = wp.constant(7)
+"""Shape-preserving springs: ω² of a mass on its own one [1/s²]; see remedies.py."""
+LIVE_REST_FORCE = wp.constant(8)
+LIVE_REST_SPEED = wp.constant(9)
+"""Below both, [N] and [m/s], a mass is at rest; see native.py."""
+
+LIVE_TORSION = wp.constant(10)
+"""k_t of torsion springs [N·m]; see remedies.py."""
+
+EXTRA, CREEP, SKIP_REST = wp.constant(1), wp.constant(2), wp.constant(4)
+"""Bits of `Lattice.features`."""
 
 FORCE_PARTS = 6
 """Force and torque on a tool, as integers, so that their sum is exact in any order."""
@@ -79,6 +92,18 @@ class Lattice:
     """Per direction and place, relative to LIVE_STIFFNESS; 0 where there is no spring."""
     inverse_mass: wp.array(dtype=wp.float32)
     """[1/kg]; 0 for anchors and empty places."""
+    keep: wp.array(dtype=wp.float32)
+    """Share of its velocity that each mass keeps per substep for its material's own drag."""
+    features: int
+    """Bits EXTRA, CREEP, SKIP_REST; arrays below have one element where their feature is off."""
+    extra: wp.array(dtype=wp.float32)
+    """Forces that other kernels found before this substep [N], three components."""
+    creep: wp.array(dtype=wp.float32)
+    """How much longer each spring's rest length has become, over itself; per direction and place."""
+    awake: wp.array(dtype=wp.int32)
+    """Substep for which each tile was last called awake, for even and for odd substeps."""
+    clock: wp.array(dtype=wp.int32)
+    """Ticks so far."""
 
 
 ADD_INTEGER = """
@@ -107,32 +132,40 @@ def store3(field: wp.array(dtype=wp.float32), slots: int, i: int, value: wp.vec3
 
 
 @wp.func
-def spring(offset: wp.vec3, stretch: wp.vec3, stiffness: float):
-    """Force of one spring with rest vector `offset` whose ends moved apart by `stretch`."""
+def spring(offset: wp.vec3, stretch: wp.vec3, stiffness: float, creep: float):
+    """Force of one spring with rest vector `offset` whose ends moved apart by `stretch`.
+
+    `creep` is how much its rest length has grown, over itself."""
     rest2 = wp.dot(offset, offset)
-    rest = wp.sqrt(rest2)
+    rest = wp.sqrt(rest2) * (1.0 + creep)
     gain = 2.0 * wp.dot(offset, stretch) + wp.dot(stretch, stretch)
     length = wp.sqrt(wp.max(rest2 + gain, SHORTEST2 * rest2))
+    gain = gain - rest2 * creep * (2.0 + creep)
     return (stiffness * gain / (length * (length + rest))) * (offset + stretch)
 
 
 @wp.func
-def spring_sum(
-    slots: int, spacing: float, rows: wp.array(dtype=wp.int32), stiffness: wp.array(dtype=wp.float16),
-    position: wp.array(dtype=wp.float32), tile: int, lane: int, i: int,
-):  # fmt: skip
+def spring_sum(lattice: Lattice, position: wp.array(dtype=wp.float32), tile: int, lane: int, i: int):
     """Σ F_ij over the 26 springs of mass i, in units of the reference stiffness."""
+    slots = lattice.slots
     own = load3(position, slots, i)
     total = wp.vec3()
     for d in range(13):
         # Of the 27 places around a mass, 14 … 26 look up in memory; the spring there is stored at the lower mass.
         r = (d + 14) // 3
         step = (d + 14) % 3 - 1
-        offset = wp.vec3(float(step), float(r % 3 - 1), float(r // 3 - 1)) * spacing
-        above = rows[9 * tile + r] + lane + step
-        below = rows[9 * tile + 8 - r] + lane - step
-        total += spring(offset, load3(position, slots, above) - own, float(stiffness[d * slots + i]))
-        total += spring(-offset, load3(position, slots, below) - own, float(stiffness[d * slots + below]))
+        offset = wp.vec3(float(step), float(r % 3 - 1), float(r // 3 - 1)) * lattice.spacing
+        above = lattice.rows[9 * tile + r] + lane + step
+        below = lattice.rows[9 * tile + 8 - r] + lane - step
+        creep_above = float(0.0)
+        creep_below = float(0.0)
+        if (lattice.features & CREEP) != 0:
+            creep_above = lattice.creep[d * slots + i]
+            creep_below = lattice.creep[d * slots + below]
+        k_above = float(lattice.stiffness[d * slots + i])
+        k_below = float(lattice.stiffness[d * slots + below])
+        total += spring(offset, load3(position, slots, above) - own, k_above, creep_above)
+        total += spring(-offset, load3(position, slots, below) - own, k_below, creep_below)
     return total
 
 
@@ -205,17 +238,21 @@ def lattice_step(
     if weight == 0.0:
         return
     slots = lattice.slots
-    pull = spring_sum(slots, lattice.spacing, lattice.rows, lattice.stiffness, position, tile, lane, i)
+    force = spring_sum(lattice, position, tile, lane, i) * live[LIVE_STIFFNESS]
+    if (lattice.features & EXTRA) != 0:
+        force += load3(lattice.extra, slots, i)
     gravity = wp.vec3(live[LIVE_GRAVITY], live[LIVE_GRAVITY + 1], live[LIVE_GRAVITY + 2])
     tau = live[LIVE_VISCOUS_TIME]
+    keep = live[LIVE_KEEP] * lattice.keep[i]
+    own = load3(position, slots, i)
     before = load3(velocity_out, slots, i)
-    v = live[LIVE_KEEP] * (before + lattice.dt * (pull * (live[LIVE_STIFFNESS] * weight) + gravity))
-    u = load3(position, slots, i) - tau * before + lattice.dt * v
+    v = keep * (before + lattice.dt * (force * weight - live[LIVE_SHAPE] * own + gravity))
+    u = own - tau * before + lattice.dt * v
     rest = lattice.tile_origin[tile] + wp.vec3(float(lane) * lattice.spacing, 0.0, 0.0)
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     # A force f changes v by keep·Δt·f/m, so a change of v took m/(keep·Δt) times it.
-    inertia = 1.0 / (weight * lattice.dt * live[LIVE_KEEP])
+    inertia = 1.0 / (weight * lattice.dt * keep)
     for tool in range(TOOLS):
         move, change = touch(tools, tool, fraction, tick, inertia, force_out, rest + u, v)
         u = u + move

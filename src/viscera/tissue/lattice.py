@@ -8,7 +8,6 @@ Source: Etheredge, Kunst and Sanders, "Harnessing the GPU for Real-Time Haptic T
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,15 +15,17 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Device, Port, Stage
+from viscera.device import Device, Port, Program, Stage
 from viscera.errors import InputError, StateError
-from viscera.tissue import kernels
+from viscera.geometry.distance import DistanceField
+from viscera.tissue import field_contact, kernels, native, volume
+from viscera.tissue.creep import creep_on
+from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE, Layout, make_layout
-from viscera.tissue.materials import Material
-from viscera.tissue.native import lattice_step_cpu, lattice_step_cuda
+from viscera.tissue.params import TICK, LatticeParams, check_params, substeps_needed
+from viscera.tissue.remedies import stiffness_factor, torsion_forces
 from viscera.tissue.springs import (
     DIRECTIONS,
-    STABLE_STEP,
     NodeIndex,
     axis_stiffness,
     cells_around,
@@ -33,86 +34,11 @@ from viscera.tissue.springs import (
     spring_share,
 )
 
-TICK = 1.0e-3
-"""[s]"""
-
-SAFETY = 0.8
-"""A substep is at most this share of the largest stable one."""
-
-MOST_SUBSTEPS = 256
-"""Stiffer than this asks for is a mistake in units more often than a wish."""
-
 NATIVE_BLOCK = 1024 // TILE
 """Tiles per block when a launch is over tiles."""
 
-
-@dataclass(frozen=True)
-class LatticeParams:
-    """What a lattice is made of."""
-
-    nodes: NDArray[np.int32]
-    """Integer positions of the masses, shape (masses, 3)."""
-    spacing: float
-    """[m]"""
-    origin: tuple[float, float, float]
-    """World position of node (0, 0, 0) [m]."""
-    anchored: NDArray[np.bool_]
-    """Masses that do not move, shape (masses,)."""
-    material: Material
-    stiffest: float
-    """Largest Young's modulus that may be set while it runs [Pa]; fixes the number of substeps."""
-    viscous_time: float = 0.0
-    """τ of the Kelvin–Voigt solid [s]."""
-    longest_viscous_time: float = 0.0
-    """Largest τ that may be set while it runs [s]; fixes the number of substeps too."""
-    drag: float = 0.0
-    """α against the surroundings [1/s]."""
-    relative_young: NDArray[np.float64] | None = None
-    """Young's modulus of each mass over the material's, shape (masses,); a spring takes the mean of its two ends."""
-    equal_springs: bool = False
-    """All springs alike, as in the source, instead of the isotropic rule."""
-
-
-def largest_step(spacing: float, young: float, density: float, viscous_time: float) -> float:
-    """Largest stable Δt [s]: Δt² + 2·τ·Δt < 4/ω² with ω the highest frequency of the lattice."""
-    undamped = STABLE_STEP * spacing * math.sqrt(density / young)
-    return math.sqrt(viscous_time**2 + undamped**2) - viscous_time
-
-
-def substeps_needed(params: LatticeParams) -> int:
-    """Substeps per tick that the stiffest setting needs; refuses what cannot be meant."""
-    stiffest = params.stiffest * (1.0 if params.relative_young is None else float(np.max(params.relative_young)))
-    step = largest_step(params.spacing, stiffest, params.material.density, params.longest_viscous_time)
-    count = math.ceil(TICK / (SAFETY * step))
-    if count > MOST_SUBSTEPS:
-        raise InputError(
-            f"Young's modulus {stiffest:g} Pa on a lattice of {params.spacing * 1e3:g} mm needs {count} substeps per "
-            f"millisecond (at most {MOST_SUBSTEPS}).",
-            f"Use a spacing of {params.spacing * 1e3 * count / MOST_SUBSTEPS:.2g} mm or more, a softer material "
-            "or less damping.",
-        )
-    return count
-
-
-def check_params(params: LatticeParams) -> None:
-    params.material.check()
-    for name in ("spacing", "stiffest", "viscous_time", "longest_viscous_time", "drag"):
-        value = getattr(params, name)
-        least = 0.0 if "viscous" in name or name == "drag" else np.finfo(np.float32).tiny
-        if not (math.isfinite(value) and value >= least):
-            raise InputError(f"lattice: {name} = {value} is not allowed.", f"It must be finite and at least {least:g}.")
-    if params.viscous_time > params.longest_viscous_time or params.material.young > params.stiffest:
-        raise InputError(
-            "lattice: the first setting is beyond the largest allowed one.",
-            "Raise `stiffest` and `longest_viscous_time` to the settings that the run may reach.",
-        )
-    relative = params.relative_young
-    if relative is not None and not (
-        relative.shape == (len(params.nodes),) and np.isfinite(relative).all() and (relative > 0).all()
-    ):
-        raise InputError("lattice: relative_young is not one finite number above 0 per mass.", "Correct the array.")
-    if params.anchored.shape != (len(params.nodes),):
-        raise InputError(f"lattice: anchored has shape {params.anchored.shape}.", f"It must be ({len(params.nodes)},).")
+FRAME = 16
+"""Ticks between two updates of creep."""
 
 
 @dataclass
@@ -131,6 +57,14 @@ class LatticeState:
     """Reaction on each tool, summed over the substeps of a tick, in integer units."""
     broken: Port
     """1 where a velocity is no longer finite."""
+    clock: Port
+    """Ticks so far."""
+    drive: Port
+    """Of the driven anchors, as the tick starts and ends."""
+    poses: Port
+    """field_contact.POSE_FLOATS of each tool"""
+    push: wp.array[Any]
+    """Of each cell, nine components (volume.py); one element where ν = 0.25."""
 
 
 @dataclass
@@ -150,27 +84,30 @@ class Tissue:
     """As set now [Pa]."""
     viscous_time: float
     """As set now [s]."""
+    bulk: wp.array[Any]
+    """Of each cell, relative to LIVE_BULK (volume.py); one element where ν = 0.25."""
+    driven_places: wp.array[Any]
+    driven_direction: wp.array[Any]
     current: int = 0
     """Which of the two position buffers is this tick's."""
     ticks: int = 0
     native: bool = True
-    _programs: dict[str, Any] = field(default_factory=dict)
+    """False for the plain kernels."""
+    fields: dict[int, Any] = field(default_factory=dict)
+    """Distance fields of the tools that have one."""
+    _programs: dict[Any, Program] = field(default_factory=dict)
 
     # --- stepping ---
 
     def step(self) -> None:
         """One tick: all substeps with the tools as they are in `state.tools`."""
-        program = self._programs.get("tick")
-        if program is None:
-            variants = 2 if self.substeps % 2 else 1
-            work = len(self.params.nodes) * self.substeps
-            program = self.device.record(self._record_tick, variants=variants, work=work)
-            program.turn = self.current % variants
-            self._programs["tick"] = program
-        program.run()
-        self.device.synchronize()
+        self.state.clock.host[0] = self.ticks
+        self._program("tick", self._record_tick).run()
         self.current = (self.current + self.substeps) % 2
         self.ticks += 1
+        if self.params.creep.fraction > 0.0 and self.ticks % FRAME == 0:
+            self._program("creep", self._record_creep).run()
+        self.device.synchronize()
         if self.state.broken.host[0]:
             raise StateError(
                 f"the tissue's state is no longer finite at tick {self.ticks}.",
@@ -179,24 +116,75 @@ class Tissue:
                 tick=self.ticks,
             )
 
-    def _record_tick(self, stage: Stage, variant: int = 0) -> None:
-        state, tiles = self.state, len(self.layout.tile_slot)
-        stage.upload(state.live)
-        stage.upload(state.tools)
+    def _program(self, name: str, record: Any) -> Program:
+        """The recorded program for the buffer that is current now."""
+        program = self._programs.get((name, self.current))
+        if program is None:
+            work = len(self.params.nodes) * self.substeps
+            program = self.device.record(record, work=work)
+            self._programs[name, self.current] = program
+        return program
+
+    def _record_tick(self, stage: Stage) -> None:
+        state = self.state
+        for port in (state.live, state.tools, state.clock, state.drive, state.poses):
+            stage.upload(port)
         stage.clear(state.force)
-        here, there = state.position if variant == 0 else state.position[::-1]
+        here, there = state.position[self.current], state.position[1 - self.current]
         for substep in range(self.substeps):
-            args = [self.constants, substep, state.live.array, state.tools.array, here]
-            outputs = [state.velocity, there, state.force.array, state.broken.array]
-            if not self.native:
-                stage.launch(kernels.lattice_step, tiles * TILE, args + outputs)
-            elif self.device.is_cuda:
-                stage.launch(lattice_step_cuda, tiles * TILE, args + outputs)
-            else:
-                stage.launch(lattice_step_cpu, tiles, args + outputs, block=NATIVE_BLOCK)
+            self._record_drive(stage, substep, here, there)
+            self._record_extra(stage, here)
+            self._record_step(stage, substep, here, there)
+            for tool, grid in self.fields.items():
+                args = [self.constants, grid, tool, substep, state.live.array, state.poses.array]
+                args += [state.velocity, there, state.force.array]
+                stage.launch(field_contact.touch_field, len(self.layout.tile_slot) * TILE, args)
             here, there = there, here
         stage.download(state.force)
         stage.download(state.broken)
+
+    def _record_step(self, stage: Stage, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
+        state, tiles = self.state, len(self.layout.tile_slot)
+        args = [self.constants, substep, state.live.array, state.tools.array, here]
+        args += [state.velocity, there, state.force.array, state.broken.array]
+        features = self.constants.features != 0
+        if not self.native:
+            stage.launch(kernels.lattice_step, tiles * TILE, args)
+        elif self.device.is_cuda:
+            stage.launch(native.lattice_features_cuda if features else native.lattice_step_cuda, tiles * TILE, args)
+        else:
+            kernel = native.lattice_features_cpu if features else native.lattice_step_cpu
+            stage.launch(kernel, tiles, args, block=NATIVE_BLOCK)
+
+    def _record_extra(self, stage: Stage, here: wp.array[Any]) -> None:
+        """Forces besides the springs, into `constants.extra`."""
+        state, tiles, constants = self.state, len(self.layout.tile_slot), self.constants
+        if self.params.poisson > 0.25:
+            args = [constants, self.bulk, state.live.array, here, state.push]
+            if self.native and not self.device.is_cuda:
+                stage.launch(volume.cell_pressure_cpu, tiles, args, block=NATIVE_BLOCK)
+                stage.launch(
+                    volume.gather_pressure_cpu, tiles, [constants, state.push, constants.extra], block=NATIVE_BLOCK
+                )
+            else:
+                stage.launch(volume.cell_pressure, tiles * TILE, args)
+                stage.launch(volume.gather_pressure, tiles * TILE, [constants, state.push, constants.extra])
+        if self.params.remedies.torsion > 0.0:
+            adds = int(self.params.poisson > 0.25)
+            args = [constants, adds, state.live.array, here, constants.extra]
+            stage.launch(torsion_forces, tiles * TILE, args)
+
+    def _record_drive(self, stage: Stage, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
+        if self.driven_places.size:
+            share = (substep + 1) / self.substeps
+            args = [self.layout.slots, share, self.driven_places, self.driven_direction, self.state.drive.array]
+            stage.launch(drive_anchors, self.driven_places.size, [*args, here, there])
+
+    def _record_creep(self, stage: Stage) -> None:
+        creep = self.params.creep
+        approach = 1.0 - float(np.exp(-FRAME * TICK / creep.time))
+        args = [self.constants, creep.fraction, approach, self.state.position[self.current], self.constants.creep]
+        stage.launch(creep_on, len(self.layout.tile_slot) * TILE, args)
 
     # --- what a world asks for ---
 
@@ -211,6 +199,29 @@ class Tissue:
 
     def remove_tool(self, tool: int) -> None:
         self.state.tools.host[tool * kernels.TOOL_FLOATS] = 0.0
+        self.state.poses.host[tool * field_contact.POSE_FLOATS] = 0.0
+
+    def set_field(self, tool: int, shape: DistanceField | None) -> None:
+        """Gives a tool the shape of a distance field, in the tool's own frame; None takes it away."""
+        self.fields.pop(tool, None)
+        if shape is not None:
+            self.fields[tool] = shape.grid
+        self._programs.clear()
+
+    def set_field_tool(self, tool: int, start: NDArray[Any], end: NDArray[Any], friction: float) -> None:
+        """Pose of a tool with a distance field as the next tick starts and ends: position [m], then quaternion
+        (x, y, z, w), seven numbers each."""
+        size = field_contact.POSE_FLOATS
+        row = self.state.poses.host[tool * size : (tool + 1) * size]
+        row[0], row[1] = 1.0, friction
+        row[2:9], row[9:16] = start, end
+        row[2:5] -= self._origin2[:3]
+        row[9:12] -= self._origin2[:3]
+
+    def set_drive(self, start: float, end: float) -> None:
+        """How far the driven anchors are displaced as the next tick starts and ends, times `drive_direction`."""
+        self.state.drive.host[0] = start
+        self.state.drive.host[1] = end
 
     def tool_force(self, tool: int) -> tuple[list[float], list[float]]:
         """Mean force [N] and torque about the tool's first point [N·m] on a tool over the last tick."""
@@ -220,9 +231,14 @@ class Tissue:
             [part / (2.0**36 * self.substeps) for part in raw[3:]],
         )
 
+    def wake(self) -> None:
+        """Whatever slept is looked at again in the next substep."""
+        self.constants.awake.fill_(self.ticks * self.substeps)
+
     def set_gravity(self, gravity: tuple[float, float, float]) -> None:
         """[m/s²]"""
         self.state.live.host[0:3] = gravity
+        self.wake()
 
     def set_young(self, young: float) -> None:
         """Young's modulus [Pa] of the whole lattice, up to `params.stiffest`."""
@@ -232,7 +248,12 @@ class Tissue:
                 f"Stay above 0 and at most {self.params.stiffest:g} Pa, or make the lattice with a larger `stiffest`.",
             )
         self.young = young
-        self.state.live.host[3] = axis_stiffness(young, self.params.spacing)
+        poisson, spacing = self.params.poisson, self.params.spacing
+        stiffness = axis_stiffness(young * volume.spring_share_of_young(poisson), spacing)
+        self.state.live.host[3] = stiffness
+        self.state.live.host[6] = young * volume.bulk_share_of_young(poisson)
+        self.state.live.host[10] = self.params.remedies.torsion * stiffness * spacing**2
+        self.wake()
 
     def set_viscous_time(self, viscous_time: float) -> None:
         """τ [s], up to `params.longest_viscous_time`."""
@@ -251,7 +272,7 @@ class Tissue:
 
     def set_drag(self, drag: float) -> None:
         """α against the surroundings [1/s]; any value above 0 is stable."""
-        if not (math.isfinite(drag) and drag >= 0.0):
+        if not (np.isfinite(drag) and drag >= 0.0):
             raise InputError(f"drag = {drag} is not allowed.", "It must be finite and at least 0.")
         self.state.live.host[5] = 1.0 / (1.0 + drag * TICK / self.substeps)
 
@@ -277,6 +298,7 @@ class Tissue:
         self.state.velocity.assign(v.ravel())
         for buffer in self.state.position:
             buffer.assign(p.ravel())
+        self.wake()
 
     def rest_positions(self) -> NDArray[np.float64]:
         """World rest position of every mass [m], shape (masses, 3)."""
@@ -284,15 +306,21 @@ class Tissue:
 
     def arrays(self) -> dict[str, wp.array[Any]]:
         """Every array of the state, by name; the other position buffer is scratch."""
-        return {
+        found = {
             "position": self.state.position[self.current],
             "velocity": self.state.velocity,
             "stiffness": self.constants.stiffness,
             "inverse_mass": self.constants.inverse_mass,
         }
+        if self.constants.features & kernels.CREEP:
+            found["creep"] = self.constants.creep
+        if self.constants.features & kernels.SKIP_REST:
+            found["awake"] = self.constants.awake
+        return found
 
-    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Back to a state that `arrays` gave."""
+    def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
+        """Back to a state that `arrays` gave after so many of its ticks."""
+        self.ticks = ticks
         for name, array in self.arrays().items():
             array.assign(arrays[name])
         # Anchors are never written, so the scratch buffer needs their places too.
@@ -307,61 +335,119 @@ def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) 
     """Builds the lattice at rest."""
     check_params(params)
     layout = make_layout(params.nodes)
-    cells = cells_around(params.nodes, NodeIndex(params.nodes))
-    mass = mass_share(cells) * params.material.density * params.spacing**3
-    substeps = substeps_needed(params)
-    constants = kernels.Lattice()
-    constants.slots = layout.slots
-    constants.spacing = params.spacing
-    constants.dt = TICK / substeps
-    constants.substeps = substeps
-    constants.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=device.warp)
-    constants.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=device.warp)
-    constants.tile_origin = wp.array(
-        (layout.tile_cell * params.spacing).astype(np.float32), dtype=wp.vec3, device=device.warp
-    )
-    constants.stiffness = wp.array(_stiffness_table(params, layout, cells), dtype=wp.float16, device=device.warp)
-    inverse_mass = np.zeros(layout.slots, dtype=np.float32)
-    inverse_mass[layout.slot_of_node] = np.where(params.anchored, 0.0, 1.0 / mass)
-    constants.inverse_mass = wp.array(inverse_mass, dtype=wp.float32, device=device.warp)
+    index = NodeIndex(params.nodes)
+    cells = cells_around(params.nodes, index)
+    mass = mass_share(cells) * params.density_of() * params.spacing**3
+    constants = _constants(device, params, layout, index, cells, mass)
+    slots, warp = layout.slots, device.warp
+    moved = np.zeros(0, dtype=np.int64) if params.driven is None else np.nonzero(params.driven)[0]
+    direction = np.zeros((len(params.nodes), 3)) if params.drive_direction is None else params.drive_direction
+    has_volume = params.poisson > 0.25
+    bulk = _cell_table(params, layout, index) if has_volume else np.zeros(1, dtype=np.float16)
 
-    def zeros() -> wp.array[Any]:
-        return wp.zeros(3 * layout.slots, dtype=wp.float32, device=device.warp)
+    def zeros(count: int) -> wp.array[Any]:
+        return wp.zeros(count, dtype=wp.float32, device=warp)
 
-    state = LatticeState(
-        position=(zeros(), zeros()),
-        velocity=zeros(),
-        live=device.port(kernels.LIVE_FLOATS, wp.float32),
-        tools=device.port(kernels.TOOLS * kernels.TOOL_FLOATS, wp.float32),
-        force=device.port(kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
-        broken=device.port(1, wp.int32),
-    )
     tissue = Tissue(
-        device,
-        params,
-        layout,
-        constants,
-        state,
-        substeps,
-        mass,
-        params.material.young,
-        params.viscous_time,
+        device=device,
+        params=params,
+        layout=layout,
+        constants=constants,
+        state=LatticeState(
+            position=(zeros(3 * slots), zeros(3 * slots)),
+            velocity=zeros(3 * slots),
+            live=device.port(kernels.LIVE_FLOATS, wp.float32),
+            tools=device.port(kernels.TOOLS * kernels.TOOL_FLOATS, wp.float32),
+            force=device.port(kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
+            broken=device.port(1, wp.int32),
+            clock=device.port(1, wp.int32),
+            drive=device.port(2, wp.float32),
+            poses=device.port(kernels.TOOLS * field_contact.POSE_FLOATS, wp.float32),
+            push=zeros(9 * slots if has_volume else 1),
+        ),
+        substeps=constants.substeps,
+        mass=mass,
+        young=params.material.young,
+        viscous_time=params.viscous_time,
+        bulk=wp.array(bulk, dtype=wp.float16, device=warp),
+        driven_places=wp.array(layout.slot_of_node[moved], dtype=wp.int32, device=warp),
+        driven_direction=wp.array(direction[moved].astype(np.float32), dtype=wp.vec3, device=warp),
         native=native,
     )
+    constants.clock = tissue.state.clock.array
     tissue.set_young(params.material.young)
     tissue.set_drag(params.drag)
-    state.live.host[4] = params.viscous_time
+    live = tissue.state.live.host
+    live[4] = params.viscous_time
+    live[7] = params.remedies.shape**2
+    if params.rest_skipping is not None:
+        live[8:10] = params.rest_skipping.force, params.rest_skipping.speed
     return tissue
 
 
-def _stiffness_table(params: LatticeParams, layout: Layout, cells: NDArray[np.bool_]) -> NDArray[np.float16]:
+def _constants(
+    device: Device,
+    params: LatticeParams,
+    layout: Layout,
+    index: NodeIndex,
+    cells: NDArray[np.bool_],
+    mass: NDArray[np.float64],
+) -> Any:
+    """The struct that the kernels read."""
+    warp, slots = device.warp, layout.slots
+    substeps = substeps_needed(params)
+    features = 0
+    if params.poisson > 0.25 or params.remedies.torsion > 0.0:
+        features |= kernels.EXTRA
+    if params.creep.fraction > 0.0:
+        features |= kernels.CREEP
+    if params.rest_skipping is not None:
+        features |= kernels.SKIP_REST
+    per_place = np.zeros((2, slots), dtype=np.float32)
+    per_place[0, layout.slot_of_node] = np.where(params.anchored, 0.0, 1.0 / mass)
+    per_place[1] = 1.0
+    per_place[1, layout.slot_of_node] = 1.0 / (1.0 + params.drag_of() * TICK / substeps)
+    made = kernels.Lattice()
+    made.slots = slots
+    made.spacing = params.spacing
+    made.dt = TICK / substeps
+    made.substeps = substeps
+    made.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=warp)
+    made.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=warp)
+    made.tile_origin = wp.array((layout.tile_cell * params.spacing).astype(np.float32), dtype=wp.vec3, device=warp)
+    made.stiffness = wp.array(_stiffness_table(params, layout, index, cells), dtype=wp.float16, device=warp)
+    made.inverse_mass = wp.array(per_place[0], dtype=wp.float32, device=warp)
+    made.keep = wp.array(per_place[1], dtype=wp.float32, device=warp)
+    made.features = features
+    made.extra = wp.zeros(3 * slots if features & kernels.EXTRA else 1, dtype=wp.float32, device=warp)
+    made.creep = wp.zeros(13 * slots if features & kernels.CREEP else 1, dtype=wp.float32, device=warp)
+    made.awake = wp.zeros(2 * slots // TILE if features & kernels.SKIP_REST else 1, dtype=wp.int32, device=warp)
+    return made
+
+
+def _stiffness_table(
+    params: LatticeParams, layout: Layout, index: NodeIndex, cells: NDArray[np.bool_]
+) -> NDArray[np.float16]:
     """Relative stiffness of every spring at the mass it looks up from; shape (13·slots,)."""
     table = np.zeros((len(DIRECTIONS), layout.slots), dtype=np.float16)
-    index = NodeIndex(params.nodes)
-    young = np.ones(len(params.nodes)) if params.relative_young is None else params.relative_young
+    young = params.young_of()
     for row, direction in enumerate(DIRECTIONS):
         other = index.find(params.nodes + np.array(direction, dtype=np.int32))
-        mean = 0.5 * (young + young[other])
-        value = length_ratio(direction, params.equal_springs) * spring_share(cells, direction) * mean
+        value = length_ratio(direction, params.equal_springs) * spring_share(cells, direction)
+        value *= 0.5 * (young + young[other])
+        if params.remedies.surface_stiffness > 1.0:
+            value *= stiffness_factor(cells, other, params.remedies.surface_stiffness)
         table[row, layout.slot_of_node] = np.where(other >= 0, value, 0.0)
     return table.ravel()
+
+
+def _cell_table(params: LatticeParams, layout: Layout, index: NodeIndex) -> NDArray[np.float16]:
+    """Relative bulk modulus of the cell whose low corner each place is: the mean of its masses; 0 if it lacks one."""
+    young = params.young_of()
+    total = np.zeros(len(params.nodes))
+    whole = index.look_up(index.whole_cells(), params.nodes)
+    for corner in np.ndindex(2, 2, 2):
+        total += young[index.find(params.nodes + np.array(corner, dtype=np.int32))] / 8.0
+    table = np.zeros(layout.slots, dtype=np.float16)
+    table[layout.slot_of_node] = np.where(whole, total, 0.0)
+    return table

@@ -15,6 +15,8 @@ class Material:
     """Young's modulus [Pa]."""
     density: float
     """[kg/m³]"""
+    drag: float = 0.0
+    """Against its surroundings [1/s]."""
 
     def check(self) -> None:
         for field, value in (("young", self.young), ("density", self.density)):
@@ -25,6 +27,5 @@ class Material:
 
 
 SOFT_TISSUE = Material("soft tissue", young=3_000.0, density=1_060.0)
-"""Healthy liver-like parenchyma. Stiffness: 2
-to 6 kPa in transient elastography of healthy livers (Castera, Forns and Alberti, J. Hepatol. 48, 2008); density: ICRP
-110 gives 1 050 kg/m³ for liver."""
+"""Healthy liver-like parenchyma. Stiffness: 2 to 6 kPa in transient elastography of healthy livers (Castera, Forns and
+Alberti, J. Hepatol. 48, 2008); density: ICRP 110 gives 1 050 kg/m³ for liver."""

@@ -25,6 +25,9 @@ const float* px = position.data;
 const float* py = px + n;
 const float* pz = py + n;
 const V ox = LOAD(px + i), oy = LOAD(py + i), oz = LOAD(pz + i);
+const auto origin = lattice.tile_origin.data[tile];
+const V restx = origin[0] + LANES * h;
+NAP
 V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
 #pragma unroll
 for (int d = 0; d < 13; ++d) {
@@ -40,7 +43,7 @@ for (int d = 0; d < 13; ++d) {
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
         const V ex = LOAD(px + j) - ox, ey = LOAD(py + j) - oy, ez = LOAD(pz + j) - oz;
         const V gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
-        const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, SHORTEST2 * rest2), rest);
+        STRETCH
         fx += pull * (ex + dx);
         fy += pull * (ey + dy);
         fz += pull * (ez + dz);
@@ -48,22 +51,23 @@ for (int d = 0; d < 13; ++d) {
 }
 const V weight = LOAD(lattice.inverse_mass.data + i);
 const float* lv = live.data;
-const float tau = lv[4], keep = lv[5];
+const float tau = lv[4], shape = lv[7];
+const V keep = lv[5] * LOAD(lattice.keep.data + i);
 float* qx = velocity.data;
 float* qy = qx + n;
 float* qz = qy + n;
 const V bx = LOAD(qx + i), by = LOAD(qy + i), bz = LOAD(qz + i);
-const V push = weight * lv[3];
+fx *= lv[3]; fy *= lv[3]; fz *= lv[3];
+MORE
 // Anchors and empty places keep still: gravity counts only where there is weight.
 const V heavy = AT_MOST(weight * 1.0e30f, 1.0f);
-V vx = keep * (bx + dt * (fx * push + heavy * lv[0]));
-V vy = keep * (by + dt * (fy * push + heavy * lv[1]));
-V vz = keep * (bz + dt * (fz * push + heavy * lv[2]));
+V vx = keep * (bx + dt * (fx * weight + heavy * (lv[0] - shape * ox)));
+V vy = keep * (by + dt * (fy * weight + heavy * (lv[1] - shape * oy)));
+V vz = keep * (bz + dt * (fz * weight + heavy * (lv[2] - shape * oz)));
 V ux = ox - tau * bx + dt * vx;
 V uy = oy - tau * by + dt * vy;
 V uz = oz - tau * bz + dt * vz;
-const auto origin = lattice.tile_origin.data[tile];
-const V restx = origin[0] + LANES * h;
+DOZE
 #pragma unroll
 for (int t = 0; t < 2; ++t) {
     const float* tool = tools.data + 16 * t;
@@ -105,7 +109,7 @@ for (int t = 0; t < 2; ++t) {
         const float mx = l * gx + radius * nx, my = l * gy + radius * ny, mz = l * gz + radius * nz;
         OF(ux, c) += mx - OF(rx, c); OF(uy, c) += my - OF(ry, c); OF(uz, c) += mz - OF(rz, c);
         OF(vx, c) += cx; OF(vy, c) += cy; OF(vz, c) += cz;
-        const float inertia = -1.0f / (OF(weight, c) * dt * keep);
+        const float inertia = -1.0f / (OF(weight, c) * dt * OF(keep, c));
         const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;
         const float part[6] = {hx, hy, hz, my * hz - mz * hy, mz * hx - mx * hz, mx * hy - my * hx};
         for (int c = 0; c < 6; ++c) ADD(force.data + 6 * t + c, part[c] * (c < 3 ? 1073741824.0 : 68719476736.0));
@@ -117,7 +121,66 @@ STORE(qx + i, vx); STORE(qy + i, vy); STORE(qz + i, vz);
 float* next_x = next.data;
 STORE(next_x + i, ux + tau * vx); STORE(next_x + n + i, uy + tau * vy); STORE(next_x + 2 * n + i, uz + tau * vz);
 """
-"""One substep for V: 16 masses side by side on cpu, one mass on cuda. The macros below say what V is."""
+"""One substep for V: 16 masses side by side on cpu, one mass on cuda. The macros below say what V is; NAP, STRETCH,
+MORE and DOZE are where features come in."""
+
+_PLAIN_STRETCH = "const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, SHORTEST2 * rest2), rest);"
+
+_CREEP_STRETCH = """
+        V grown = FILL(0.0f);
+        if (lattice.features & 2) grown = LOAD(lattice.creep.data + d * n + (side > 0 ? i : j));
+        const V room = gain - rest2 * grown * (2.0f + grown);
+        const V length2 = AT_LEAST(gain + rest2, SHORTEST2 * rest2);
+        const V pull = pull_over_length(k * room, length2, rest + rest * grown);
+"""
+
+_EXTRA_FORCE = """
+if (lattice.features & 1) {
+    const float* more = lattice.extra.data;
+    fx += LOAD(more + i); fy += LOAD(more + n + i); fz += LOAD(more + 2 * n + i);
+}
+"""
+
+_SLEEP = """
+// A tile sleeps unless it, or a tile around it, moved in the substep before, or a tool reaches one of its masses.
+const int now = lattice.clock.data[0] * lattice.substeps + substep;
+const long tiles = n / 16;
+if ((lattice.features & 4) && lattice.awake.data[(now & 1) * tiles + i / 16] != now) {
+    bool touched = false;
+    for (int t = 0; t < 2; ++t) {
+        const float* tool = tools.data + 16 * t;
+        const float* e = tool + 10;
+        if (!(tool[0] > 0.0f)) continue;
+        const float gx = e[3] - e[0], gy = e[4] - e[1], gz = e[5] - e[2];
+        const V rx = restx + ox - e[0], ry = origin[1] + oy - e[1], rz = origin[2] + oz - e[2];
+        const V share = (rx * gx + ry * gy + rz * gz) / LARGER(gx * gx + gy * gy + gz * gz, 1.0e-20f);
+        const V along = AT_MOST(AT_LEAST(share, 0.0f), 1.0f);
+        const V wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
+        const float reach = tool[1] + h;
+        if (ANY_OF_TILE((wx * wx + wy * wy + wz * wz) < FILL(reach * reach))) touched = true;
+    }
+    if (!touched) return;
+}
+"""
+
+_WAKE = """
+if (lattice.features & 4) {
+    const V ax = (vx / keep - bx) / dt, ay = (vy / keep - by) / dt, az = (vz / keep - bz) / dt;
+    const V pull2 = ax * ax + ay * ay + az * az;
+    const V speed2 = vx * vx + vy * vy + vz * vz;
+    const V least = lv[8] * weight;
+    const auto moves = (pull2 > least * least) | (speed2 > FILL(lv[9] * lv[9]));
+    if (ANY_OF_TILE(moves)) {
+        for (int q = (int)lane; q < 27; q += STRIDE)
+            lattice.awake.data[((now + 1) & 1) * tiles + rows[q / 3] / 16 + q % 3 - 1] = now + 1;
+    } else {
+        vx = FILL(0.0f); vy = FILL(0.0f); vz = FILL(0.0f);
+        ux = ox; uy = oy; uz = oz;
+    }
+}
+"""
+"""The force that counts is the net one, before contact: a mass held by a tool is not at rest. A tile whose masses are
+all at rest keeps its place exactly, so that both buffers agree when it falls asleep."""
 
 _CPU = """
 #if !defined(__CUDA_ARCH__)
@@ -131,6 +194,8 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
 #define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
 #define ANY(v) __builtin_reduce_or(v)
+#define ANY_OF_TILE(v) __builtin_reduce_or(v)
+#define STRIDE 1
 #define ALL(v) __builtin_reduce_and(v)
 #define EACH(c) for (int c = 0; c < 16; ++c)
 #define LARGER(a, b) __builtin_fmaxf((a), (b))
@@ -139,7 +204,7 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define OF(v, c) v[c]
 #define ADD(p, x) __atomic_fetch_add((p), (long long)__builtin_rint((double)(x)), __ATOMIC_RELAXED)
 const V LANES = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
-const auto pull_over_length = [](V stiff_gain, V length2, float rest) {
+const auto pull_over_length = [](V stiff_gain, V length2, auto rest) {
     const V length = __builtin_elementwise_sqrt(length2);
     return stiff_gain / (length * (length + rest));
 };
@@ -155,6 +220,8 @@ SPRINGS
 #undef AT_LEAST
 #undef AT_MOST
 #undef ANY
+#undef ANY_OF_TILE
+#undef STRIDE
 #undef ALL
 #undef EACH
 #undef LARGER
@@ -175,6 +242,8 @@ typedef float V;
 #define AT_LEAST(v, x) fmaxf((v), (x))
 #define AT_MOST(v, x) fminf((v), (x))
 #define ANY(v) (v)
+#define ANY_OF_TILE(v) (__ballot_sync(0xffffu << (threadIdx.x & 16), (v)) != 0)
+#define STRIDE 16
 #define ALL(v) (v)
 #define EACH(c) for (int c = 0; c < 1; ++c)
 #define LARGER(a, b) fmaxf((a), (b))
@@ -203,6 +272,8 @@ SPRINGS
 #undef AT_LEAST
 #undef AT_MOST
 #undef ANY
+#undef ANY_OF_TILE
+#undef STRIDE
 #undef ALL
 #undef EACH
 #undef LARGER
@@ -214,14 +285,25 @@ SPRINGS
 """
 
 
-def _source(frame: str, springs: str = _SPRINGS) -> str:
-    return frame.replace("SPRINGS", springs.replace("SHORTEST2", f"{SHORTEST2}f"))
+def _source(frame: str, features: bool) -> str:
+    """The C text for one device, with or without the features that cost time even when they are off."""
+    cuda = frame is _CUDA
+    text = frame.replace("SPRINGS", _SPRINGS)
+    text = text.replace("NAP", _SLEEP if features else "")
+    text = text.replace("STRETCH", _CREEP_STRETCH if features else _PLAIN_STRETCH)
+    text = text.replace("MORE", _EXTRA_FORCE if features else "")
+    text = text.replace("DOZE", _WAKE if features else "")
+    if cuda:
+        # 32-bit places are enough, and half the instructions.
+        text = text.replace("const long ", "const int ")
+    return text.replace("SHORTEST2", f"{SHORTEST2}f")
 
 
-@wp.func_native(_source(_CPU))
+@wp.func_native(_source(_CPU, features=False))
 def step_tile(
     lattice: Lattice,
     tile: int,
+    substep: int,
     fraction: float,
     tick: float,
     live: wp.array(dtype=wp.float32),
@@ -234,10 +316,45 @@ def step_tile(
 ): ...
 
 
-@wp.func_native(_source(_CUDA, _SPRINGS.replace("const long ", "const int ").replace("long j", "int j")))
+@wp.func_native(_source(_CPU, features=True))
+def step_tile_features(
+    lattice: Lattice,
+    tile: int,
+    substep: int,
+    fraction: float,
+    tick: float,
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    next: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.int64),
+    broken: wp.array(dtype=wp.int32),
+): ...
+
+
+@wp.func_native(_source(_CUDA, features=False))
 def step_mass(
     lattice: Lattice,
     element: int,
+    substep: int,
+    fraction: float,
+    tick: float,
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    next: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.int64),
+    broken: wp.array(dtype=wp.int32),
+): ...
+
+
+@wp.func_native(_source(_CUDA, features=True))
+def step_mass_features(
+    lattice: Lattice,
+    element: int,
+    substep: int,
     fraction: float,
     tick: float,
     live: wp.array(dtype=wp.float32),
@@ -269,7 +386,31 @@ def lattice_step_cpu(
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     step_tile(
-        lattice, first + wp.tid(), fraction, tick,
+        lattice, first + wp.tid(), substep, fraction, tick,
+        live, tools, position, velocity_out, position_out, force_out, broken_out,
+    )  # fmt: skip
+
+
+@wp.kernel
+def lattice_features_cpu(
+    first: int,
+    # params
+    lattice: Lattice,
+    substep: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    # out
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+    force_out: wp.array(dtype=wp.int64),
+    broken_out: wp.array(dtype=wp.int32),
+):
+    fraction = float(substep + 1) / float(lattice.substeps)
+    tick = lattice.dt * float(lattice.substeps)
+    step_tile_features(
+        lattice, first + wp.tid(), substep, fraction, tick,
         live, tools, position, velocity_out, position_out, force_out, broken_out,
     )  # fmt: skip
 
@@ -293,6 +434,30 @@ def lattice_step_cuda(
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     step_mass(
-        lattice, first + wp.tid(), fraction, tick,
+        lattice, first + wp.tid(), substep, fraction, tick,
+        live, tools, position, velocity_out, position_out, force_out, broken_out,
+    )  # fmt: skip
+
+
+@wp.kernel
+def lattice_features_cuda(
+    first: int,
+    # params
+    lattice: Lattice,
+    substep: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    # out
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+    force_out: wp.array(dtype=wp.int64),
+    broken_out: wp.array(dtype=wp.int32),
+):
+    fraction = float(substep + 1) / float(lattice.substeps)
+    tick = lattice.dt * float(lattice.substeps)
+    step_mass_features(
+        lattice, first + wp.tid(), substep, fraction, tick,
         live, tools, position, velocity_out, position_out, force_out, broken_out,
     )  # fmt: skip

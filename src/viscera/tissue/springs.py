@@ -24,6 +24,7 @@ modulus.
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,34 @@ OCTANTS: tuple[tuple[int, int, int], ...] = tuple((x, y, z) for z, y, x in itert
 """The eight cells around a mass, by the side on which they lie."""
 
 
-def axis_stiffness(young: NDArray[np.float64] | float, spacing: float) -> NDArray[np.float64] | float:
+@cache
+def highest_frequency2(volume: float = 0.0, torsion: float = 0.0) -> float:
+    """ω²·m/k₁ of the stiffest wave in an endless lattice: largest eigenvalue of its dynamical matrix over all waves.
+
+    `volume` is κ·dx/k₁ of the volume-preserving force, `torsion` is k_t/(k₁·dx²) of torsion springs.
+    """
+    waves = np.array(list(itertools.product(np.linspace(0.0, np.pi, 13), repeat=3)))
+    matrix = np.zeros((len(waves), 3, 3), dtype=np.complex128)
+    for direction in DIRECTIONS:
+        d = np.array(direction, dtype=float)
+        stiffness = 2.0 * length_ratio(direction) * (1.0 - np.cos(waves @ d))
+        matrix += stiffness[:, None, None] * np.outer(d, d) / (d @ d)
+    if volume > 0.0:
+        # A cell's growth is the divergence by its mean edges: sin along the axis, cos across it.
+        sine, cosine = np.sin(waves / 2), np.cos(waves / 2)
+        growth = np.stack([sine[:, a] * cosine[:, a - 1] * cosine[:, a - 2] for a in range(3)], axis=1)
+        matrix += 4.0 * volume * growth[:, :, None] * growth[:, None, :]
+    if torsion > 0.0:
+        for a, b, s, t in itertools.product(range(3), range(3), (-1, 1), (-1, 1)):
+            if a < b:
+                row = np.zeros((len(waves), 3), dtype=np.complex128)
+                row[:, a] = s * (np.exp(1j * t * waves[:, b]) - 1.0)
+                row[:, b] = t * (np.exp(1j * s * waves[:, a]) - 1.0)
+                matrix += torsion * row.conj()[:, :, None] * row[:, None, :]
+    return float(np.linalg.eigvalsh(matrix).max())
+
+
+def axis_stiffness(young: float, spacing: float) -> float:
     """k₁ [N/m] of the isotropic lattice with this Young's modulus [Pa] and spacing [m]."""
     return young * spacing / (2.5 * (RATIO_FACE + 4.0 / 3.0 * RATIO_BODY))
 
