@@ -119,7 +119,6 @@ async function laptop(page) {
 
 async function tablet(page) {
   await page.setViewportSize({ width: 820, height: 1180 });
-  await page.locator("#guide summary").click();
   await later(500);
   const figures = await layout(page);
   await page.screenshot({ path: join(folder, "tablet.png") });

@@ -48,7 +48,7 @@ class Page {
   private lastTurn = performance.now();
 
   constructor(private readonly view: View) {
-    const wide = matchMedia("(min-width: 900px) and (min-height: 640px)").matches;
+    const roomy = matchMedia("(min-width: 900px) and (min-height: 640px)");
     this.connection = new Connection(
       () => new WebSocket(socketAddress(location)),
       { message: (message) => this.receive(message), line: (line) => this.setLine(line) },
@@ -63,9 +63,9 @@ class Page {
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
-    this.guide = new Guide(part("guide"), wide, () => this.help.toggle());
+    this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
-    this.timings = new TimingsPanel(wide && window.innerHeight >= 860);
+    this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
     part("side").append(this.force.element, this.parameters.element, this.timings.element);
 
     this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
@@ -81,6 +81,7 @@ class Page {
     });
     this.handle = this.makeHandle();
     window.viscera = this.handle;
+    roomy.addEventListener("change", () => (this.guide.card.open = roomy.matches));
     this.watchLayout();
     // Nobody holds the instrument of a closed page.
     window.addEventListener("pagehide", () => this.hand.withdraw());
@@ -209,7 +210,10 @@ class Page {
   }
 
   private watchLayout(): void {
-    const fit = () => this.view.setFreeArea(freeArea());
+    const fit = () => {
+      this.view.setFreeArea(freeArea());
+      this.force.redraw();
+    };
     const observer = new ResizeObserver(fit);
     for (const id of ["view", "header", "guide", "side", "transport"]) observer.observe(part(id));
     this.guide.card.addEventListener("toggle", fit);

@@ -59,8 +59,8 @@ export function icon(name: IconName): SVGSVGElement {
   return svg;
 }
 
-/** A card that folds; `open` at first. */
-export function card(title: string, open: boolean, ...children: Child[]): HTMLDetailsElement {
+/** A card that folds, `open` at first; `aside` is seen in its title even when it is folded. */
+export function card(title: string, open: boolean, aside: Child, ...children: Child[]): HTMLDetailsElement {
   const body = h("div", { class: "card-body" }, ...children);
-  return h("details", { class: "card", open }, h("summary", {}, h("h2", {}, title), icon("chevron")), body);
+  return h("details", { class: "card", open }, h("summary", {}, h("h2", {}, title), aside, icon("chevron")), body);
 }

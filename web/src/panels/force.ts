@@ -25,7 +25,7 @@ export class ForcePanel {
       h("div", { class: "small" }, h("div", {}, "peak, 10 s ", this.peak), h("div", {}, this.scale)));
     const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
       h("span", {}, "Press"), this.depth);
-    this.element = card("Force in the hand", true, reading, canvas, press);
+    this.element = card("Force in the hand", true, null, reading, canvas, press);
   }
 
   /** Depths in metres, shown in millimetres. */
@@ -48,6 +48,10 @@ export class ForcePanel {
     this.spokenAt = now;
     this.chart.canvas.setAttribute("aria-label",
       `Force over the last ten seconds: now ${force.toFixed(2)} newtons, peak ${this.chart.peak().toFixed(2)} newtons`);
+  }
+
+  redraw(): void {
+    this.chart.draw();
   }
 
   forget(): void {

@@ -24,7 +24,7 @@ export class Guide {
     const hands = matchMedia("(pointer: coarse)").matches ? FINGERS : HANDS;
     const keys = h("dl", { class: "keys" }, ...hands.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)]));
     const more = h("button", { type: "button", class: "link", on: { click: () => help() } }, "All controls and keys");
-    this.card = card("Waiting for a scenario", open, this.summary, this.steps, h("h3", {}, "Your hand"), keys, more);
+    this.card = card("Waiting for a scenario", open, null, this.summary, this.steps, h("h3", {}, "Your hand"), keys, more);
     this.title = this.card.querySelector("h2") ?? this.card;
     root.append(this.card);
   }

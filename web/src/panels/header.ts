@@ -29,6 +29,7 @@ export class Header {
   private welcome: Welcome | null = null;
   private current = "";
   private speed = 1;
+  private paused = false;
 
   constructor(root: HTMLElement, private readonly events: HeaderEvents) {
     const summary = h("summary", { class: "scenario-button", "aria-label": "Choose a scenario" }, this.scenario, icon("chevron"));
@@ -70,16 +71,17 @@ export class Header {
 
   setFrame(frame: Frame): void {
     setText(this.time, clock(frame.time));
-    setText(this.pace, factor(frame.real_time_factor));
+    setText(this.pace, this.paused ? "paused" : factor(frame.real_time_factor));
     // Slow motion that was asked for is not a machine that cannot keep up.
-    this.pace.classList.toggle("slow", frame.real_time_factor < 0.9 * this.speed);
+    this.pace.classList.toggle("slow", !this.paused && frame.real_time_factor < 0.9 * this.speed);
   }
 
   setState(state: SessionState): void {
     this.speed = state.speed;
     setText(this.viewers, String(state.viewers));
     this.viewersChip.title = state.viewers === 1 ? "You alone watch this session" : `${state.viewers} browsers watch this session`;
-    if (state.state === "paused") setText(this.pace, "paused");
+    this.paused = state.state === "paused";
+    if (this.paused) setText(this.pace, "paused");
   }
 
   setLine(line: Line): void {

@@ -17,14 +17,14 @@ export class TimingsPanel {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly page = h("tbody");
-  private readonly latency = h("span", { class: "figure small" }, "–");
+  private readonly latency = h("output", {}, "–");
   private shownAt = -Infinity;
 
   constructor(open: boolean) {
-    const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Stage"), h("th", { scope: "col" }, "ms per frame"), h("th", { class: "bar-head" }, h("span", { class: "unseen" }, "share of 16 ms"))));
-    this.element = card("Timing", open,
-      h("div", { class: "latency", title: "Median from a movement of the hand to the picture that shows it" },
-        h("span", {}, "Hand to picture"), this.latency),
+    const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Stage"), h("th", { scope: "col" }, "ms a frame"), h("th", { class: "bar-head" }, h("span", { class: "unseen" }, "share of 16 ms"))));
+    const aside = h("span", { class: "aside", title: "Median from a movement of the hand to the picture that shows it" },
+      "hand to picture ", this.latency);
+    this.element = card("Timing", open, aside,
       h("table", { class: "timings" }, head, this.body, this.page));
   }
 
