@@ -191,8 +191,8 @@ def test_with_a_real_server(live: dict[str, Any], name: str) -> None:
 
 
 def test_slow_motion(live: dict[str, Any]) -> None:
-    # A busy machine may be slower than asked, never faster.
-    assert 0.1 < passed(live, "slowMotion")["factor"] < 0.32
+    # A busy machine is slower than asked, and what it draws may be half a second old; full speed would give 1.
+    assert 0.1 < passed(live, "slowMotion")["factor"] < 0.6
 
 
 def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any]) -> None:
