@@ -292,7 +292,7 @@ def test_the_device_that_is_always_full(tmp_path: Path) -> None:
 def test_no_room_for_the_header_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="disk is full") as caught:
         Recorder.create(tmp_path, header(), write=FullDisk(10))
-    assert "--recordings" in caught.value.hint
+    assert "--out" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
 
 

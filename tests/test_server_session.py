@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_world_goes_on(tmp_path:
         notice = browser.wait(m.SessionState, lambda found: bool(found.notice)).notice
         assert "not recorded" in notice
         assert str(tmp_path / "file" / "recordings") in notice
-        assert "--recordings" in notice
+        assert "--out" in notice
         browser.wait(m.Frame)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_fake_world import FakeWorld
+from session_fake_world import FACTORY, FakeWorld
 
 from viscera.errors import SessionError
 from viscera.session import commands as c
@@ -19,6 +19,7 @@ from viscera.session.channel import PIPE_BUF, ChannelClosed, open_channel
 from viscera.session.clock import MAX_BACKLOG_S, TICK_S, Pacer, RealTimeFactor
 from viscera.session.logfile import read_log
 from viscera.session.loop import Loop
+from viscera.session.process import SessionSpec, _Process
 from viscera.session.recorder import Recorder, make_header
 from viscera.session.snapshot import Segment, SnapshotHeader, SnapshotReader, SnapshotWriter, segment_size
 
@@ -300,3 +301,25 @@ def test_the_loop_ends_when_the_server_is_gone(tmp_path: Path) -> None:
     thread.join(5.0)
     running.recorder.close()
     assert len(ended) == 1
+
+
+def test_commands_on_the_heels_of_begin_are_not_lost(tmp_path: Path) -> None:
+    """The server tells browsers that the session runs when it sends `Begin`; a quick hand answers at once."""
+    commands, their_commands = open_channel(c.Command)
+    their_reports, reports = open_channel(c.Report)
+    segment = Segment()
+    spec = SessionSpec("fake", factory=FACTORY, recordings=tmp_path)
+    shapes = FakeWorld("fake", 0, {}).array_shapes()
+    segment.resize(segment_size(shapes))
+    process = _Process(spec, their_commands, their_reports, segment)
+    process._make_world()
+    for command in (c.Begin(), pose(3, 0.01), c.Pause()):
+        commands.offer(command)
+    loop = process._begin()
+    assert process.recorder is not None
+    loop._tick()
+    found = loop._applied
+    process.recorder.close()
+    assert found == {1: 3}
+    assert loop._paused
+    assert any(isinstance(report, c.Ready) for report in reports.take())

@@ -157,18 +157,21 @@ class Loop:
 
     def _take_commands(self) -> None:
         for command in self._commands.take():
-            if isinstance(command, c.MoveTool):
-                self._poses[command.tool] = command
-            elif isinstance(command, c.SetValue):
-                self._set_value(command)
-            elif isinstance(command, c.ResetWorld):
-                self._reset(command)
-            elif isinstance(command, c.Forget):
-                self._applied.pop(command.client, None)
-            elif isinstance(command, c.Stop):
-                self.stopping = True
-            else:
-                self._change_pace(command)
+            self.obey(command)
+
+    def obey(self, command: c.Command) -> None:
+        if isinstance(command, c.MoveTool):
+            self._poses[command.tool] = command
+        elif isinstance(command, c.SetValue):
+            self._set_value(command)
+        elif isinstance(command, c.ResetWorld):
+            self._reset(command)
+        elif isinstance(command, c.Forget):
+            self._applied.pop(command.client, None)
+        elif isinstance(command, c.Stop):
+            self.stopping = True
+        elif not isinstance(command, c.Begin):
+            self._change_pace(command)
 
     def _change_pace(self, command: c.Command) -> None:
         if isinstance(command, c.StepFrame):

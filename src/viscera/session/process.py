@@ -150,7 +150,8 @@ class _Process:
             self.commands.wait(1.0)
             early += self.commands.take()
         loop = Loop(self.world, self.commands, self.reports, SnapshotWriter(self.segment, shapes), self.recorder)
-        loop.stopping = any(isinstance(command, c.Stop) for command in early)
+        for command in early:  # whatever came on the heels of `Begin`
+            loop.obey(command)
         return loop
 
     def _progress(self, message: str, fraction: float) -> None:

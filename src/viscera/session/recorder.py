@@ -305,5 +305,5 @@ def _reason(error: OSError) -> str:
 def _cannot_record(place: Path, error: OSError) -> RecordingError:
     return RecordingError(
         f"cannot record to {place}: {_reason(error)}.",
-        "Choose a folder you may write to (--recordings DIR), or free some space.",
+        "Choose a folder you may write to (--out DIR), or free some space.",
     )
