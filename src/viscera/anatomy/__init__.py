@@ -1,0 +1,8 @@
+"""Procedural organs: closed meshes of well-shaped triangles, in metres, the same for the same seed."""
+
+from __future__ import annotations
+
+from viscera.anatomy.gallbladder import gallbladder
+from viscera.anatomy.liver import in_fossa, liver
+
+__all__ = ["gallbladder", "in_fossa", "liver"]
