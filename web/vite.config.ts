@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // `npm run dev` draws against a viscera server on this address.
-const server = "http://127.0.0.1:8000";
+const server = "http://127.0.0.1:8420";
 
 export default defineConfig({
   base: "./",

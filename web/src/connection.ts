@@ -2,7 +2,7 @@
 
 import { PROTOCOL } from "./protocol";
 import type { ClientMessage, ServerMessage } from "./protocol";
-import { decodeMessage, encodeMessage } from "./wire";
+import { WireError, decodeMessage, encodeMessage } from "./wire";
 
 const FIRST_DELAY = 500; // [ms]
 const LONGEST_DELAY = 8000; // [ms]
@@ -19,6 +19,8 @@ export type Line =
 export interface ConnectionEvents {
   message(message: ServerMessage): void;
   line(line: Line): void;
+  /** The server sent what this page cannot read; the line stays. */
+  unreadable(error: WireError): void;
 }
 
 /** The part of a WebSocket that is used, so that tests can stand in for it. */
@@ -85,7 +87,14 @@ export class Connection {
 
   private receive(data: ArrayBuffer): void {
     this.heardAt = this.now();
-    const message = decodeMessage(data);
+    let message: ServerMessage;
+    try {
+      message = decodeMessage(data);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.events.unreadable(error);
+      return;
+    }
     if (message.type === "welcome" && message.protocol !== PROTOCOL) {
       this.refuse(`This page speaks protocol ${PROTOCOL}, the server ${message.protocol}.`);
       return;

@@ -22,6 +22,7 @@ import { Transport } from "./panels/transport";
 import type { Frame, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
+import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
@@ -51,7 +52,11 @@ class Page {
     const roomy = matchMedia("(min-width: 900px) and (min-height: 640px)");
     this.connection = new Connection(
       () => new WebSocket(socketAddress(location)),
-      { message: (message) => this.receive(message), line: (line) => this.setLine(line) },
+      {
+        message: (message) => this.receive(message),
+        line: (line) => this.setLine(line),
+        unreadable: (error) => this.setUnreadable(error),
+      },
     );
     this.banners = new Banners(part("banners"), {
       restart: () => this.connection.send({ type: "restart" }),
@@ -119,7 +124,7 @@ class Page {
   }
 
   private setScene(scene: SceneDescription): void {
-    const again = this.scene?.session === scene.session && this.scene.scenario === scene.scenario;
+    const again = this.scene !== null && sameScene(this.scene, scene);
     this.scene = scene;
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
@@ -165,12 +170,25 @@ class Page {
     this.hand.advance(seconds, now);
     const frame = this.waiting;
     this.waiting = null;
-    if (frame !== null) this.view.applyFrame(frame);
+    if (frame !== null) this.applyFrame(frame);
     const drawn = this.view.draw(interval);
     if (drawn) this.pictures.note(now);
     if (frame !== null) this.afterDrawing(frame);
     if (drawn) this.placeLabels();
     this.force.setHand(this.hand.pressDepth, this.hand.pushed, this.hand.reach);
+  }
+
+  private applyFrame(frame: Frame): void {
+    try {
+      this.view.applyFrame(frame);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.setUnreadable(error);
+    }
+  }
+
+  private setUnreadable(error: WireError): void {
+    this.banners.setDrawing("The page cannot read what the server sends.", error.message);
   }
 
   private afterDrawing(frame: Frame): void {
@@ -238,6 +256,13 @@ class Page {
       }),
     };
   }
+}
+
+/** Session numbers begin again with a new server, so what is in the scene is compared too. */
+function sameScene(one: SceneDescription, other: SceneDescription): boolean {
+  const shape = ({ session, scenario, seed, surfaces }: SceneDescription) =>
+    JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
+  return shape(one) === shape(other);
 }
 
 function part(id: string): HTMLElement {

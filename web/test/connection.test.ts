@@ -64,6 +64,7 @@ describe("connection", () => {
   let lines: Line[];
   let messages: ServerMessage[];
   let connection: Connection;
+  let unreadable: number;
 
   beforeEach(() => {
     vi.useFakeTimers();
@@ -74,7 +75,12 @@ describe("connection", () => {
       sockets.push(new FakeSocket());
       return sockets[sockets.length - 1] as unknown as Socket;
     };
-    const events = { message: (m: ServerMessage) => messages.push(m), line: (line: Line) => lines.push(line) };
+    unreadable = 0;
+    const events = {
+      message: (m: ServerMessage) => messages.push(m),
+      line: (line: Line) => lines.push(line),
+      unreadable: () => unreadable++,
+    };
     connection = new Connection(open, events, () => Date.now(), () => 0.5);
     connection.start();
   });
@@ -164,6 +170,13 @@ describe("connection", () => {
     sockets[0].accept();
     expect(connection.send({ type: "restart" })).toBe(true);
     expect(sockets[0].sent.filter((m) => (m as { type: string }).type === "restart")).toHaveLength(1);
+  });
+
+  it("reports bytes it cannot read and stays on the line", () => {
+    sockets[0].accept();
+    sockets[0].onmessage?.({ data: new Uint8Array([0xc1]).buffer });
+    expect(unreadable).toBe(1);
+    expect(connection.line.state).toBe("open");
   });
 
   it("tries at once when asked", () => {
