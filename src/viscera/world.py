@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -61,6 +61,15 @@ class LiveParameter:
     change: Callable[[World, float], None]
 
 
+class Motion(Protocol):
+    """What moves by itself as time passes: a heart. `state` is all of it that changes."""
+
+    state: NDArray[np.float64]
+
+    def advance(self, dt: float) -> None:
+        """Gets ready for the next tick of dt [s]."""
+
+
 @dataclass
 class Contents:
     """What a scenario puts into a world."""
@@ -70,6 +79,7 @@ class Contents:
     parameters: list[LiveParameter]
     camera: Camera
     bounds: tuple[tuple[float, float, float], tuple[float, float, float]]
+    motions: list[Motion] = field(default_factory=list)
 
 
 @dataclass
@@ -122,6 +132,8 @@ class World:
         start = time.perf_counter()
         for tool in self._tools:
             self._move_tool(tool)
+        for motion in self._contents.motions:
+            motion.advance(TICK)
         for organ in self._organs:
             organ.tissue.step()
         for tool, state in zip(self._tools, self.tools, strict=True):
@@ -274,6 +286,8 @@ class World:
             "tools": np.concatenate([_pack(tool) for tool in self._tools]),
             "peak_force": np.array([self.peak_force]),
         }
+        for number, motion in enumerate(self._contents.motions):
+            state[f"motions/{number}"] = motion.state.copy()
         for organ in self._organs:
             state[f"{organ.name}/ticks"] = np.array([organ.tissue.ticks], dtype=np.int64)
             for name, array in organ.tissue.arrays().items():
@@ -289,6 +303,8 @@ class World:
             self._take(SetParameter(name, value))
         for tool, packed in zip(self._tools, state["tools"].reshape(len(self._tools), -1), strict=True):
             _unpack(tool, packed)
+        for number, motion in enumerate(self._contents.motions):
+            motion.state[:] = state[f"motions/{number}"]
         for organ in self._organs:
             arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
             organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
@@ -339,4 +355,4 @@ def _unpack(tool: Tool, packed: NDArray[np.float64]) -> None:
         target.ravel()[:] = packed[begin : begin + target.size]
 
 
-__all__ = ["TICK", "TICKS_PER_FRAME", "Camera", "Contents", "Instrument", "LiveParameter", "Organ", "World"]
+__all__ = ["TICK", "TICKS_PER_FRAME", "Camera", "Contents", "Instrument", "LiveParameter", "Motion", "Organ", "World"]
