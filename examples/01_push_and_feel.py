@@ -1,7 +1,7 @@
 """Push a probe into soft tissue and read the force: the shortest way from Python to a world.
 
-A sphere meets more tissue the deeper it goes, so the force grows faster than the depth; for a half-space and small depths
-Hertz gives F = 4/3·E/(1 − ν²)·√R·depth^1.5, which the first millimetres follow.
+A sphere meets more tissue the deeper it goes, so the force grows faster than the depth; for a half-space and small
+depths Hertz gives F = 4/3·E/(1 − ν²)·√R·depth^1.5, which the first millimetres follow.
 """
 
 from __future__ import annotations

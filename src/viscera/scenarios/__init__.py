@@ -52,6 +52,8 @@ def catalogue() -> dict[str, Scenario]:
     """All scenarios by name."""
     found = {}
     for module in pkgutil.iter_modules(__path__):
+        if module.name.startswith("_"):
+            continue
         scenario = importlib.import_module(f"{__name__}.{module.name}").SCENARIO
         found[scenario.name] = scenario
     return found

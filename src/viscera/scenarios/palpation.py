@@ -35,13 +35,15 @@ CELLS = (24, 24, 8)
 MESH_MASSES = 5_000
 """About as many for a user's mesh."""
 
-NODULE_STIFFNESS = 4.0
+NODULE_STIFFNESS = 3.0
 """Times the tissue's: palpable tumours are several times stiffer than liver."""
-NODULE_RADIUS = 0.009
+POISSON = 0.4
+"""Soft tissue is all but incompressible; 0.4 takes three substeps per tick, 0.45 four."""
+NODULE_RADIUS = 0.01
 """[m]"""
 
-PROBE_RADIUS = 0.006
-"""[m]"""
+PROBE_RADIUS = 0.008
+"""Two cells of the lattice: a smaller ball slips between the masses and turns springs inside out [m]."""
 WET_FRICTION = 0.1
 """Steel on wet tissue, about 0.02 to 0.2."""
 
@@ -50,9 +52,9 @@ STIFFNESS = Parameter(
     "Stiffness",
     "kPa",
     1.0,
-    8.0,
+    6.0,
     SOFT_TISSUE.young / KILOPASCAL,
-    "Young's modulus of the tissue; the nodule is four times as stiff.",
+    "Young's modulus of the tissue; the nodule is three times as stiff.",
 )
 VISCOSITY = Parameter(
     "viscosity",
@@ -84,9 +86,9 @@ Find the nodule. Every seed hides it elsewhere."""
 
 
 def modules() -> list[types.ModuleType]:
-    from viscera.tissue import native, surface
+    from viscera.tissue import native, surface, volume
 
-    return [native, surface]
+    return [native, surface, volume]
 
 
 def build(setting: Setting) -> Contents:
@@ -105,6 +107,7 @@ def build(setting: Setting) -> Contents:
             material=SOFT_TISSUE,
             stiffest=STIFFNESS.maximum * KILOPASCAL,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
+            poisson=POISSON,
             relative_young=_nodule(setting.seed, positions),
         ),
     )
@@ -181,7 +184,7 @@ def _nodule(seed: int, positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Relative stiffness of each mass, with a nodule where the seed puts it: off the rim, below the surface."""
     rng = np.random.default_rng(seed)
     low, high = positions.min(axis=0), positions.max(axis=0)
-    share = rng.uniform([0.2, 0.2, 0.45], [0.8, 0.8, 0.6])
+    share = rng.uniform([0.2, 0.2, 0.5], [0.8, 0.8, 0.65])
     wanted = low + share * (high - low)
     centre = positions[np.argmin(np.linalg.norm(positions - wanted, axis=1))]
     distance = np.linalg.norm(positions - centre, axis=1)
