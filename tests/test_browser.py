@@ -152,11 +152,12 @@ def test_the_dent_is_where_and_as_deep_as_the_probe(live: dict[str, Any]) -> Non
     moved = np.array(dent["pressed"]["vertices"]).reshape(-1, 3) - rest
     deepest = int(np.argmin(moved[:, 2]))
     tip = np.array(dent["pressed"]["position"])
-    radius = 0.006
+    radius = dent["pressed"]["radius"]
     assert np.hypot(*(rest[deepest, :2] - tip[:2])) < radius
-    # The surface gives way to the ball: about as deep as its lowest point, within the coarseness of the mesh.
+    # The surface gives way to the ball: about as deep as its lowest point, but it only follows the lattice's masses,
+    # which are half a ball apart.
     expected = rest[:, 2].max() - (tip[2] - radius)
-    assert 0.6 * expected < -moved[deepest, 2] < 1.1 * expected
+    assert 0.8 * expected < -moved[deepest, 2] < 1.1 * expected
     far = np.hypot(*(rest[:, :2] - tip[:2]).T) > 0.04
     assert np.abs(moved[far]).max() < 0.25 * expected
     assert dent["pressed"]["force"][2] > 0

@@ -28,6 +28,7 @@ export interface Handle {
   /** Settles with the same time once there is one. */
   ready: Promise<number>;
   tip(): number[] | null;
+  instruments(): { name: string; radius: number }[];
   /** The tools as the newest frame has them. */
   tools(): { active: boolean; position: number[]; force: number[] }[];
   vertices(name: string): Float32Array | null;
@@ -46,9 +47,10 @@ declare global {
   }
 }
 
-export function viewPart(view: View): Pick<Handle, "vertices" | "project" | "showInstruments"> {
+export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | "project" | "showInstruments"> {
   return {
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
+    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: info.radius })),
     showInstruments: (shown) => view.showInstruments(shown),
     project: (x, y, z) => view.project(new Vector3(x, y, z)),
   };
