@@ -39,7 +39,7 @@ wp.set_module_options({"enable_backward": False})
 BLOCK = 1024
 """Elements per block; a core gets whole blocks, so block sums never straddle cores."""
 
-SPLIT_WORK = 20_000
+SPLIT_WORK = 60_000
 """Least elements per program run that are worth a second core; see docs/decisions/001-device-layer.md."""
 
 CUDA_DRIVER_NEEDED = (13, 0)

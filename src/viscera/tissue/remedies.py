@@ -33,6 +33,9 @@ wp.set_module_options({"enable_backward": False})
 
 _TILE = wp.constant(TILE)
 
+SHORTEST_ARM = wp.constant(0.25)
+"""Of a right angle, in spacings."""
+
 
 def stiffness_factor(
     cells: NDArray[np.bool_], other: NDArray[np.integer], surface_stiffness: float
@@ -43,11 +46,14 @@ def stiffness_factor(
 
 
 @wp.func
-def angle_force(along: wp.vec3, beside: wp.vec3):
-    """Force on the end of `along` from the right angle it makes with `beside`, over k_t."""
-    length = wp.max(wp.length(along), 1.0e-12)
+def angle_force(along: wp.vec3, beside: wp.vec3, shortest: float):
+    """Force on the end of `along` from the right angle it makes with `beside`, over k_t.
+
+    An arm shorter than `shortest` counts as that long: its direction is about to be lost, and its lever must not grow
+    without bound."""
+    length = wp.max(wp.length(along), shortest)
     a = along / length
-    b = wp.normalize(beside)
+    b = beside / wp.max(wp.length(beside), shortest)
     cosine = wp.dot(a, b)
     return (-cosine / length) * (b - cosine * a)
 
@@ -123,12 +129,12 @@ def torsion_forces(
                 # As the corner: a pair is met once from each of its two ends, each gives its own share.
                 if tied(lattice, tile, lane, across, beside_side, 0, 0, 0) > 0.0:
                     beside = neighbour(lattice, position, tile, lane, t[0], t[1], t[2]) - own
-                    total -= angle_force(along, beside)
+                    total -= angle_force(along, beside, SHORTEST_ARM * lattice.spacing)
                 # As an end: the corner is the neighbour, its other arm goes across from there.
                 if tied(lattice, tile, lane, across, beside_side, s[0], s[1], s[2]) > 0.0:
                     corner = along + own
                     arm = neighbour(lattice, position, tile, lane, s[0] + t[0], s[1] + t[1], s[2] + t[2]) - corner
-                    total += angle_force(own - corner, arm)
+                    total += angle_force(own - corner, arm, SHORTEST_ARM * lattice.spacing)
     force = total * live[LIVE_TORSION]
     if keep_extra != 0:
         force += load3(extra_out, lattice.slots, i)

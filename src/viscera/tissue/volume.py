@@ -30,6 +30,11 @@ wp.set_module_options({"enable_backward": False})
 
 _TILE = wp.constant(TILE)
 
+MOST_GROWTH = wp.constant(0.5)
+MOST_STRETCH = wp.constant(1.5)
+"""Beyond these (of V/h³ − 1, and of the mean squared edge over h²) a cell is torn or crushed: its push no longer grows,
+so that a blow cannot pump the lattice up."""
+
 
 def spring_share_of_young(poisson: float) -> float:
     """E_s/E: Young's modulus that the springs alone must have."""
@@ -75,8 +80,9 @@ def cell_pressure(
     a += wp.vec3(h, 0.0, 0.0)
     b += wp.vec3(0.0, h, 0.0)
     c += wp.vec3(0.0, 0.0, h)
-    growth = wp.dot(a, wp.cross(b, c)) / (h * h * h) - 1.0
-    push = 0.25 * live[LIVE_BULK] * float(bulk[i]) * growth
+    growth = wp.clamp(wp.dot(a, wp.cross(b, c)) / (h * h * h) - 1.0, -MOST_GROWTH, MOST_GROWTH)
+    stretch = (wp.dot(a, a) + wp.dot(b, b) + wp.dot(c, c)) / (3.0 * h * h)
+    push = 0.25 * live[LIVE_BULK] * float(bulk[i]) * growth / wp.max(stretch / MOST_STRETCH, 1.0)
     bc = push * wp.cross(b, c)
     ca = push * wp.cross(c, a)
     ab = push * wp.cross(a, b)
@@ -140,8 +146,13 @@ for (int corner = 0; corner < 8; ++corner) {
 const V bc[3] = {b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0]};
 const V ca[3] = {c[1] * a[2] - c[2] * a[1], c[2] * a[0] - c[0] * a[2], c[0] * a[1] - c[1] * a[0]};
 const V ab[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-const V growth = (a[0] * bc[0] + a[1] * bc[1] + a[2] * bc[2]) / (h * h * h) - 1.0f;
-const V push = 0.25f * live.data[6] * LOAD_HALF(BULK + i) * growth;
+const V volume = (a[0] * bc[0] + a[1] * bc[1] + a[2] * bc[2]) / (h * h * h) - 1.0f;
+const V growth = AT_LEAST(AT_MOST(volume, MOST_GROWTHf), -MOST_GROWTHf);
+V stretch = FILL(0.0f);
+#pragma unroll
+for (int axis = 0; axis < 3; ++axis) stretch += a[axis] * a[axis] + b[axis] * b[axis] + c[axis] * c[axis];
+const V relief = AT_LEAST(stretch / (3.0f * h * h * MOST_STRETCHf), 1.0f);
+const V push = 0.25f * live.data[6] * LOAD_HALF(BULK + i) * growth / relief;
 float* out = push_out.data + i;
 #pragma unroll
 for (int axis = 0; axis < 3; ++axis) {
@@ -176,6 +187,8 @@ typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define FILL(x) ((V)(x))
+#define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
+#define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
 #define LOAD(p) ((V)(*(const U*)(p)))
 #define LOAD_HALF(p) __builtin_convertvector(*(const H*)(p), V)
 #define STORE(p, v) *(U*)(p) = (v)
@@ -183,6 +196,8 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 const long lane = 0;
 BODY
 #undef FILL
+#undef AT_LEAST
+#undef AT_MOST
 #undef LOAD
 #undef LOAD_HALF
 #undef STORE
@@ -191,7 +206,12 @@ BODY
 """
 
 
-@wp.func_native(_CPU.replace("BODY", _CELL))
+def _cell_source() -> str:
+    text = _CELL.replace("MOST_GROWTH", str(MOST_GROWTH)).replace("MOST_STRETCH", str(MOST_STRETCH))
+    return _CPU.replace("BODY", text)
+
+
+@wp.func_native(_cell_source())
 def _cell_tile(
     lattice: Lattice,
     tile: int,
