@@ -37,9 +37,9 @@ MASSES = 6_000
 POISSON = 0.4
 """Of tissue that hardly changes its volume; more would need more substeps."""
 
-TUMOUR_RADIUS = 0.012
+TUMOUR_RADIUS = 0.014
 """[m]"""
-TUMOUR_DEPTHS = (0.018, 0.026)
+TUMOUR_DEPTHS = (0.016, 0.020)
 """Of its middle below the front [m]."""
 
 PROBE_RADIUS = 0.012
