@@ -57,6 +57,21 @@ def test_what_a_machine_lacks_is_not_measured() -> None:
     assert "cuda" in result.detail
 
 
+@pytest.mark.parametrize(("idle", "status"), [(0.5, "skipped"), (0.95, "passed")])
+def test_a_rate_is_not_measured_on_a_busy_machine(idle: float, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framework, "wait_for_quiet", lambda: idle)
+    (result,) = run(figures(good, needs=("quiet",)))
+    assert result.status == status
+
+
+def test_a_busy_core_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framework, "QUIET_PATIENCE_S", 0.0)
+    times = iter([(1000, 2000), (1100, 2400)])
+    monkeypatch.setattr(framework, "_processor_times", lambda: next(times))
+    monkeypatch.setattr(framework.time, "sleep", lambda seconds: None)
+    assert framework.wait_for_quiet() == 0.25
+
+
 def test_results_are_kept_per_machine_and_device() -> None:
     kept = framework.merge([], rows(figures(good), "cpu"))
     kept = framework.merge(kept, rows(figures(good), "a big GPU"))

@@ -148,7 +148,12 @@ def _play(world: World, ticks: int, offset: float = 0.0) -> None:
 # --- cost ------------------------------------------------------------------------------------------------------------
 
 
-@figure(area=AREA, claim="palpation (5 625 masses, 1000 ticks per simulated second) in real time on cpu", bound="≥ 1")
+@figure(
+    area=AREA,
+    claim="palpation (5 625 masses, 1000 ticks per simulated second) in real time on cpu",
+    bound="≥ 1",
+    needs=["quiet"],
+)
 def real_time() -> Measured:
     results = [headless("--seed", "1", seconds=10.0) for _ in range(3)]
     result = sorted(results, key=lambda one: one["real_time_factor"])[1]
@@ -196,14 +201,14 @@ def warp_allocations() -> Measured:
 WATCH_S = 8.0
 
 
-@figure(area=AREA, claim="twenty viewers get frames, each", bound="≥ 20 frames/s")
+@figure(area=AREA, claim="twenty viewers get frames, each", bound="≥ 20 frames/s", needs=["quiet"])
 def twenty_viewers_rate() -> Measured:
     watched = _watched()
     slowest = min(watched["rates_of_twenty"])
     return Measured(slowest, "frames/s", slowest >= 20, f"the fastest of them {max(watched['rates_of_twenty']):.0f}")
 
 
-@figure(area=AREA, claim="twenty viewers cost the simulation", bound="≤ 5 %")
+@figure(area=AREA, claim="twenty viewers cost the simulation", bound="≤ 5 %", needs=["quiet"])
 def twenty_viewers_cost() -> Measured:
     watched = _watched()
     loss = 100 * (1 - watched["ticks_with_twenty"] / watched["ticks_with_one"])
@@ -211,14 +216,18 @@ def twenty_viewers_cost() -> Measured:
     return Measured(max(loss, 0.0), "%", loss <= 5, detail)
 
 
-@figure(area=AREA, claim="a viewer that takes one frame per second slows the simulation", bound="≤ 2 %")
+@figure(
+    area=AREA, claim="a viewer that takes one frame per second slows the simulation", bound="≤ 2 %", needs=["quiet"]
+)
 def slow_viewer_cost() -> Measured:
     watched = _watched()
     loss = 100 * (1 - watched["ticks_with_slow"] / watched["ticks_with_one"])
     return Measured(max(loss, 0.0), "%", loss <= 2, f"{watched['ticks_with_slow']:.0f} ticks/s beside the slow viewer")
 
 
-@figure(area=AREA, claim="a viewer that takes one frame per second slows another viewer", bound="≤ 5 %")
+@figure(
+    area=AREA, claim="a viewer that takes one frame per second slows another viewer", bound="≤ 5 %", needs=["quiet"]
+)
 def slow_viewer_beside() -> Measured:
     watched = _watched()
     alone, beside, slow = watched["rate_alone"], watched["rate_beside_slow"], watched["rate_slow"]
@@ -227,7 +236,7 @@ def slow_viewer_beside() -> Measured:
     return Measured(max(loss, 0.0), "%", loss <= 5 and slow <= 3, detail)
 
 
-@figure(area=AREA, claim="from the hand's message to the frame that shows it, median", bound="≤ 35 ms")
+@figure(area=AREA, claim="from the hand's message to the frame that shows it, median", bound="≤ 35 ms", needs=["quiet"])
 def latency() -> Measured:
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder), "--device", "cpu") as served:
         delays = sorted(1000 * delay for delay in asyncio.run(_latencies(served)))

@@ -27,7 +27,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 Value = float | int | str
-Needs = Literal["cuda", "browser"]
+Needs = Literal["cuda", "browser", "quiet"]
+"""`quiet`: a time or a rate, which means something only while nothing else uses the machine."""
+
+QUIET_IDLE = 0.9
+"""Share of the cores that must be idle before a figure that needs quiet."""
+QUIET_SAMPLE_S = 2.0
+QUIET_PATIENCE_S = 60.0
+"""How long to wait for it [s]."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +153,11 @@ def run(figures: Iterable[Figure], have: set[Needs], machine: dict[str, Any], de
 
 
 def _measure(one: Figure, have: set[Needs]) -> tuple[Literal["passed", "failed", "skipped"], Measured]:
-    missing = [need for need in one.needs if need not in have]
+    missing = [need for need in one.needs if need not in have | {"quiet"}]
     if missing:
         return "skipped", Measured("", "", False, f"needs {' and '.join(missing)}")
+    if "quiet" in one.needs and (idle := wait_for_quiet()) < QUIET_IDLE:
+        return "skipped", Measured("", "", False, f"other programs use the machine: {100 * idle:.0f} % idle")
     try:
         measured = one.measure()
     except Skip as reason:
@@ -158,6 +167,29 @@ def _measure(one: Figure, have: set[Needs]) -> tuple[Literal["passed", "failed",
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         return "failed", Measured("", "", False, text)
     return ("passed" if measured.passed else "failed"), measured
+
+
+def wait_for_quiet() -> float:
+    """Share of the cores that is idle, as soon as it is high enough or patience is over. 1 where it cannot be known."""
+    end = time.monotonic() + QUIET_PATIENCE_S
+    while True:
+        before = _processor_times()
+        time.sleep(QUIET_SAMPLE_S)
+        after = _processor_times()
+        if before is None or after is None:
+            return 1.0
+        idle = (after[0] - before[0]) / max(after[1] - before[1], 1)
+        if idle >= QUIET_IDLE or time.monotonic() > end:
+            return idle
+
+
+def _processor_times() -> tuple[int, int] | None:
+    """Ticks that all cores were idle, and all ticks (man 5 proc)."""
+    try:
+        numbers = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    except (OSError, ValueError):
+        return None  # not Linux
+    return numbers[3] + numbers[4], sum(numbers)
 
 
 def merge(old: list[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

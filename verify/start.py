@@ -24,14 +24,14 @@ COMMAND = ["make", "--no-print-directory", "run", "ARGS=run palpation --no-open 
     area="foundation",
     claim="a clean clone with an empty HOME: `make run` to the first drawn frame, cold",
     bound="≤ 180 s",
-    needs=["browser"],
+    needs=["browser", "quiet"],
 )
 def first_frame_cold() -> Measured:
     cold, _ = _first_frames()
     return Measured(cold, "s", cold <= 180, "environment, packages, page and kernels are all made first")
 
 
-@figure(area="foundation", claim="the same again, warm", bound="≤ 10 s", needs=["browser"])
+@figure(area="foundation", claim="the same again, warm", bound="≤ 10 s", needs=["browser", "quiet"])
 def first_frame_warm() -> Measured:
     _, warm = _first_frames()
     return Measured(warm, "s", warm <= 10)
