@@ -126,7 +126,7 @@ def build(setting: Setting) -> Contents:
     heart = Heartbeat(tissue)
     x, y, z = _over_the_vessels(body.mesh, positions[driven])
     probe = Tool(0, Instrument("probe", "sphere", PROBE_RADIUS, 0.0, (x, y, z + HOME_HEIGHT)), friction=LIVER.friction)
-    camera, bounds = looking_down(body, (0.05, -0.60, 0.85))
+    camera, bounds = looking_down(body, (0.05, -0.65, 0.92))
 
     def set_rate(world: World, value: float) -> None:
         heart.rate = value / 60.0

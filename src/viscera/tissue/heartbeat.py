@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from viscera.tissue.lattice import Tissue
 
-WAVES = ((1.0, 0.16, 16.0), (0.55, 0.30, 10.0), (0.30, 0.50, 16.0))
+WAVES = ((1.0, 0.17, 9.0), (0.7, 0.33, 6.0), (0.4, 0.58, 5.0))
 """Percussion, tidal and dicrotic wave: height, place in the beat, sharpness κ."""
 
 FOLLOW_TIME = 0.1
