@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from verify.elastic import DENSITY, SPACING, box, build
 from verify.lattice_reference import Array, inner_force
 from viscera.device import Device
+from viscera.errors import StateError
 from viscera.tissue.lattice import Tissue
+from viscera.tissue.params import TICK, largest_step
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,61 @@ def feel(tissue: Tissue, tools: list[Capsule]) -> list[Felt]:
     return felt
 
 
+def feel_field(tissue: Tissue, place: Array) -> Felt:
+    """The same for tool 0 as a distance field at rest, about `place`: whatever bears a net pull is touched."""
+    u = tissue.displacement().astype(np.float64)
+    pull = inner_force(tissue, u)
+    strength = np.linalg.norm(pull, axis=1)
+    touched = (strength > 1e-3 * strength[~tissue.params.anchored].max()) & ~tissue.params.anchored
+    x = (tissue.rest_positions() + u)[touched]
+    force, torque = (np.array(part) for part in tissue.tool_force(0))
+    arms = np.cross(x - place, pull[touched])
+    return Felt(force, torque, pull[touched].sum(axis=0), arms.sum(axis=0), int(touched.sum()))
+
+
+def press_field(tissue: Tissue, poses: list[Array], friction: float, *, drag: float, rest: int) -> None:
+    """Takes tool 0 along its poses (place, quaternion), one per tick, and holds the last one for `rest` ticks."""
+    tissue.set_drag(drag)
+    for start, end in zip([*poses, *[poses[-1]] * rest], [*poses[1:], *[poses[-1]] * (rest + 1)], strict=True):
+        tissue.set_field_tool(0, start, end, friction)
+        tissue.step()
+
+
 def anchor_force(tissue: Tissue) -> Array:
     """What the springs pull at all anchors [N]."""
     u = tissue.displacement().astype(np.float64)
     return inner_force(tissue, u)[tissue.params.anchored].sum(axis=0)
+
+
+# --- a still tool ----------------------------------------------------------------------------------------------------
+
+
+def unrest(device: Device, *, viscosity: float, depth: float, share: float) -> float:
+    """Standard deviation over mean of the force on a smooth sphere that keeps still, `depth` cells in.
+
+    Infinite where the lattice breaks. `viscosity` is τ over Δt; the tissue is as stiff as a substep of `share` of the
+    largest stable one carries.
+    """
+    nodes, tau = box(17, 17, 9), viscosity * TICK
+    low, high = 1.0, 1e5
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        fits = share * largest_step(SPACING, middle, DENSITY, tau) > TICK
+        low, high = (middle, high) if fits else (low, middle)
+    held = nodes[:, 2] == 0
+    tissue = build(device, nodes, low, anchored=held, viscous_time=tau, longest_viscous_time=tau)
+    if tissue.substeps != 1:
+        raise RuntimeError("the lattice was meant to take one substep")
+    center = (0.03, 0.03, (8.0 - depth) * SPACING + 0.007)
+    forces = []
+    try:
+        press(tissue, [sphere(center, 0.007)], 1_000, drag=20.0, come_from=(0.0, 0.0, SPACING))
+        for _ in range(200):
+            tissue.step()
+            forces.append(tissue.tool_force(0)[0][2])
+    except StateError:
+        return math.inf
+    return float(np.std(forces) / max(np.mean(forces), 1e-9))
 
 
 # --- Hertz -----------------------------------------------------------------------------------------------------------
