@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from viscera.geometry import (
     build_query,
     embed,
     inspect_mesh,
+    load_mesh,
     require_closed,
     signed_distance,
     spacing_for_count,
@@ -201,6 +204,18 @@ def test_the_gall_bladder_lies_in_its_bed() -> None:
     fundus = bag.vertices[np.argmax(bag.vertices[:, 2])]
     front = body.vertices[np.linalg.norm(body.vertices[:, :2] - fundus[:2], axis=1) < 0.02]
     assert fundus[2] < front[:, 2].max()
+
+
+def test_the_example_ends_in_its_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = Path(__file__).parents[1] / "examples" / "04_organs_by_rule.py"
+    monkeypatch.setattr("sys.argv", [str(path), "--seed", "2", "--out", str(tmp_path)])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.endswith("ok\n")
+    # Back from the file, through the guess of its unit, it is still the same size.
+    assert load_mesh(tmp_path / "gallbladder.stl").volume == pytest.approx(40e-6, rel=1e-4)
+    assert load_mesh(tmp_path / "liver.stl").unit == "mm"
 
 
 @pytest.mark.parametrize(
