@@ -170,9 +170,9 @@ for (int d = 0; d < 13; ++d) {
     for (int side = 1; side >= -1; side -= 2) {
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
         NEIGHBOUR
-        const V gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
+        const V gain = ex * PLUS(ex, 2.0f * dx, cx) + ey * PLUS(ey, 2.0f * dy, cy) + ez * PLUS(ez, 2.0f * dz, cz);
         const V pull = over_length(k * gain, gain + rest2, rest);
-        fx += pull * (ex + dx); fy += pull * (ey + dy); fz += pull * (ez + dz);
+        fx += pull * PLUS(ex, dx, cx); fy += pull * PLUS(ey, dy, cy); fz += pull * PLUS(ez, dz, cz);
     }
 }
 float* qx = v.data; float* qy = qx + n; float* qz = qy + n;
@@ -186,6 +186,7 @@ STORE(ux + 2 * n + i, oz + store.dt * vz);
 """
 
 _HEAD = """
+#define PLUS(e, r, c) ((c) != 0 ? (e) + (r) : (e))
 const int n = store.places;
 const float h = store.spacing;
 const float* px = p.data; const float* py = px + n; const float* pz = py + n;
@@ -208,6 +209,8 @@ const int j = (side > 0 ? rows[r] + cx : rows[8 - r] - cx) + lane;
 
 _CPU = """
 #if !defined(__CUDA_ARCH__)
+{
+#pragma clang fp contract(fast)
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef int I __attribute__((ext_vector_type(16), aligned(4)));
@@ -218,14 +221,17 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define FILL(x) ((V)(x))
 const _Float16* stiff = (const _Float16*)store.stiffness.data;
 const auto over_length = [](V top, V length2, float rest) {
+#pragma clang fp contract(fast)
     const V length = __builtin_elementwise_sqrt(length2);
-    return top / (length * (length + rest));
+    return top / (length2 + length * rest);
 };
 CODE
 #undef LOAD
 #undef LOAD_HALF
 #undef STORE
 #undef FILL
+#undef PLUS
+}
 #endif
 """
 
@@ -248,6 +254,7 @@ CODE
 #undef LOAD_HALF
 #undef STORE
 #undef FILL
+#undef PLUS
 #endif
 """
 

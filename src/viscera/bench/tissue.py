@@ -1,28 +1,38 @@
 """The lattice: time per substep and per tick, beside Etheredge, Kunst and Sanders (2013), Tables 1 and 2.
 
-A kernel row times one substep inside a long recorded program; a tick row times what a haptic loop sees: tool in, one
-step, force out, waited for. `document` is that table's rate on a Tesla C2050. Springs there are directed; so are ours
-here: each of the up to 26 springs of a mass counts, as it is computed, once per end.
+A kernel row times one substep inside a recorded program; a tick row times what a haptic loop sees: tool in, one tick,
+force out, waited for. `document` is that source's rate on a Tesla C2050. Springs there are directed; so are ours here:
+each of the up to 26 springs of a mass counts, as it is computed, once per end.
 
-The floor is the time to move each mass's state once (position and velocity read and written, 13 stored stiffnesses,
-its inverse mass), 78 bytes per place, at the memory's rate; lattices that fit a cache can be faster than that.
+`floor_ratio` is over the largest of three least times for the places that are computed, empty ones included:
+
+- bytes: each place's state moved once (position and velocity read and written, 13 stored stiffnesses, inverse mass,
+  drag) and the tables of its tile, at the rate a large copy reaches here. A lattice that fits a cache can beat it.
+- issue: instructions of the compiled kernel (vector arithmetic on cpu) at the rate the cores can issue them.
+- load/store: its load and store instructions at the rate the load/store units take them.
+
+Instructions are counted as benchmarks/README.md says, and are constants here.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
-from viscera.bench.registry import Row, benchmark, timed, times_ms
+from viscera.bench._shapes import SHAPES, Nodes
+from viscera.bench.registry import Row, benchmark, median_ms, timed, times_ms
 from viscera.device import Device, Stage
-from viscera.tissue import kernels
-from viscera.tissue.lattice import NATIVE_BLOCK, LatticeParams, Tissue, make_lattice
+from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE
 from viscera.tissue.materials import Material
-from viscera.tissue.native import lattice_step_cpu, lattice_step_cuda
+from viscera.tissue.params import LatticeParams
+from viscera.tissue.springs import DIRECTIONS
 
 DOCUMENT = {
     146_476: (3_614_788, 0.886, 902), 95_487: (2_336_252, 0.589, 1_246), 67_477: (1_638_652, 0.433, 1_564),
@@ -34,122 +44,211 @@ DOCUMENT = {
 }  # fmt: skip
 """Masses: directed springs, kernel time [ms] (Table 2), framework rate [Hz] (Table 1, two devices, double buffer)."""
 
+LARGEST = 146_476
 BEYOND = (1_000_000, 10_000_000, 25_000_000)
-
-BYTES_PER_PLACE = 4 * 12 + 26 + 4
-MEMORY_RATE = {"cpu": 40e9, "cuda": 4.3e12}
-"""Copy rate [bytes/s]: two cores of an AMD EPYC server, measured with a large copy; H200, likewise."""
+ORGANS = (100_000, 1_000_000, 10_000_000)
+ONE_SIZE = 21_276
+"""Where kernels and options are compared."""
 
 SPACING = 0.002
-SOFT = Material("test", 600.0, 1_060.0)
+"""[m]"""
+SOFT = Material("soft", 600.0, 1_060.0)
+"""One substep carries it, so that a tick is a step of the document's."""
+FIVE = tuple(Material(f"tissue {n}", 120.0 * n, 1_000.0 + 20.0 * n) for n in range(1, 5))
+
+BYTES_PER_PLACE = 4 * 12 + 2 * 13 + 4 + 4
+BYTES_PER_TILE = 4 * (9 + 1 + 3)
 
 
-def cube(masses: int) -> NDArray[np.int32]:
-    """Positions of a box as near a cube as its number of masses allows, filled row by row and cut off at `masses`."""
-    side = round(masses ** (1 / 3) + 0.499)
-    while side**3 < masses:
-        side += 1
-    place = np.arange(masses, dtype=np.int64)
-    return np.stack([place % side, place // side % side, place // side**2], axis=1).astype(np.int32)
+@dataclass(frozen=True)
+class Machine:
+    """What a kind of device can do at most, and what the kernel asks of it per tile of 16 places."""
+
+    instructions: float
+    loads: float
+    issue_rate: float
+    """Instructions per cycle and core."""
+    load_rate: float
+    clock: float
+    """[Hz]"""
 
 
-def lattice(device: Device, masses: int) -> Tissue:
-    nodes = cube(masses)
+CPU = Machine(instructions=1020.0, loads=210.0, issue_rate=2.0, load_rate=1.0, clock=3.7e9)
+"""AVX-512 on Zen 4: two 512-bit arithmetic instructions per cycle (one add, one multiply), one 512-bit load; counted
+in the object file without a tool. Other processors have other figures."""
+CUDA = Machine(instructions=0.5 * 760.0, loads=0.5 * 126.0, issue_rate=4.0, load_rate=1.0, clock=1.98e9)
+"""H200: per half warp; four schedulers per multiprocessor, one load/store instruction of a warp per cycle."""
+
+
+def lattice(device: Device, nodes: Nodes, *, native: bool = True, poisson: float = 0.25, mixed: bool = False) -> Tissue:
+    """A shaken lattice, anchored at its lowest layer. `mixed` has five materials and a cut half way through."""
+    options = {"further": FIVE, "material_of": (np.arange(len(nodes)) * 7 % 5).astype(np.uint8)} if mixed else {}
     params = LatticeParams(
         nodes=nodes,
         spacing=SPACING,
         origin=(0.0, 0.0, 0.0),
-        anchored=nodes[:, 2] == 0,
+        anchored=nodes[:, 2] == nodes[:, 2].min(),
         material=SOFT,
         stiffest=SOFT.young,
+        poisson=poisson,
+        **options,
     )
-    tissue = make_lattice(device, params)
-    rng = np.random.default_rng(0)
-    motion = np.where(params.anchored[:, None], 0.0, rng.normal(0.0, 1e-5, (masses, 3)))
-    tissue.set_motion(motion, np.zeros((masses, 3)))
+    tissue = make_lattice(device, params, native=native)
+    if mixed:
+        cut_half_way(tissue)
+    motion = np.random.default_rng(0).normal(0.0, 1e-5, nodes.shape)
+    motion[params.anchored] = 0.0
+    tissue.set_motion(motion, np.zeros_like(motion))
     return tissue
+
+
+def cut_half_way(tissue: Tissue) -> None:
+    """Takes away the springs that cross the middle plane of x in the upper half."""
+    nodes, places = tissue.params.nodes, tissue.layout.slot_of_node
+    middle, upper = nodes[:, 0].mean(), nodes[:, 2] > nodes[:, 2].mean()
+    table = tissue.constants.stiffness.numpy().reshape(len(DIRECTIONS), -1).copy()
+    for row, (x, _, _) in enumerate(DIRECTIONS):
+        crosses = (nodes[:, 0] < middle) != (nodes[:, 0] + x < middle)
+        table[row, places[crosses & upper]] = 0.0
+    tissue.constants.stiffness.assign(table.ravel())
 
 
 def directed_springs(tissue: Tissue) -> int:
     return 2 * int(np.count_nonzero(tissue.constants.stiffness.numpy()))
 
 
-def kernel_ms(device: Device, tissue: Tissue, steps: int, repeats: int) -> float:
-    """Median time of one substep, without a tool, inside a program of `steps` of them."""
-
-    def build(stage: Stage) -> None:
-        launch_substeps(stage, tissue, steps)
-
-    program = device.record(build, work=steps * len(tissue.params.nodes))
-    return float(np.median(times_ms(program.run, device, repeats))) / steps
-
-
 def launch_substeps(stage: Stage, tissue: Tissue, steps: int) -> None:
-    state, tiles = tissue.state, len(tissue.layout.tile_slot)
-    stage.upload(state.live)
-    here, there = state.position
+    """Substeps without a tool, one after the other."""
+    stage.upload(tissue.state.live)
+    here, there = tissue.state.position
     for _ in range(steps):
-        args: list[Any] = [tissue.constants, 0, state.live.array, state.tools.array, here]
-        args += [state.velocity, there, state.force.array, state.broken.array]
-        if not tissue.native:
-            stage.launch(kernels.lattice_step, tiles * TILE, args)
-        elif stage.device.is_cuda:
-            stage.launch(lattice_step_cuda, tiles * TILE, args)
-        else:
-            stage.launch(lattice_step_cpu, tiles, args, block=NATIVE_BLOCK)
+        tissue._record_extra(stage, here)
+        tissue._record_step(stage, 0, here, there)
         here, there = there, here
 
 
-def tick_times(device: Device, tissue: Tissue, repeats: int) -> NDArray[np.float64]:
-    """Wall times of whole ticks: tool pose in, substeps, force read [ms]."""
-    import time
+def kernel_ms(device: Device, tissue: Tissue, steps: int, repeats: int) -> float:
+    """Median time of one substep, without a tool, inside a program of `steps` of them."""
+    work = steps * len(tissue.params.nodes)
+    program = device.record(launch_substeps, work=work, arguments=[tissue, steps])
+    return float(np.median(times_ms(program.run, device, repeats))) / steps
 
-    top = tissue.rest_positions().max(axis=0)
-    tip = np.array([[0.5 * top[0], 0.5 * top[1], top[2] + 0.002]] * 2)
-    for _ in range(20):
-        tissue.step()
+
+def tick_times(tissue: Tissue, repeats: int) -> NDArray[np.float64]:
+    """Wall times of whole ticks: tool pose in, substeps, force read [ms]."""
+    rest = tissue.rest_positions()
+    top = rest[rest[:, 2].argmax()]
+    tip = np.tile(np.add(top, (0.0, 0.0, 0.002)), (2, 1))
     times = np.empty(repeats)
-    for i in range(repeats):
+    for i in range(-20, repeats):
         start = time.perf_counter()
         tissue.set_tool(0, start=tip, end=tip, radius=0.004, friction=0.1)
         tissue.step()
         tissue.tool_force(0)
-        times[i] = 1e3 * (time.perf_counter() - start)
+        times[max(i, 0)] = 1e3 * (time.perf_counter() - start)
     return times
+
+
+@cache
+def copy_rate(device: Device) -> float:
+    """Bytes per second, read and written, that a copy far larger than the caches moves on all cores."""
+    count = 500_000_000 if device.is_cuda else 16_000_000
+    a, b = (wp.zeros(count, dtype=wp.float32, device=device.warp) for _ in range(2))
+
+    def build(stage: Stage) -> None:
+        if device.is_cuda:
+            wp.copy(a, b)
+        else:
+            first, last = count * stage.core // stage.cores, count * (stage.core + 1) // stage.cores
+            wp.copy(a, b, first, first, last - first)
+
+    return 8.0 * count / (1e-3 * median_ms(device.record(build).run, device, repeats=5))
+
+
+def floors(device: Device, tissue: Tissue) -> dict[str, float]:
+    """Least times of a substep [ms] by what limits it."""
+    tiles = len(tissue.layout.tile_slot)
+    machine = CUDA if device.is_cuda else CPU
+    cores = device.warp.sm_count if device.is_cuda else device.cores
+    cycles = 1e3 * tiles / (cores * machine.clock)
+    return {
+        "floor_bytes_ms": 1e3 * tiles * (TILE * BYTES_PER_PLACE + BYTES_PER_TILE) / copy_rate(device),
+        "floor_issue_ms": cycles * machine.instructions / machine.issue_rate,
+        "floor_load_store_ms": cycles * machine.loads / machine.load_rate,
+    }
 
 
 @benchmark("tissue", title="Lattice: one substep and one haptic tick")
 def run(device: Device, quick: bool) -> Iterator[Row]:
-    sizes = [146_476, 21_276, 4_688, 307] if quick else [*sorted(DOCUMENT), *(BEYOND if device.is_cuda else BEYOND[:1])]
-    rate = MEMORY_RATE["cuda" if device.is_cuda else "cpu"]
-    for masses in sorted(sizes):
-        tissue = lattice(device, masses)
-        _, document_ms, document_hz = DOCUMENT.get(masses, (None, None, None))
-        springs = directed_springs(tissue)
-        small = masses < 200_000
-        ms = kernel_ms(device, tissue, steps=20 if small else 4, repeats=10 if quick else 30)
-        floor = 1e3 * BYTES_PER_PLACE * masses / rate
-        yield timed(
-            "tissue", "kernel", masses, device, ms,
-            document=None if document_ms is None else 1e3 / document_ms,
-            goal=_kernel_goal(device, masses),
-            floor_ratio=ms / floor,
-            extra={"directed_springs": springs, "ns_per_directed_spring": 1e6 * ms / springs,
-                   "masses_x_substeps_per_ms": masses / ms, "E_Pa": SOFT.young, "dx_mm": 1e3 * SPACING,
-                   "substeps": tissue.substeps},
-        )  # fmt: skip
-        times = tick_times(device, tissue, repeats=100 if quick else 500)
-        yield timed(
-            "tissue", "tick", masses, device, float(np.median(times)), document=document_hz,
-            goal=1e3 / 0.060 if device.is_cuda and masses == 146_476 else None,
-            extra={"p99_ms": float(np.percentile(times, 99)), "substeps": tissue.substeps},
-        )  # fmt: skip
-        del tissue
+    if quick:
+        sizes = [307, 4_688, ONE_SIZE, LARGEST]
+    else:
+        sizes = [*sorted(DOCUMENT), *(BEYOND if device.is_cuda else BEYOND[:1])]
+    for masses in sizes:
+        yield from _pair(device, "box", lattice(device, SHAPES["box"](masses)), quick)
+    mixed = lattice(device, SHAPES["box"](LARGEST), mixed=True)
+    yield from _pair(device, "box, five materials and a cut", mixed, quick)
+    for masses in ORGANS[:1] if quick else ORGANS if device.is_cuda else ORGANS[:2]:
+        yield from _pair(device, "organ", lattice(device, SHAPES["liver"](masses)), quick)
+    yield from _options(device, quick)
 
 
-def _kernel_goal(device: Device, masses: int) -> float | None:
+def _options(device: Device, quick: bool) -> Iterator[Row]:
+    """What the native kernel and nearly incompressible tissue are worth, at one size."""
+    nodes = SHAPES["box"](ONE_SIZE)
+    yield _kernel(device, "box, plain kernel", lattice(device, nodes, native=False), quick)
+    yield _kernel(device, "box, ν = 0.45", lattice(device, nodes, poisson=0.45), quick)
+
+
+def _pair(device: Device, case: str, tissue: Tissue, quick: bool) -> Iterator[Row]:
+    yield _kernel(device, case, tissue, quick)
+    yield _tick(device, case, tissue, quick)
+
+
+def _kernel(device: Device, case: str, tissue: Tissue, quick: bool) -> Row:
+    masses = len(tissue.params.nodes)
+    _, document_ms, _ = DOCUMENT.get(masses, (None, None, None))
+    ms = kernel_ms(device, tissue, steps=20 if masses < 200_000 else 4, repeats=7 if quick else 30)
+    springs = directed_springs(tissue)
+    # Counted for the springs of the native kernel alone.
+    least = floors(device, tissue) if tissue.native and tissue.constants.features == 0 else {}
+    return timed(
+        "tissue", f"kernel, {case}", masses, device, ms,
+        document=None if document_ms is None else 1e3 / document_ms,
+        goal=_kernel_goal(device, case, masses),
+        floor_ratio=ms / max(least.values()) if least else None,
+        extra={"directed_springs": springs, "ns_per_directed_spring": 1e6 * ms / springs, **_about(tissue),
+               "masses_x_substeps_per_ms": masses / ms, **least},
+    )  # fmt: skip
+
+
+def _tick(device: Device, case: str, tissue: Tissue, quick: bool) -> Row:
+    masses = len(tissue.params.nodes)
+    _, _, document_hz = DOCUMENT.get(masses, (None, None, None))
+    times = tick_times(tissue, repeats=50 if quick else 500 if masses < 2_000_000 else 100)
+    return timed(
+        "tissue", f"tick, {case}", masses, device, float(np.median(times)), document=document_hz,
+        goal=1e3 / 0.060 if device.is_cuda and masses == LARGEST else None,
+        extra={"p99_ms": float(np.percentile(times, 99)), **_about(tissue)},
+    )  # fmt: skip
+
+
+def _about(tissue: Tissue) -> dict[str, float]:
+    places = len(tissue.layout.tile_slot) * TILE
+    return {
+        "E_Pa": tissue.params.material.young,
+        "dx_mm": 1e3 * tissue.params.spacing,
+        "substeps": tissue.substeps,
+        "places_per_mass": places / len(tissue.params.nodes),
+    }
+
+
+def _kernel_goal(device: Device, case: str, masses: int) -> float | None:
+    """[substeps/s]"""
+    if "plain" in case or "ν" in case:
+        return None
     if not device.is_cuda:
         return 24_000e3 / masses
-    if masses == 146_476:
+    if masses == LARGEST:
         return 1e3 / 0.010
-    return 25e6 * 1e3 / masses if masses >= 10_000_000 else None
+    return (10e6 if case == "organ" else 25e6) * 1e3 / masses if masses >= 5_000_000 else None
