@@ -5,25 +5,21 @@ A slot is `before | header | arrays | after`. The writer takes the slot after th
 and keeps the copy if both numbers still are what it asked for: the writer has to publish two more frames before it
 touches that slot, so a reader that is torn was very slow, and just tries again. Nobody ever waits for anybody.
 
-The memory has no name: it is a memory file whose descriptor is handed to the session when that is spawned. So no
-resource tracker can unlink it under a reader, and nothing is left behind when all processes are killed.
+The memory has no name (`memory.Segment`): its descriptor is handed to the session when that is spawned.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing import reduction
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from viscera.errors import SessionError
+from viscera.memory import Segment
 from viscera.view import FloatArray, ToolState
 
 SLOTS = 3
@@ -52,44 +48,6 @@ class SnapshotHeader:
     """Mean time per frame [ms]."""
     applied: list[tuple[int, int]] = field(default_factory=list)
     """(browser, newest sequence number of its tool inputs that took effect)"""
-
-
-class Segment:
-    """Anonymous shared memory, made by the server. It can be handed to a process that is being spawned."""
-
-    def __init__(self, descriptor: int | None = None) -> None:
-        self._descriptor = _anonymous_file() if descriptor is None else descriptor
-        self._memory: mmap.mmap | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _attach, (reduction.DupFd(self._descriptor),)
-
-    def resize(self, size: int) -> None:
-        """Gives the memory its size [bytes]; only the server does that, once, before anyone maps it."""
-        os.ftruncate(self._descriptor, size)
-
-    def map(self, size: int) -> memoryview:
-        if self._memory is None:
-            self._memory = mmap.mmap(self._descriptor, size)
-        return memoryview(self._memory)
-
-    def close(self) -> None:
-        """Lets go of the descriptor. The mapping goes when the last array in it goes."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        self._memory = None
-
-
-def _anonymous_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("viscera-snapshot")
-    with tempfile.TemporaryFile(prefix="viscera-snapshot") as file:
-        return os.dup(file.fileno())
-
-
-def _attach(handed: Any) -> Segment:
-    return Segment(handed.detach())
 
 
 class _Slot:
