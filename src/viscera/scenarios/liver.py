@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -35,9 +36,9 @@ from viscera.world import Contents, LiveParameter, World
 MASSES = 6_000
 """About as many; 6.3 mm apart in a liver of 1.5 L."""
 POISSON = 0.4
-"""Of tissue that hardly changes its volume; more would need more substeps."""
+"""Of tissue that hardly changes its volume; more would need more than two substeps per tick."""
 
-TUMOUR_RADIUS = 0.014
+TUMOUR_RADIUS = 0.015
 """[m]"""
 TUMOUR_DEPTHS = (0.016, 0.020)
 """Of its middle below the front [m]."""
@@ -63,9 +64,9 @@ STIFFNESS = Parameter(
     "Stiffness",
     "kPa",
     1.0,
-    8.0,
+    7.0,
     LIVER.young / KILOPASCAL,
-    "Young's modulus of the liver; healthy ones have 2 to 7. The tumour is six times as stiff.",
+    "Young's modulus of the liver; healthy ones have 2 to 7. The tumour is four times as stiff.",
 )
 VISCOSITY = Parameter(
     "viscosity",
@@ -159,8 +160,7 @@ def _from_mesh(path: Path) -> Body:
     """A mesh in patient coordinates (DICOM: x to the left, y to the back, z to the head), laid on its back."""
     mesh = load_organ(path)
     x, y, z = mesh.vertices.T
-    lying = TriangleMesh(np.stack([x, z, -y], axis=1), mesh.triangles, mesh.name, mesh.uv, mesh.unit, mesh.notes)
-    return fill(on_the_table(lying), MASSES)
+    return fill(on_the_table(replace(mesh, vertices=np.stack([x, z, -y], axis=1))), MASSES)
 
 
 def _attachments(body: Body) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -110,15 +110,16 @@ LIVER = Material(
 
 TUMOUR = Material(
     "tumour",
-    young=30_000.0,
+    young=20_000.0,
     density=1_060.0,
     viscous_time=0.9e-3,
     break_strain=0.3,
     conductivity=0.57,
     heat_capacity=3_700.0,
     sources=(
-        "young: µ = 10.1 kPa, mean of malignant tumours of the liver by MR elastography (Venkatesh et al., AJR 190, "
-        "2008); medians of 20 kPa and means of 50 kPa by shear-wave ultrasound are published too",
+        "young: 20.2 kPa, median of malignant lesions of the liver by shear-wave ultrasound (Egypt. J. Radiol. Nucl. "
+        "Med. 51, 2020, doi 10.1186/s43055-020-00186-2); µ = 10.1 kPa by MR elastography (Venkatesh et al., AJR 190, "
+        "2008) is 30 kPa, and means of 50 kPa are published too",
         "heat: as grey matter in hyperthermia planning with the IT'IS database; density as liver",
         "viscous_time, break_strain: estimated",
     ),
