@@ -15,6 +15,13 @@ from viscera.inputs import Quaternion, Vector3
 ZERO: Vector3 = (0.0, 0.0, 0.0)
 NO_TURN: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
+FORCE_HOLD = 0.02
+"""A driver with a thread of its own drops a force that was not written anew for this long [s]. A loop that hangs must
+not leave a hand pushed; 20 ms bridge the pauses of an ordinary operating system."""
+
+SILENCE = 0.1
+"""A device that has said nothing for this long is gone [s]."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pose:
@@ -23,7 +30,9 @@ class Pose:
     position: Vector3
     """[m]"""
     orientation: Quaternion = NO_TURN
-    """x, y, z, w; unit length. Devices that cannot turn say no turn."""
+    """x, y, z, w; unit length."""
+    oriented: bool = False
+    """Whether the orientation was measured. A device that cannot say how it is turned leaves that to its mapping."""
     grip: float = 0.0
     """How far the handle is pressed, 0 to 1."""
     buttons: int = 0
@@ -45,7 +54,7 @@ class HapticDevice(Protocol):
 
     @property
     def peak_force(self) -> float:
-        """What it can push for a moment [N]; 0 for a device that only points."""
+        """What it can push for a moment [N]. For a pointer: what may be shown."""
         ...
 
     def open(self) -> None:
