@@ -211,6 +211,13 @@ def test_a_checkpoint_keeps_the_phase_of_the_heart() -> None:
     assert other.state_hash() == world.state_hash()
 
 
+def test_one_core_gives_what_two_give() -> None:
+    one, two = (living(seed=3, cores=cores) for cores in (1, 2))
+    for world in (one, two):
+        rest(world, 150)
+    assert one.state_hash() == two.state_hash()
+
+
 def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[1] / "examples" / "03_feel_the_heartbeat.py"
     monkeypatch.setattr("sys.argv", [str(path), "--rate", "120"])
