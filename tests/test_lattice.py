@@ -319,11 +319,12 @@ def test_no_mass_is_left_inside_the_tool(cpu: Device) -> None:
 # --- the memory layout ---
 
 
-def test_layout_gives_every_mass_a_place_and_finds_its_neighbours() -> None:
+@pytest.mark.parametrize("bricks", [False, True])
+def test_layout_gives_every_mass_a_place_and_finds_its_neighbours(bricks: bool) -> None:
     rng = np.random.default_rng(5)
     nodes = box(70, 5, 4) - 3
     nodes = nodes[rng.random(len(nodes)) < 0.3]
-    layout = make_layout(nodes)
+    layout = make_layout(nodes, bricks)
     index = NodeIndex(nodes)
     tile_of_slot = {int(slot): tile for tile, slot in enumerate(layout.tile_slot)}
     for node, slot in zip(nodes, layout.slot_of_node, strict=True):

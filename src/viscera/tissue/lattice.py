@@ -150,8 +150,10 @@ class Tissue:
         features = self.constants.features != 0
         if not self.native:
             stage.launch(kernels.lattice_step, tiles * TILE, args)
+        elif self.device.is_cuda and features:
+            stage.launch(native.lattice_features_cuda, tiles * TILE, args)
         elif self.device.is_cuda:
-            stage.launch(native.lattice_features_cuda if features else native.lattice_step_cuda, tiles * TILE, args)
+            stage.launch(native.lattice_pair_cuda, tiles * TILE // 2, args)
         else:
             kernel = native.lattice_features_cpu if features else native.lattice_step_cpu
             stage.launch(kernel, tiles, args, block=NATIVE_BLOCK)
@@ -334,7 +336,7 @@ class Tissue:
 def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) -> Tissue:
     """Builds the lattice at rest."""
     check_params(params)
-    layout = make_layout(params.nodes)
+    layout = make_layout(params.nodes, bricks=device.is_cuda)
     index = NodeIndex(params.nodes)
     cells = cells_around(params.nodes, index)
     mass = mass_share(cells) * params.density_of() * params.spacing**3

@@ -17,7 +17,7 @@ from viscera.tissue.kernels import SHORTEST2, Lattice
 
 wp.set_module_options({"enable_backward": False})
 
-_SPRINGS = """
+_PULLS = """
 const long n = lattice.slots;
 const float dt = lattice.dt;
 const float h = lattice.spacing;
@@ -26,7 +26,7 @@ const float* py = px + n;
 const float* pz = py + n;
 const V ox = LOAD(px + i), oy = LOAD(py + i), oz = LOAD(pz + i);
 const auto origin = lattice.tile_origin.data[tile];
-const V restx = origin[0] + LANES * h;
+const V restx = origin[0] + OFFSETS * h;
 NAP
 V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
 #pragma unroll
@@ -49,6 +49,9 @@ for (int d = 0; d < 13; ++d) {
         fz += pull * (ez + dz);
     }
 }
+"""
+
+_MOVE = """
 const V weight = LOAD(lattice.inverse_mass.data + i);
 const float* lv = live.data;
 const float tau = lv[4], shape = lv[7];
@@ -121,8 +124,8 @@ STORE(qx + i, vx); STORE(qy + i, vy); STORE(qz + i, vz);
 float* next_x = next.data;
 STORE(next_x + i, ux + tau * vx); STORE(next_x + n + i, uy + tau * vy); STORE(next_x + 2 * n + i, uz + tau * vz);
 """
-"""One substep for V: 16 masses side by side on cpu, one mass on cuda. The macros below say what V is; NAP, STRETCH,
-MORE and DOZE are where features come in."""
+"""One substep for V: 16 masses side by side on cpu, one mass on cuda; first the springs' pulls, then the move. The
+macros below say what V is; NAP, STRETCH, MORE and DOZE are where features come in."""
 
 _PLAIN_STRETCH = "const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, SHORTEST2 * rest2), rest);"
 
@@ -157,7 +160,7 @@ if ((lattice.features & 4) && lattice.awake.data[(now & 1) * tiles + i / 16] != 
         const V along = AT_MOST(AT_LEAST(share, 0.0f), 1.0f);
         const V wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
         const float reach = tool[1] + h;
-        if (ANY_OF_TILE((wx * wx + wy * wy + wz * wz) < FILL(reach * reach))) touched = true;
+        if (ANY_IN_ROW((wx * wx + wy * wy + wz * wz) < FILL(reach * reach))) touched = true;
     }
     if (!touched) return;
 }
@@ -170,7 +173,7 @@ if (lattice.features & 4) {
     const V speed2 = vx * vx + vy * vy + vz * vz;
     const V least = lv[8] * weight;
     const auto moves = (pull2 > least * least) | (speed2 > FILL(lv[9] * lv[9]));
-    if (ANY_OF_TILE(moves)) {
+    if (ANY_IN_ROW(moves)) {
         for (int q = (int)lane; q < 27; q += STRIDE)
             lattice.awake.data[((now + 1) & 1) * tiles + rows[q / 3] / 16 + q % 3 - 1] = now + 1;
     } else {
@@ -194,7 +197,7 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
 #define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
 #define ANY(v) __builtin_reduce_or(v)
-#define ANY_OF_TILE(v) __builtin_reduce_or(v)
+#define ANY_IN_ROW(v) __builtin_reduce_or(v)
 #define STRIDE 1
 #define ALL(v) __builtin_reduce_and(v)
 #define EACH(c) for (int c = 0; c < 16; ++c)
@@ -203,7 +206,7 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define ROOT(a) __builtin_sqrtf(a)
 #define OF(v, c) v[c]
 #define ADD(p, x) __atomic_fetch_add((p), (long long)__builtin_rint((double)(x)), __ATOMIC_RELAXED)
-const V LANES = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
+const V OFFSETS = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
 const auto pull_over_length = [](V stiff_gain, V length2, auto rest) {
     const V length = __builtin_elementwise_sqrt(length2);
     return stiff_gain / (length * (length + rest));
@@ -220,7 +223,7 @@ SPRINGS
 #undef AT_LEAST
 #undef AT_MOST
 #undef ANY
-#undef ANY_OF_TILE
+#undef ANY_IN_ROW
 #undef STRIDE
 #undef ALL
 #undef EACH
@@ -242,7 +245,7 @@ typedef float V;
 #define AT_LEAST(v, x) fmaxf((v), (x))
 #define AT_MOST(v, x) fminf((v), (x))
 #define ANY(v) (v)
-#define ANY_OF_TILE(v) (__ballot_sync(0xffffu << (threadIdx.x & 16), (v)) != 0)
+#define ANY_IN_ROW(v) (__ballot_sync(0xffffu << (threadIdx.x & 16), (v)) != 0)
 #define STRIDE 16
 #define ALL(v) (v)
 #define EACH(c) for (int c = 0; c < 1; ++c)
@@ -258,9 +261,9 @@ const auto pull_over_length = [](float stiff_gain, float length2, float rest) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(length2 * inverse + rest));
     return stiff_gain * inverse * share;
 };
-const float LANES = (float)(element % 16);
-const int tile = element / 16;
-const int lane = element % 16;
+const int tile = OWN_TILE;
+const int lane = OWN_LANE;
+const float OFFSETS = (float)lane;
 const int i = lattice.tile_slot.data[tile] + lane;
 const int* rows = lattice.rows.data + 9 * tile;
 const wp::half* stiff = lattice.stiffness.data;
@@ -272,7 +275,7 @@ SPRINGS
 #undef AT_LEAST
 #undef AT_MOST
 #undef ANY
-#undef ANY_OF_TILE
+#undef ANY_IN_ROW
 #undef STRIDE
 #undef ALL
 #undef EACH
@@ -285,10 +288,80 @@ SPRINGS
 """
 
 
-def _source(frame: str, features: bool) -> str:
+_PAIR_PULLS = """
+const int n = lattice.slots;
+const float dt = lattice.dt;
+const float h = lattice.spacing;
+const float* p = position.data;
+const auto origin = lattice.tile_origin.data[tile];
+float own[3][2], f[3][2] = {};
+#pragma unroll
+for (int axis = 0; axis < 3; ++axis) {
+    const float2 both = *(const float2*)(p + axis * n + i);
+    own[axis][0] = both.x; own[axis][1] = both.y;
+}
+#pragma unroll
+for (int r = 0; r < 9; ++r) {
+    const int row = rows[r] + lane;
+    // Four places of this row serve two masses: one before the pair, the pair, one behind it.
+    float near[3][4];
+    #pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+        const float* q = p + axis * n + row;
+        const float2 both = *(const float2*)q;
+        near[axis][0] = q[-1]; near[axis][1] = both.x; near[axis][2] = both.y; near[axis][3] = q[2];
+    }
+    #pragma unroll
+    for (int step = -1; step <= 1; ++step) {
+        if (r == 4 && step == 0) continue;
+        const bool up = r > 4 || (r == 4 && step > 0);
+        const int d = up ? 3 * r + step - 13 : 11 - 3 * r - step;
+        const wp::half* k = stiff + d * n + (up ? i : row + step);
+        float stiffness[2];
+        if (up || step == 0) {
+            const unsigned both = *(const unsigned*)k;
+            wp::half low, high;
+            low.u = (unsigned short)(both & 0xffffu); high.u = (unsigned short)(both >> 16);
+            stiffness[0] = wp::half_to_float(low); stiffness[1] = wp::half_to_float(high);
+        } else {
+            stiffness[0] = wp::half_to_float(k[0]); stiffness[1] = wp::half_to_float(k[1]);
+        }
+        const float cx = (float)step, cy = (float)(r % 3 - 1), cz = (float)(r / 3 - 1);
+        const float steps2 = cx * cx + cy * cy + cz * cz;
+        const float rest = h * (steps2 == 1.0f ? 1.0f : (steps2 == 2.0f ? 1.41421356f : 1.73205081f));
+        const float rest2 = h * h * steps2;
+        const float dx = h * cx, dy = h * cy, dz = h * cz;
+        #pragma unroll
+        for (int m = 0; m < 2; ++m) {
+            const float ex = near[0][m + step + 1] - own[0][m];
+            const float ey = near[1][m + step + 1] - own[1][m];
+            const float ez = near[2][m + step + 1] - own[2][m];
+            const float gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
+            const float length2 = fmaxf(gain + rest2, SHORTEST2 * rest2);
+            const float pull = pull_over_length(stiffness[m] * gain, length2, rest);
+            f[0][m] += pull * (ex + dx); f[1][m] += pull * (ey + dy); f[2][m] += pull * (ez + dz);
+        }
+    }
+}
+const int first_of_pair = i;
+#pragma unroll
+for (int m = 0; m < 2; ++m) {
+    const int i = first_of_pair + m;
+    const float ox = own[0][m], oy = own[1][m], oz = own[2][m];
+    float fx = f[0][m], fy = f[1][m], fz = f[2][m];
+    const float restx = origin[0] + (OFFSETS + (float)m) * h;
+"""
+"""cuda, two masses per thread: they share most of what they read, and half the addresses. `_MOVE` and a brace
+follow."""
+
+
+def _source(frame: str, features: bool, pair: bool = False) -> str:
     """The C text for one device, with or without the features that cost time even when they are off."""
     cuda = frame is _CUDA
-    text = frame.replace("SPRINGS", _SPRINGS)
+    text = frame.replace("SPRINGS", _PAIR_PULLS + _MOVE + "}" if pair else _PULLS + _MOVE)
+    if pair:
+        text = text.replace("OWN_LANE", "element % 8 * 2").replace("OWN_TILE", "element / 8")
+    text = text.replace("OWN_LANE", "element % 16").replace("OWN_TILE", "element / 16")
     text = text.replace("NAP", _SLEEP if features else "")
     text = text.replace("STRETCH", _CREEP_STRETCH if features else _PLAIN_STRETCH)
     text = text.replace("MORE", _EXTRA_FORCE if features else "")
@@ -335,6 +408,23 @@ def step_tile_features(
 
 @wp.func_native(_source(_CUDA, features=False))
 def step_mass(
+    lattice: Lattice,
+    element: int,
+    substep: int,
+    fraction: float,
+    tick: float,
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    next: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.int64),
+    broken: wp.array(dtype=wp.int32),
+): ...
+
+
+@wp.func_native(_source(_CUDA, features=False, pair=True))
+def step_pair(
     lattice: Lattice,
     element: int,
     substep: int,
@@ -434,6 +524,30 @@ def lattice_step_cuda(
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     step_mass(
+        lattice, first + wp.tid(), substep, fraction, tick,
+        live, tools, position, velocity_out, position_out, force_out, broken_out,
+    )  # fmt: skip
+
+
+@wp.kernel
+def lattice_pair_cuda(
+    first: int,
+    # params
+    lattice: Lattice,
+    substep: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    # out
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+    force_out: wp.array(dtype=wp.int64),
+    broken_out: wp.array(dtype=wp.int32),
+):
+    fraction = float(substep + 1) / float(lattice.substeps)
+    tick = lattice.dt * float(lattice.substeps)
+    step_pair(
         lattice, first + wp.tid(), substep, fraction, tick,
         live, tools, position, velocity_out, position_out, force_out, broken_out,
     )  # fmt: skip
