@@ -11,7 +11,6 @@
 `size` is the work of a run: elements, or masses × substeps. `gain` is over the first row of the same part and size.
 """
 
-# pyright: reportOperatorIssue=false
 # Warp's types speak of values; inside kernels the same names are declarations.
 # pyright: reportOperatorIssue=false
 from __future__ import annotations
