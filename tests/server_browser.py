@@ -52,6 +52,7 @@ class Browser:
     def __init__(self, server: Server, *, greet: bool = True, acknowledge: bool = True, **options: Any) -> None:
         self.acknowledge = acknowledge
         self.frames = 0
+        self.newest: m.Frame | None = None
         address = f"ws://127.0.0.1:{server.port}/ws"
         self._stack = contextlib.ExitStack()
         self.socket: ClientConnection = self._stack.enter_context(
@@ -71,6 +72,7 @@ class Browser:
         message = DECODER.decode(data)
         if isinstance(message, m.Frame):
             self.frames += 1
+            self.newest = message
             if self.acknowledge:
                 with contextlib.suppress(ConnectionClosed):  # there may be more to read after the last frame
                     self.send(m.FrameAck(number=message.number))
