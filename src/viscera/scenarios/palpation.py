@@ -57,7 +57,7 @@ VISCOSITY = Parameter(
     "viscosity",
     "Viscosity",
     "ms",
-    0.0,
+    0.1,
     0.3,
     0.2,
     "Stress that follows the rate of strain, over stiffness: damps fast ripples.",

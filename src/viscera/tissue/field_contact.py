@@ -18,6 +18,7 @@ from viscera.tissue.kernels import (
     FORCE_UNITS,
     LIVE_KEEP,
     LIVE_VISCOUS_TIME,
+    SKIP_REST,
     TORQUE_UNITS,
     Lattice,
     add_integer,
@@ -102,4 +103,12 @@ def touch_field(
             add_integer(force_out, FORCE_PARTS * tool + 3 + c, wp.int64(wp.rint(torque[c] * TORQUE_UNITS)))
         v += change
         store3(velocity_out, slots, i, v)
-        store3(position_out, slots, i, u + moved - x + tau * v)
+        store3(position_out, slots, i, u + moved - x - lattice.dt * grip * sliding + tau * v)
+        if (lattice.features & SKIP_REST) != 0:
+            # What was moved, and what is around it, is looked at in the next substep.
+            now = lattice.clock[0] * lattice.substeps + substep + 1
+            tiles = slots // _TILE
+            for r in range(9):
+                for step in range(3):
+                    near = lattice.rows[9 * tile + r] // _TILE + step - 1
+                    lattice.awake[(now % 2) * tiles + near] = now

@@ -171,13 +171,14 @@ def spring_sum(lattice: Lattice, position: wp.array(dtype=wp.float32), tile: int
 
 @wp.func
 def touch(
-    tools: wp.array(dtype=wp.float32), tool: int, fraction: float, tick: float, inertia: float,
+    tools: wp.array(dtype=wp.float32), tool: int, fraction: float, tick: float, dt: float, inertia: float,
     force_out: wp.array(dtype=wp.int64), x: wp.vec3, v: wp.vec3,
 ):  # fmt: skip
     """Contact of one mass with one capsule: how far it must move, how much its velocity changes; books the reaction.
 
     A mass inside goes to the nearest point of the tool's surface; its velocity loses what points into the tool, and
-    of the sliding at most friction times that (Coulomb). The reaction is the momentum taken away over Δt.
+    of the sliding at most friction times that (Coulomb). What sliding it loses it has not moved by either, else it
+    would creep under static friction. The reaction is the momentum taken away over Δt.
     """
     base = TOOL_FLOATS * tool
     at = base + TOOL_START
@@ -204,10 +205,11 @@ def touch(
         approach = wp.min(wp.dot(relative, normal), 0.0)
         sliding = relative - wp.dot(relative, normal) * normal
         grip = wp.min(-tools[base + TOOL_FRICTION] * approach / wp.max(wp.length(sliding), 1.0e-12), 1.0)
-        move = nearest + radius * normal - x
+        contact = nearest + radius * normal
+        move = contact - x - dt * grip * sliding
         change = -approach * normal - grip * sliding
         felt = -inertia * change
-        torque = wp.cross(x + move - a, felt)
+        torque = wp.cross(contact - a, felt)
         for c in range(3):
             add_integer(force_out, FORCE_PARTS * tool + c, wp.int64(wp.rint(felt[c] * FORCE_UNITS)))
             add_integer(force_out, FORCE_PARTS * tool + 3 + c, wp.int64(wp.rint(torque[c] * TORQUE_UNITS)))
@@ -254,7 +256,7 @@ def lattice_step(
     # A force f changes v by keep·Δt·f/m, so a change of v took m/(keep·Δt) times it.
     inertia = 1.0 / (weight * lattice.dt * keep)
     for tool in range(TOOLS):
-        move, change = touch(tools, tool, fraction, tick, inertia, force_out, rest + u, v)
+        move, change = touch(tools, tool, fraction, tick, lattice.dt, inertia, force_out, rest + u, v)
         u = u + move
         v = v + change
     if not (wp.length_sq(v) < FASTEST * FASTEST):

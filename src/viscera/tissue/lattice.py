@@ -22,7 +22,7 @@ from viscera.tissue import field_contact, kernels, native, volume
 from viscera.tissue.creep import creep_on
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE, Layout, make_layout
-from viscera.tissue.params import TICK, LatticeParams, check_params, substeps_needed
+from viscera.tissue.params import TICK, LatticeParams, check_params, checked_substeps, expected_substeps
 from viscera.tissue.remedies import stiffness_factor, torsion_forces
 from viscera.tissue.springs import (
     DIRECTIONS,
@@ -39,6 +39,13 @@ NATIVE_BLOCK = 1024 // TILE
 
 FRAME = 16
 """Ticks between two updates of creep."""
+
+PROBE_ROUNDS = 60
+"""Of power iteration for the highest frequency."""
+PROBE_SIZE = 1e-3
+"""Largest displacement in it, in spacings: small enough to be linear, large enough for float32."""
+PROBE_MARGIN = 1.04
+"""It nears ω² from below and is a few percent short after these rounds."""
 
 
 @dataclass
@@ -181,6 +188,12 @@ class Tissue:
             share = (substep + 1) / self.substeps
             args = [self.layout.slots, share, self.driven_places, self.driven_direction, self.state.drive.array]
             stage.launch(drive_anchors, self.driven_places.size, [*args, here, there])
+
+    def record_probe(self, stage: Stage) -> None:
+        """One substep without tools, from the first position buffer; see `_settle_substeps`."""
+        stage.upload(self.state.live)
+        self._record_extra(stage, self.state.position[0])
+        self._record_step(stage, 0, self.state.position[0], self.state.position[1])
 
     def _record_creep(self, stage: Stage) -> None:
         creep = self.params.creep
@@ -377,6 +390,7 @@ def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) 
         native=native,
     )
     constants.clock = tissue.state.clock.array
+    _settle_substeps(tissue)
     tissue.set_young(params.material.young)
     tissue.set_drag(params.drag)
     live = tissue.state.live.host
@@ -397,7 +411,7 @@ def _constants(
 ) -> Any:
     """The struct that the kernels read."""
     warp, slots = device.warp, layout.slots
-    substeps = substeps_needed(params)
+    expected_substeps(params)  # refuses what cannot be meant before anything is built
     features = 0
     if params.poisson > 0.25 or params.remedies.torsion > 0.0:
         features |= kernels.EXTRA
@@ -405,26 +419,65 @@ def _constants(
         features |= kernels.CREEP
     if params.rest_skipping is not None:
         features |= kernels.SKIP_REST
-    per_place = np.zeros((2, slots), dtype=np.float32)
-    per_place[0, layout.slot_of_node] = np.where(params.anchored, 0.0, 1.0 / mass)
-    per_place[1] = 1.0
-    per_place[1, layout.slot_of_node] = 1.0 / (1.0 + params.drag_of() * TICK / substeps)
+    inverse_mass = np.zeros(slots, dtype=np.float32)
+    inverse_mass[layout.slot_of_node] = np.where(params.anchored, 0.0, 1.0 / mass)
     made = kernels.Lattice()
     made.slots = slots
     made.spacing = params.spacing
-    made.dt = TICK / substeps
-    made.substeps = substeps
+    made.dt = TICK
+    made.substeps = 1
     made.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=warp)
     made.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=warp)
     made.tile_origin = wp.array((layout.tile_cell * params.spacing).astype(np.float32), dtype=wp.vec3, device=warp)
     made.stiffness = wp.array(_stiffness_table(params, layout, index, cells), dtype=wp.float16, device=warp)
-    made.inverse_mass = wp.array(per_place[0], dtype=wp.float32, device=warp)
-    made.keep = wp.array(per_place[1], dtype=wp.float32, device=warp)
+    made.inverse_mass = wp.array(inverse_mass, dtype=wp.float32, device=warp)
+    made.keep = wp.ones(slots, dtype=wp.float32, device=warp)
     made.features = features
     made.extra = wp.zeros(3 * slots if features & kernels.EXTRA else 1, dtype=wp.float32, device=warp)
     made.creep = wp.zeros(13 * slots if features & kernels.CREEP else 1, dtype=wp.float32, device=warp)
     made.awake = wp.zeros(2 * slots // TILE if features & kernels.SKIP_REST else 1, dtype=wp.int32, device=warp)
     return made
+
+
+def _settle_substeps(tissue: Tissue) -> None:
+    """Finds the number of substeps that this very lattice needs at its stiffest, and sets it.
+
+    Ragged surfaces, mixed materials and remedies ring faster than the bulk, so the highest frequency is measured: power
+    iteration with the kernel itself. From rest, one substep gives a = −ω²·u for the modes in u; the fastest outgrows
+    the others.
+    """
+    params, constants = tissue.params, tissue.constants
+    tissue.set_young(params.stiffest)
+    live = tissue.state.live.host
+    live[4], live[5] = 0.0, 1.0
+    live[7] = params.remedies.shape**2
+    features, constants.features = constants.features, constants.features & ~kernels.SKIP_REST
+    probe = tissue.device.record(tissue.record_probe, work=len(params.nodes))
+    free = tissue.mass * ~params.anchored
+    u = np.random.default_rng(0).normal(size=(len(params.nodes), 3)) * (free > 0)[:, None]
+    omega2 = 0.0
+    for _ in range(PROBE_ROUNDS if free.any() else 0):
+        size = float(np.sqrt(free @ (u * u).sum(axis=1)))
+        if size == 0.0:
+            break
+        u *= PROBE_SIZE * params.spacing / np.abs(u).max()
+        size = float(np.sqrt(free @ (u * u).sum(axis=1)))
+        tissue.set_motion(u, np.zeros_like(u))
+        probe.run()
+        tissue.device.synchronize()
+        u = -tissue.velocities().astype(np.float64) / constants.dt
+        omega2 = float(np.sqrt(free @ (u * u).sum(axis=1))) / size
+    tau = params.longest_viscous_time
+    step = np.inf if omega2 == 0.0 else np.sqrt(tau**2 + 4.0 / (PROBE_MARGIN * omega2)) - tau
+    tissue.substeps = checked_substeps(params, step)
+    constants.features = features
+    constants.substeps = tissue.substeps
+    constants.dt = TICK / tissue.substeps
+    keep = np.ones(tissue.layout.slots, dtype=np.float32)
+    keep[tissue.layout.slot_of_node] = 1.0 / (1.0 + params.drag_of() * constants.dt)
+    constants.keep.assign(keep)
+    tissue.set_motion(np.zeros_like(u), np.zeros_like(u))
+    tissue.state.broken.host[0] = 0
 
 
 def _stiffness_table(
@@ -435,7 +488,7 @@ def _stiffness_table(
     young = params.young_of()
     for row, direction in enumerate(DIRECTIONS):
         other = index.find(params.nodes + np.array(direction, dtype=np.int32))
-        value = length_ratio(direction, params.equal_springs) * spring_share(cells, direction)
+        value = length_ratio(direction, params.equal_springs) * spring_share(cells, direction, other)
         value *= 0.5 * (young + young[other])
         if params.remedies.surface_stiffness > 1.0:
             value *= stiffness_factor(cells, other, params.remedies.surface_stiffness)

@@ -110,7 +110,10 @@ for (int t = 0; t < 2; ++t) {
         const float cy = -approach * ny - grip * sly;
         const float cz = -approach * nz - grip * slz;
         const float mx = l * gx + radius * nx, my = l * gy + radius * ny, mz = l * gz + radius * nz;
-        OF(ux, c) += mx - OF(rx, c); OF(uy, c) += my - OF(ry, c); OF(uz, c) += mz - OF(rz, c);
+        const float held = dt * grip;
+        OF(ux, c) += mx - OF(rx, c) - held * slx;
+        OF(uy, c) += my - OF(ry, c) - held * sly;
+        OF(uz, c) += mz - OF(rz, c) - held * slz;
         OF(vx, c) += cx; OF(vy, c) += cy; OF(vz, c) += cz;
         const float inertia = -1.0f / (OF(weight, c) * dt * OF(keep, c));
         const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;

@@ -129,17 +129,21 @@ def largest_step(
     return math.sqrt(viscous_time**2 + 4.0 / omega2) - viscous_time
 
 
-def substeps_needed(params: LatticeParams) -> int:
-    """Substeps per tick that the stiffest setting needs; refuses what cannot be meant."""
+def expected_substeps(params: LatticeParams) -> int:
+    """Substeps per tick that the stiffest setting would need in an endless lattice."""
     remedies = params.remedies
-    # Springs' speed of sound counts, so the stiffest over the lightest; surface springs may be all there is.
-    hardest = float((params.young_of() / params.density_of()).max()) * params.material.density
-    young = params.stiffest * hardest * max(1.0, remedies.surface_stiffness)
+    hardest = float(params.young_of().max()) / float(params.density_of().min()) * params.material.density
+    young = params.stiffest * hardest
     density, tau = params.material.density, params.longest_viscous_time
     step = largest_step(params.spacing, young, density, tau, params.poisson, remedies.torsion)
-    step = 1.0 / math.hypot(1.0 / step, remedies.shape / 2.0)
-    count = math.ceil(TICK / (SAFETY * step))
+    return checked_substeps(params, 1.0 / math.hypot(1.0 / step, remedies.shape / 2.0))
+
+
+def checked_substeps(params: LatticeParams, step: float) -> int:
+    """Substeps per tick for this largest stable step [s]; refuses what cannot be meant."""
+    count = max(1, math.ceil(TICK / (SAFETY * step)))
     if count > MOST_SUBSTEPS:
+        young = params.stiffest * float(params.young_of().max())
         raise InputError(
             f"Young's modulus {young:g} Pa on a lattice of {params.spacing * 1e3:g} mm needs {count} substeps per "
             f"millisecond (at most {MOST_SUBSTEPS}).",

@@ -100,14 +100,18 @@ def cells_around(nodes: NDArray[np.int32], index: NodeIndex) -> NDArray[np.bool_
     return np.stack([index.look_up(whole, nodes + np.minimum(side, 0)) for side in OCTANTS], axis=1)
 
 
-def spring_share(cells: NDArray[np.bool_], direction: tuple[int, int, int]) -> NDArray[np.float64]:
-    """Share of a spring that leaves each mass in `direction`: cells that contain it over cells of an inner one.
+def spring_share(
+    cells: NDArray[np.bool_], direction: tuple[int, int, int], other: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Share of a spring that goes from each mass in `direction` to `other`: cells that contain it over cells of an
+    inner one.
 
-    A spring of a thin part with no whole cell gets the share of one cell, so that nothing falls apart.
+    A spring that no whole cell contains bridges a notch of the surface, and has no share. Only where one of its ends
+    has no whole cell at all, in a part thinner than a cell, it gets the share of one, so that nothing falls apart.
     """
     holds = [all(d == 0 or d == s for d, s in zip(direction, side, strict=True)) for side in OCTANTS]
-    count = cells[:, holds].sum(axis=1)
-    return np.maximum(count, 1) / sum(holds)
+    thin = np.asarray(~cells.any(axis=1))
+    return np.maximum(cells[:, holds].sum(axis=1), thin | thin[other]) / sum(holds)
 
 
 def mass_share(cells: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ const FILM_GAIN = 2.6;
 /** sRGB colours tuned for appearance under a white lamp. */
 const LOOKS: Record<string, Look> = {
   tissue: { base: "#b54138", pale: "#d07766", deep: "#7c1d20", vessel: 1.0, bumps: 1.0 },
-  liver: { base: "#7c2a22", pale: "#94402f", deep: "#4c1512", vessel: 0.25, bumps: 0.7 },
+  liver: { base: "#632a1f", pale: "#7d4030", deep: "#38130d", vessel: 0.2, bumps: 0.7 },
   fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3 },
   vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6 },
 };
