@@ -23,6 +23,8 @@ class ToolInput:
     grip: float = 0.0
     """How far the handle or pedal is pressed, 0 to 1."""
     active: bool = True
+    direct: bool = False
+    """The hand tells every tick where it is, as a haptic device does: the tool is where the hand is, without lag."""
 
 
 @dataclass(frozen=True, slots=True)

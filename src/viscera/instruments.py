@@ -4,14 +4,14 @@ A hand sends poses when it moves, a browser some 60 to 120 times a second. The t
 
     x ← x + (1 − e^(−Δt/T)) (hand − x),   no faster than `FASTEST_TOOL`,
 
-so that a pose that jumps does not become a blow. A device that reports every tick uses T = 0. A tool that is taken
-out and brought back enters from its home, outside the body.
+so that a pose that jumps does not become a blow. For a hand that tells every tick where it is (`ToolInput.direct`),
+T is 0. A tool that is taken out and brought back enters from its home, outside the body.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ class Tool:
     follow_time: float = POINTER_FOLLOW_TIME
     active: bool = False
     grip: float = 0.0
+    direct: bool = False
+    """Whether the hand that holds it tells every tick where it is."""
     hand: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """Where the hand wants the tip [m]."""
     orientation: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
@@ -63,13 +65,15 @@ class Tool:
             self._place(self.end)
         self.active = command.active
         self.grip = command.grip
+        self.direct = command.direct
         self.hand[:] = command.position
         self.orientation[:] = command.orientation
 
     def follow(self, dt: float) -> None:
         """The tool follows its hand for one tick."""
         self.start[:] = self.end
-        share = 1.0 if self.follow_time <= 0.0 else 1.0 - math.exp(-dt / self.follow_time)
+        lags = self.follow_time > 0.0 and not self.direct
+        share = 1.0 - math.exp(-dt / self.follow_time) if lags else 1.0
         way = (self.hand - self.tip) * share
         length = math.sqrt(float(way @ way))
         if length > FASTEST_TOOL * dt:
@@ -105,4 +109,4 @@ def check_tool_input(command: ToolInput, tools: int) -> ToolInput:
         raise InputError(f"orientation {command.orientation} is not a unit quaternion.", "Send x, y, z, w of length 1.")
     x, y, z, w = command.orientation
     unit = (x / length, y / length, z / length, w / length)
-    return ToolInput(command.tool, command.position, unit, command.grip, command.active)
+    return replace(command, orientation=unit)

@@ -96,6 +96,23 @@ class ToolState:
 
 
 @dataclass
+class HapticState:
+    """A haptic device and the tool it drives, as people should see it."""
+
+    tool: int
+    device: str
+    """Its name."""
+    present: bool
+    """False while the device is away."""
+    force: Vector3
+    """What the hand was last made to feel, after every limit [N]."""
+    mode: str
+    """Why it is what it is: `running`, `late` (fading because the world is), `stalled`, `catching_up`, …"""
+    gain: float
+    """Share of the world's force that is let through, 0 to 1."""
+
+
+@dataclass
 class Snapshot:
     """The world after `tick` ticks. `arrays` holds what `Scene` names; the caller owns the copies."""
 

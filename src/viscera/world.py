@@ -345,13 +345,13 @@ class World:
 
 
 def _pack(tool: Tool) -> NDArray[np.float64]:
-    flags = np.array([float(tool.active), tool.grip])
+    flags = np.array([float(tool.active), tool.grip, float(tool.direct)])
     return np.concatenate([flags, tool.hand, tool.orientation, tool.tip, tool.start.ravel(), tool.end.ravel()])
 
 
 def _unpack(tool: Tool, packed: NDArray[np.float64]) -> None:
-    tool.active, tool.grip = bool(packed[0]), float(packed[1])
-    for target, begin in ((tool.hand, 2), (tool.orientation, 5), (tool.tip, 9), (tool.start, 12), (tool.end, 18)):
+    tool.active, tool.grip, tool.direct = bool(packed[0]), float(packed[1]), bool(packed[2])
+    for target, begin in ((tool.hand, 3), (tool.orientation, 6), (tool.tip, 10), (tool.start, 13), (tool.end, 19)):
         target.ravel()[:] = packed[begin : begin + target.size]
 
 

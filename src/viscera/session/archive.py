@@ -1,7 +1,7 @@
 """The finished recording: an HDF5 file that any tool can open, made from the log.
 
     /                     attributes: format, scenario, seed, device, versions, mesh, parameters, tick, state_hash, …
-    /inputs/tools         tick, order, tool, position [m], orientation, grip, active
+    /inputs/tools         tick, order, tool, position [m], orientation, grip, active, direct
     /inputs/parameters    tick, order, name, value
     /inputs/resets        tick, order, seed
     /checkpoints/TICK/…   the state arrays before the inputs of that tick
@@ -38,6 +38,7 @@ _TOOLS = np.dtype(
         ("orientation", "<f8", (4,)),
         ("grip", "<f8"),
         ("active", "?"),
+        ("direct", "?"),
     ]
 )
 _PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
@@ -116,7 +117,8 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
     resets: list[Any] = []
     for order, (tick, given) in enumerate(inputs):
         if isinstance(given, ToolInput):
-            tools.append((tick, order, given.tool, given.position, given.orientation, given.grip, given.active))
+            flags = (given.grip, given.active, given.direct)
+            tools.append((tick, order, given.tool, given.position, given.orientation, *flags))
         elif isinstance(given, SetParameter):
             parameters.append((tick, order, given.name.encode(), given.value))
         else:
@@ -165,8 +167,8 @@ def _read_archive(path: Path) -> Recording:
 def _inputs(group: Any) -> list[tuple[int, Input]]:
     found: list[tuple[int, int, Input]] = []
     for row in group["tools"][()].tolist():
-        tick, order, tool, position, orientation, grip, active = row
-        given = ToolInput(tool, _floats(position), _floats(orientation), grip, bool(active))
+        tick, order, tool, position, orientation, grip, *flags = row  # older files have one flag
+        given = ToolInput(tool, _floats(position), _floats(orientation), grip, *map(bool, flags))
         found.append((order, tick, given))
     for tick, order, name, value in group["parameters"][()].tolist():
         found.append((order, tick, SetParameter(name.decode(), value)))

@@ -62,6 +62,7 @@ class ToolRecord(_Record, tag="t"):
     orientation: Quaternion
     grip: float
     active: bool
+    direct: bool = False
 
 
 class ParameterRecord(_Record, tag="p"):
@@ -137,7 +138,7 @@ class Recording:
 
 def to_record(tick: int, given: Input) -> Record:
     if isinstance(given, ToolInput):
-        return ToolRecord(tick, given.tool, given.position, given.orientation, given.grip, given.active)
+        return ToolRecord(tick, given.tool, given.position, given.orientation, given.grip, given.active, given.direct)
     if isinstance(given, SetParameter):
         return ParameterRecord(tick, given.name, given.value)
     return ResetRecord(tick, given.seed)
@@ -145,7 +146,7 @@ def to_record(tick: int, given: Input) -> Record:
 
 def to_input(record: Record) -> Input:
     if isinstance(record, ToolRecord):
-        return ToolInput(record.tool, record.position, record.orientation, record.grip, record.active)
+        return ToolInput(record.tool, record.position, record.orientation, record.grip, record.active, record.direct)
     if isinstance(record, ParameterRecord):
         return SetParameter(record.name, record.value)
     return Reset(record.seed)

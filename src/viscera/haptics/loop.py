@@ -1,0 +1,208 @@
+"""The haptic loop: a thousand times a second, read each device, couple it to the newest tick, limit, write.
+
+It shares nothing with the world but the link, so a world that is slow, stuck or gone costs it nothing: it goes on, and
+its guard lets go of the hand. `cycle` is one round on any clock; `run` holds it to the wall clock.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from viscera.errors import DeviceError
+from viscera.haptics.coupling import PERIOD, Coupled, CouplingParams, EnergyTank, couple
+from viscera.haptics.device import HapticDevice, Pose
+from viscera.haptics.link import TOOLS, ZERO, Hands, Link, Touches
+from viscera.haptics.safety import JUMP_LEAST, LATE_WINDOW_S, LOOP_STALL_S, Guard, Mode, Situation, limits_for
+from viscera.inputs import Vector3
+
+SPIN_S = 60e-6
+"""A sleep ends late by about this much; the rest of the wait is spent looking at the clock [s]."""
+
+SPEED_CYCLES = 3
+"""A hand's speed is taken over so many cycles: a device's steps are coarse, and a millisecond is short."""
+
+_COUNTED = {Mode.STALLED: "stalls", Mode.LATE: "fades", Mode.JUMPED: "jumps", Mode.BROKEN: "breaks"}
+_BLIND = (Mode.JUMPED, Mode.BROKEN)
+"""While its pose is not to be believed, a hand's tool stays where it was."""
+_COUPLED = (Mode.RUNNING, Mode.LATE, Mode.CATCHING_UP)
+"""While there is a touch to believe, the tool is where the coupling ends; otherwise it is where the hand is."""
+
+
+class Driven:
+    """One device and the tool it drives. Arithmetic is in the theatre's frame."""
+
+    def __init__(self, device: HapticDevice, tool: int, params: CouplingParams | None = None) -> None:
+        self.device = device
+        self.tool = tool
+        self.params = params or coupling_for(device)
+        self.guard = Guard(limits_for(device.peak_force))
+        self.tank = EnergyTank(self.params)
+        self.position = ZERO
+        """Of the hand [m]."""
+        self.sent = ZERO
+        """Where its tool was told to be [m]."""
+        self.pose = Pose(ZERO, present=False)
+        self._coupled = Coupled()
+        self._seen = Situation()
+        self._home: Vector3 | None = None
+        self._past = [ZERO] * SPEED_CYCLES
+        self._cycles = 0
+
+    def step(self, now: float, dt: float, touches: Touches) -> None:
+        """Reads, couples, limits and writes. `dt` is the time since the last cycle [s]."""
+        touch = touches.tools[self.tool]
+        if touches.tick >= 0 and touch.home != self._home:
+            self._place(touch.home)
+        pose = self._read()
+        x = pose.position
+        moved = (x[0] - self.position[0], x[1] - self.position[1], x[2] - self.position[2])
+        if dt <= LOOP_STALL_S and math.hypot(*moved) < JUMP_LEAST:
+            self.tank.book(self.guard.force, moved, dt, self._coupled.stored)
+        couple(self.params, touch, x, self._speed(x, dt), self._coupled)
+        seen, guard = self._seen, self.guard
+        seen.now, seen.present, seen.position = now, pose.present, x
+        seen.tick, seen.tick_time, seen.active = touches.tick, touches.time, touch.active
+        seen.tool, seen.sent = touch.position, self.sent
+        share = self.tank.share(self._coupled.stored)
+        fx, fy, fz = self._coupled.force
+        guard.step(seen, (share * fx, share * fy, share * fz), touch.torque)
+        self._write()
+        self.position = x
+        if guard.away_s > LATE_WINDOW_S:
+            self.tank.settle()
+        if pose.present and guard.mode not in _BLIND:
+            self.sent = self._coupled.tool if guard.mode in _COUPLED else x
+
+    def let_go(self) -> None:
+        self.guard.force = self.guard.torque = ZERO
+        self._write()
+
+    def _read(self) -> Pose:
+        try:
+            self.pose = self.device.read()
+        except DeviceError:
+            self.pose = replace(self.pose, present=False)
+        return self.pose
+
+    def _write(self) -> None:
+        try:
+            self.device.write(self.guard.force, self.guard.torque)
+        except DeviceError:
+            self.pose = replace(self.pose, present=False)
+
+    def _place(self, home: Vector3) -> None:
+        """Another world: its tool waits elsewhere, and that is where the middle of the device is put."""
+        self._home = home
+        place = getattr(self.device, "place", None)
+        if place is not None:
+            place(home)
+
+    def _speed(self, x: Vector3, dt: float) -> Vector3:
+        past = self._past[self._cycles % SPEED_CYCLES]
+        self._past[self._cycles % SPEED_CYCLES] = x
+        self._cycles += 1
+        if self._cycles <= SPEED_CYCLES or not 0.0 < dt <= LOOP_STALL_S:
+            return ZERO
+        rate = 1.0 / (SPEED_CYCLES * PERIOD)
+        return (rate * (x[0] - past[0]), rate * (x[1] - past[1]), rate * (x[2] - past[2]))
+
+
+def coupling_for(device: HapticDevice) -> CouplingParams:
+    """The coupling's limits are meant for the hand; motion and force scales carry them into the theatre."""
+    params = CouplingParams()
+    mapping = getattr(device, "mapping", None)
+    if mapping is None:
+        return params
+    energy = mapping.scale / mapping.force_gain
+    return replace(
+        params,
+        stiffest=params.stiffest / mapping.stiffness_gain,
+        budget=params.budget * energy,
+        most=params.most * energy,
+        power=params.power * energy,
+    )
+
+
+class HapticLoop:
+    """All devices of this machine against whichever session runs."""
+
+    def __init__(
+        self,
+        driven: Sequence[Driven],
+        link: Link,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.driven = list(driven[:TOOLS])
+        self._link = link
+        self._clock = clock
+        self._hands = Hands()
+        self._touches = Touches()
+        self._modes = [Mode.ABSENT] * TOOLS
+        self._last: float | None = None
+        self._tick = -1
+        for place, one in enumerate(self.driven):
+            link.set_name(place, one.device.name)
+
+    def cycle(self) -> None:
+        link = self._link
+        now = self._clock()
+        dt = now - self._last if self._last is not None else PERIOD
+        if self._last is not None:
+            link.period.add(dt)
+        self._last = now
+        touches = self._touches
+        link.read_touches(touches)
+        for one in self.driven:
+            one.step(now, dt, touches)
+        self._post(now)
+        done = self._clock()
+        if touches.tick != self._tick and touches.hand_time > 0.0:
+            link.latency.add(done - touches.hand_time)
+        self._tick = touches.tick
+        link.work.add(done - now)
+        link.count("cycles")
+
+    def _post(self, now: float) -> None:
+        for place, (one, hand) in enumerate(zip(self.driven, self._hands.hands, strict=False)):
+            mode = one.guard.mode
+            # Before the first tick is seen, nobody knows where in the theatre the device is.
+            hand.tool, hand.present = one.tool, one.pose.present and self._touches.tick >= 0
+            hand.position, hand.orientation, hand.grip = one.sent, one.pose.orientation, one.pose.grip
+            hand.force, hand.mode, hand.gain = one.guard.force, mode, one.guard.gain
+            if mode is not self._modes[place]:
+                self._modes[place] = mode
+                if mode in _COUNTED:
+                    self._link.count(_COUNTED[mode])
+        self._hands.time = now
+        self._link.post_hands(self._hands)
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """A cycle per millisecond until `stopping`; ends with no force. A cycle that is missed is missed: making up
+        for it would push the hand with old time steps."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()  # a cycle leaves no reference cycles behind
+        try:
+            due = self._clock()
+            while not stopping():
+                self.cycle()
+                due += PERIOD
+                if self._clock() > due + PERIOD:
+                    due = self._clock()
+                self._wait(due)
+        finally:
+            for one in self.driven:
+                one.let_go()
+            gc.enable()
+            gc.unfreeze()
+
+    def _wait(self, due: float) -> None:
+        left = due - self._clock()
+        if left > SPIN_S:
+            time.sleep(left - SPIN_S)
+        while self._clock() < due:
+            pass
