@@ -248,6 +248,15 @@ def test_a_forgotten_browser_is_not_echoed(tmp_path: Path) -> None:
         until(lambda: running.header().applied == [])
 
 
+def test_a_browser_that_dies_while_it_presses_lets_go(tmp_path: Path) -> None:
+    with Running(tmp_path) as running:
+        running.commands.offer(pose(5, 0.0, client=7))
+        until(lambda: running.header().tools[0].active)
+        running.commands.offer(c.Forget(8))
+        running.commands.offer(c.Forget(7))
+        until(lambda: not running.header().tools[0].active)
+
+
 def test_checkpoints_wait_until_something_was_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("loop", "recorder"):
         monkeypatch.setattr(f"viscera.session.{module}.CHECKPOINT_S", 0.05)

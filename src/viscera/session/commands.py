@@ -65,7 +65,7 @@ class SetSpeed(_Struct, tag="speed"):
 
 
 class Forget(_Struct, tag="forget"):
-    """This browser is gone; its number leaves the list of applied inputs."""
+    """This browser is gone; its number leaves the list of applied inputs, and the tools it held leave the body."""
 
     client: int
 

@@ -75,6 +75,8 @@ class Loop:
         self._paused = False
         self._ticks_to_step = 0
         self._poses: dict[int, c.MoveTool] = {}
+        self._held: dict[int, c.MoveTool] = {}
+        """The newest pose of each tool that is in the body, by tool."""
         self._values_to_come: dict[str, float] = {}
         self._applied: dict[int, int] = {}
         self._seed = world.seed
@@ -168,6 +170,7 @@ class Loop:
             self._reset(command)
         elif isinstance(command, c.Forget):
             self._applied.pop(command.client, None)
+            self._let_go(command.client)
         elif isinstance(command, c.Stop):
             self.stopping = True
         elif not isinstance(command, c.Begin):
@@ -198,9 +201,19 @@ class Loop:
             given = ToolInput(pose.tool, pose.position, pose.orientation, pose.grip, pose.active)
             if self._apply(pose.client, given):
                 self._applied[pose.client] = pose.sequence
+                self._held[pose.tool] = pose
         self._poses.clear()
         while len(self._applied) > MAX_APPLIED:
             del self._applied[next(iter(self._applied))]
+
+    def _let_go(self, client: int) -> None:
+        """A browser that died while it pressed must not press for ever: its tools are taken out."""
+        for tool, pose in list(self._held.items()):
+            if pose.client == client:
+                del self._held[tool]
+                self._poses.pop(tool, None)
+                if pose.active:
+                    self._apply(client, ToolInput(tool, pose.position, pose.orientation, 0.0, active=False))
 
     def _apply(self, client: int, given: Input) -> bool:
         """Gives an input to the world and to the record, or tells the browser why not."""
