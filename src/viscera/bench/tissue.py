@@ -11,7 +11,7 @@ each of the up to 26 springs of a mass counts, as it is computed, once per end.
 - issue: instructions of the compiled kernel (vector arithmetic on cpu) at the rate the cores can issue them.
 - load/store: its load and store instructions at the rate the load/store units take them.
 
-Instructions are counted as benchmarks/README.md says, and are constants here.
+Instructions are constants here, counted by benchmarks/count_instructions.py.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class Machine:
     """[Hz]"""
 
 
-CPU = Machine(instructions=1020.0, loads=210.0, issue_rate=2.0, load_rate=1.0, clock=3.7e9)
-"""AVX-512 on Zen 4: two 512-bit arithmetic instructions per cycle (one add, one multiply), one 512-bit load; counted
-in the object file without a tool. Other processors have other figures."""
-CUDA = Machine(instructions=0.5 * 760.0, loads=0.5 * 126.0, issue_rate=4.0, load_rate=1.0, clock=1.98e9)
-"""H200: per half warp; four schedulers per multiprocessor, one load/store instruction of a warp per cycle."""
+CPU = Machine(instructions=808.0, loads=128.0, issue_rate=2.0, load_rate=1.0, clock=3.7e9)
+"""AVX-512 on Zen 4: two 512-bit arithmetic instructions per cycle (one adds, one multiplies), one 512-bit load. 26
+square roots and 26 divisions among them count as one each, though they take longer."""
+CUDA = Machine(instructions=457.0, loads=49.0, issue_rate=4.0, load_rate=1.0, clock=1.98e9)
+"""H200, instructions of whole warps: four schedulers per multiprocessor, one load or store of 128 bytes per cycle."""
 
 
 def lattice(device: Device, nodes: Nodes, *, native: bool = True, poisson: float = 0.25, mixed: bool = False) -> Tissue:
