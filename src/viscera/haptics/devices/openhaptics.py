@@ -49,13 +49,14 @@ class _Library:
     define: Any
     callback: Any
 
-    def take_error(self) -> int:
-        """The oldest error that nobody has looked at; 0 when there is none."""
-        return int(self.hd._get_error().errorCode)  # `get_error` of the package fails on errors it does not know
+    def take_error(self) -> tuple[int, int]:
+        """The oldest error that nobody has looked at and the device it is about; (0, …) when there is none."""
+        error = self.hd._get_error()  # `get_error` of the package fails on errors it does not know
+        return int(error.errorCode), int(error.hHD)
 
     def forget_errors(self) -> None:
         for _ in range(100):
-            if self.take_error() == self.define.HD_SUCCESS:
+            if self.take_error()[0] == self.define.HD_SUCCESS:
                 return
 
 
@@ -72,26 +73,87 @@ def load_library() -> _Library:
 
 
 class _Servo:
-    """libHD has one servo thread per process; it runs while any device is open."""
+    """What libHD has once per process: its thread, "the current device", the list of errors."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._users = 0
+        """Held while a device is the current one."""
+        self.links: dict[int, _Link] = {}
+        """By handle, while they are served."""
+        self.kept: list[_Link] = []
+        """Calls that libHD may still make are never thrown away."""
+        self._starting = threading.Lock()
+        """Not `lock`: stopping waits for the thread, which may wait for that."""
 
-    def start(self, library: _Library) -> None:
-        with self.lock:
-            self._users += 1
-            if self._users == 1:
-                library.hd.start_scheduler()
+    def add(self, link: _Link) -> None:
+        with self._starting:
+            idle = not self.links
+            self.links[link.handle] = link
+            self.kept = [one for one in self.kept if not one.done.is_set()] + [link]
+            link.library.callback.hdAsyncSheduler(link.callback)
+            if idle:
+                link.library.hd.start_scheduler()
 
-    def stop(self, library: _Library) -> None:
-        with self.lock:
-            self._users -= 1
-            if self._users == 0:
-                library.hd.stop_scheduler()
+    def remove(self, link: _Link) -> None:
+        with self._starting:
+            self.links.pop(link.handle, None)
+            if not self.links:
+                link.library.hd.stop_scheduler()
 
 
 _servo = _Servo()
+
+
+class _Link:
+    """What libHD's thread does for one device while it is open."""
+
+    def __init__(self, library: _Library, name: str, handle: int) -> None:
+        self.library = library
+        self.handle = handle
+        self.pose: Pose | None = None
+        self.error: DeviceError | None = None
+        self.warnings = 0
+        self.force = ZERO
+        self.written = 0.0
+        self.stopping = False
+        self.done = threading.Event()
+        """No call comes any more."""
+        self.callback = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(self._serve)
+        self._name = name
+
+    def _serve(self, _data: int | None) -> int:
+        """In libHD's thread, a thousand times a second. Never raises: libHD could not tell anybody."""
+        try:
+            with _servo.lock:
+                self._exchange()
+        except Exception as error:
+            what = f"{self._name} failed: {type(error).__name__} {error}."
+            self.error = DeviceError(what, "This is a bug; please report it.")
+        if self.stopping or self.error is not None:
+            self.done.set()
+            return int(self.library.define.HD_CALLBACK_DONE)
+        return int(self.library.define.HD_CALLBACK_CONTINUE)
+
+    def _exchange(self) -> None:
+        hd = self.library.hd
+        now = time.perf_counter()
+        hd.begin_frame(self.handle)
+        matrix = hd.get_transform()
+        buttons = int(hd.get_buttons())
+        held = now - self.written <= FORCE_HOLD and not self.stopping
+        hd.set_force(self.force if held else ZERO)
+        hd.end_frame(self.handle)
+        code, handle = self.library.take_error()
+        if code != self.library.define.HD_SUCCESS:
+            _servo.links.get(handle, self).complain(code)
+        if self.error is None:
+            self.pose = _pose_of(matrix, buttons, now)
+
+    def complain(self, code: int) -> None:
+        if code in _DEVICE_ERRORS:
+            self.error = DeviceError(f"{self._name} was lost (OpenHaptics error 0x{code:04x}).", "Check its cable.")
+        else:
+            self.warnings += 1
 
 
 class OpenHapticsDevice:
@@ -101,117 +163,75 @@ class OpenHapticsDevice:
         self.name = "touch" if which == DEFAULT_DEVICE else f"touch:{which}"
         self.model = ""
         self.peak_force = PEAK_FORCE
-        self.warnings = 0
-        """How often libHD complained of something that passes, such as warm motors."""
         self._which = which
-        self._library: _Library | None = None
-        self._handle = 0
-        self._pose: Pose | None = None
-        self._error: DeviceError | None = None
-        self._force = ZERO
-        self._written = 0.0
-        self._stopping = False
-        self._stopped = threading.Event()
-        self._callback: Any = None
         self._lock = threading.Lock()
+        self._link: _Link | None = None
+
+    @property
+    def warnings(self) -> int:
+        """How often libHD complained of something that passes, such as warm motors."""
+        return 0 if self._link is None else self._link.warnings
 
     def open(self) -> None:
         self.close()
         library = load_library()
-        with _servo.lock:  # libHD speaks of "the current device" and has one list of errors
-            self._handle = self._init(library)
+        link = _Link(library, self.name, self._init(library))
+        with _servo.lock:
+            library.hd._lib_hd.hdMakeCurrentDevice(link.handle)
             self.model = str(library.hd.get_model())
-            self.peak_force = self._nominal_force(library)
+            self.peak_force = _nominal_force(library)
             # The package's `enable_force` does this and prints.
             library.hd._lib_hd.hdEnable(library.define.HD_FORCE_OUTPUT)
             library.forget_errors()
-            self._pose, self._error, self._force = None, None, ZERO
-            self._stopping = False
-            self._stopped.clear()
-            self._callback = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(lambda _data: self._serve(library))
-            self._library = library
-            library.callback.hdAsyncSheduler(self._callback)
-            _servo.start(library)
+        _servo.add(link)
+        self._link = link
         deadline = time.perf_counter() + FIRST_POSE
-        while self._pose is None and self._error is None and time.perf_counter() < deadline:
+        while link.pose is None and link.error is None and time.perf_counter() < deadline:
             time.sleep(0.001)
-        if self._pose is None:
-            error = self._error or DeviceError(f"{self.name} sends no pose.", "Unplug it, plug it in, try again.")
+        if link.pose is None:
             self.close()
-            raise error
+            raise link.error or DeviceError(f"{self.name} sends no pose.", "Unplug it, plug it in, try again.")
 
     def _init(self, library: _Library) -> int:
         library.forget_errors()
         handle = library.hd.init_device(self._which)
-        error = library.take_error()
-        if handle in (None, library.define.HD_INVALID_HANDLE) or error != library.define.HD_SUCCESS:
-            raise DeviceError(f"OpenHaptics finds no device called {self._which!r} (error 0x{error:04x}).", _HINT)
+        code, _ = library.take_error()
+        if handle in (None, library.define.HD_INVALID_HANDLE) or code in _DEVICE_ERRORS:
+            raise DeviceError(f"OpenHaptics finds no device called {self._which!r} (error 0x{code:04x}).", _HINT)
         return int(handle)
 
-    def _nominal_force(self, library: _Library) -> float:
-        value = float(library.hd._get_doublev(library.define.HD_NOMINAL_MAX_FORCE, ctypes.c_double).value)
-        return value if 0.1 <= value <= 100.0 else PEAK_FORCE
-
-    def _serve(self, library: _Library) -> int:
-        """In the servo thread, a thousand times a second. Never raises: libHD could not tell anybody."""
-        try:
-            return self._exchange(library)
-        except Exception as error:
-            self._error = DeviceError(
-                f"{self.name} failed: {type(error).__name__} {error}.", "This is a bug; report it."
-            )
-            self._stopped.set()
-            return int(library.define.HD_CALLBACK_DONE)
-
-    def _exchange(self, library: _Library) -> int:
-        hd, define = library.hd, library.define
-        now = time.perf_counter()
-        hd.begin_frame(self._handle)
-        matrix = hd.get_transform()
-        buttons = int(hd.get_buttons())
-        held = now - self._written <= FORCE_HOLD and not self._stopping
-        hd.set_force(self._force if held else ZERO)
-        hd.end_frame(self._handle)
-        error = library.take_error()
-        if error in _DEVICE_ERRORS:
-            self._error = DeviceError(f"{self.name} was lost (OpenHaptics error 0x{error:04x}).", "Check its cable.")
-        elif error != define.HD_SUCCESS:
-            self.warnings += 1
-        if self._error is None:
-            self._pose = _pose_of(matrix, buttons, now)
-        if self._stopping or self._error is not None:
-            self._stopped.set()
-            return int(define.HD_CALLBACK_DONE)
-        return int(define.HD_CALLBACK_CONTINUE)
-
     def read(self) -> Pose:
-        if self._error is not None:
-            raise self._error
-        pose = self._pose
-        if pose is None:
+        link = self._link
+        if link is None or (link.pose is None and link.error is None):
             raise DeviceError(f"{self.name} is not open.", "Open it first.")
-        if time.perf_counter() - pose.time > SILENCE:
+        if link.error is not None:
+            raise link.error
+        pose = link.pose
+        if pose is None or time.perf_counter() - pose.time > SILENCE:
             raise DeviceError(f"{self.name} has been silent for {SILENCE:g} s.", "Check its cable.")
         return pose
 
     def write(self, force: Vector3, torque: Vector3 = ZERO) -> None:
-        self._force = force
-        self._written = time.perf_counter()
+        link = self._link
+        if link is not None:
+            link.force = force
+            link.written = time.perf_counter()
 
     def close(self) -> None:
         with self._lock:
-            library, self._library = self._library, None
-            if library is None:
-                return
-            # One more call sets the force to zero and takes itself off the list.
-            self._stopping = True
-            self._stopped.wait(SILENCE)
-            with _servo.lock:
-                _servo.stop(library)
-                library.hd.close_device(self._handle)
-                library.forget_errors()
-            self._pose = None
-            self._force = ZERO
+            link, self._link = self._link, None
+        if link is None:
+            return
+        # One more call sets the force to zero and takes itself off the list.
+        link.stopping = True
+        link.done.wait(SILENCE)
+        _servo.remove(link)
+        link.library.hd.close_device(link.handle)
+
+
+def _nominal_force(library: _Library) -> float:
+    value = float(library.hd._get_doublev(library.define.HD_NOMINAL_MAX_FORCE, ctypes.c_double).value)
+    return value if 0.1 <= value <= 100.0 else PEAK_FORCE
 
 
 def _pose_of(matrix: Any, buttons: int, now: float) -> Pose:

@@ -190,7 +190,7 @@ def save_trace(trace: Trace, path: Path) -> None:
         if ending == ".csv":
             names = [one for name in arrays for one in COLUMNS[_slice(name)]]
             np.savetxt(
-                path, np.hstack(list(arrays.values())), "%.9g", delimiter=",", header=",".join(names), comments=""
+                path, np.hstack(list(arrays.values())), "%.12g", delimiter=",", header=",".join(names), comments=""
             )
         elif ending == ".npz":
             named: dict[str, Any] = {name: _flat(array) for name, array in arrays.items()}
@@ -248,9 +248,8 @@ def _read_csv(path: Path) -> dict[str, Array]:
         names = [name.strip() for name in file.readline().lstrip("#").split(",")]
         if len(set(names)) != len(names):
             raise ValueError(f"a column is there twice in {names}")
-        values = np.loadtxt(file, delimiter=",", ndmin=2) if names else np.zeros((0, 0))
-    if values.size == 0:
-        values = np.zeros((0, len(names)))
+        lines = file.read().splitlines()
+    values = np.loadtxt(lines, delimiter=",", ndmin=2) if any(lines) else np.zeros((0, len(names)))
     if values.shape[1] != len(names):
         raise ValueError(f"{values.shape[1]} columns below {len(names)} names")
     found: dict[str, Array] = {}

@@ -35,8 +35,11 @@ class JsonChannel:
         self._url, self._who, self._hint = url, who, hint
         self._messages: deque[dict[str, Any]] = deque()
         self._part = b""
-        client = importlib.import_module("websockets.client")
-        parse_uri = importlib.import_module("websockets.uri").parse_uri
+        try:
+            client = importlib.import_module("websockets.client")
+            parse_uri = importlib.import_module("websockets.uri").parse_uri
+        except ImportError as error:
+            raise DeviceError("the package websockets is not installed.", "pip install websockets.") from error
         self._protocol = client.ClientProtocol(parse_uri(url), max_size=LONGEST_MESSAGE)
         try:
             self._socket = socket.create_connection(place, patience)

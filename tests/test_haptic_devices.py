@@ -1,0 +1,551 @@
+"""Mapping, pointer, traces, the simulated hand, and the catalogue of devices."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viscera.errors import DeviceError, InputError, RecordingError
+from viscera.haptics.device import HapticDevice, Pose
+from viscera.haptics.devices import catalogue
+from viscera.haptics.devices.attach import AttachedDevice, bounded
+from viscera.haptics.devices.catalogue import KINDS, find_devices, make_device, make_devices, mapping_for, open_devices
+from viscera.haptics.devices.hand import STEP, HandDevice, HandParams, poke, smooth, still
+from viscera.haptics.devices.pointer import PointerDevice
+from viscera.haptics.devices.trace import Trace, TraceDevice, TraceRecorder, load_trace, save_trace
+from viscera.haptics.mapping import Mapping, load_mappings, mapping_file, product, quaternion_of
+from viscera.inputs import ToolInput
+
+AXES = [("x", "y", "z"), ("x", "-z", "y"), ("y", "-x", "z"), ("-x", "-y", "z"), ("z", "x", "y"), ("-z", "-x", "y")]
+
+numbers = st.floats(-0.5, 0.5)
+points = st.tuples(numbers, numbers, numbers)
+mappings = st.builds(
+    Mapping,
+    axes=st.sampled_from(AXES),
+    turn=st.floats(-180.0, 180.0),
+    scale=st.floats(0.1, 10.0),
+    force_scale=st.none() | st.floats(0.1, 10.0),
+    center=points,
+    place=points,
+    handle=st.sampled_from(AXES),
+)
+
+
+def matrix_of(q: Any) -> Any:
+    x, y, z, w = q
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+# --- mapping -------------------------------------------------------------------------------------------------------
+
+
+@given(mappings, points)
+def test_there_and_back_is_where_it_was(mapping: Mapping, point: Any) -> None:
+    there = mapping.point_to_theatre(point)
+    # A few roundings of numbers of order ten, over a scale of at least 0.1.
+    assert mapping.point_to_device(there) == pytest.approx(point, abs=1e-13)
+    assert mapping.point_to_theatre(mapping.center) == pytest.approx(mapping.place, abs=1e-13)
+
+
+@given(mappings)
+def test_the_hand_is_never_mirrored(mapping: Mapping) -> None:
+    assert np.linalg.det(mapping.rotation) == pytest.approx(1.0)
+    assert mapping.rotation @ mapping.rotation.T == pytest.approx(np.eye(3), abs=1e-14)
+    right, forward, up = (
+        np.subtract(mapping.point_to_theatre(end), mapping.point_to_theatre((0.0, 0.0, 0.0))) / mapping.scale
+        for end in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    )
+    assert np.cross(right, forward) == pytest.approx(up, abs=1e-13)
+
+
+@given(mappings, points, points)
+def test_power_is_scaled_by_the_ratio_and_kept_by_default(mapping: Mapping, force: Any, step: Any) -> None:
+    """F_device · v_device = (f/s) F_theatre · v_theatre; f = s unless the user says otherwise."""
+    start = np.array(mapping.point_to_theatre((0.0, 0.0, 0.0)))
+    moved = np.array(mapping.point_to_theatre(step)) - start
+    at_hand = float(np.dot(mapping.force_to_device(force), step))
+    at_tool = float(np.dot(force, moved))
+    ratio = mapping.force_gain / mapping.scale
+    assert at_hand == pytest.approx(ratio * at_tool, abs=1e-12)
+    if mapping.force_scale is None:
+        assert at_hand == pytest.approx(at_tool, abs=1e-12)
+        assert np.linalg.norm(mapping.torque_to_device(force)) == pytest.approx(np.linalg.norm(force))
+
+
+@given(mappings, points)
+def test_a_spring_feels_as_stiff_as_the_mapping_says(mapping: Mapping, step: Any) -> None:
+    there, start = mapping.point_to_theatre(step), mapping.point_to_theatre((0.0, 0.0, 0.0))
+    x, y, z = (-1000.0 * (a - b) for a, b in zip(there, start, strict=True))
+    felt = mapping.force_to_device((x, y, z))
+    assert felt == pytest.approx([-1000.0 * mapping.stiffness_gain * part for part in step], rel=1e-9, abs=1e-8)
+
+
+@given(mappings, st.tuples(numbers, numbers, numbers, st.floats(0.1, 1.0)))
+def test_the_handle_turns_as_its_frame_does(mapping: Mapping, raw: Any) -> None:
+    """R_tool = A R_device H, against matrices."""
+    turn = tuple(part / math.hypot(*raw) for part in raw)
+    assert len(turn) == 4
+    handle = np.array(Mapping(axes=mapping.handle).rotation).T
+    expected = mapping.rotation @ matrix_of(turn) @ handle
+    assert matrix_of(mapping.turn_to_theatre(turn)) == pytest.approx(expected, abs=1e-12)
+    assert math.hypot(*mapping.turn_to_theatre(turn)) == pytest.approx(1.0)
+
+
+@given(st.tuples(numbers, numbers, numbers, numbers).filter(lambda q: math.hypot(*q) > 0.1))
+def test_quaternion_of_a_matrix(raw: Any) -> None:
+    q = np.array(raw) / math.hypot(*raw)
+    assert matrix_of(quaternion_of(matrix_of(q))) == pytest.approx(matrix_of(q), abs=1e-12)
+    assert quaternion_of(np.eye(3)) == (0.0, 0.0, 0.0, 1.0)
+    assert product((0.0, 0.0, 0.0, 1.0), tuple(q.tolist())) == tuple(q.tolist())
+
+
+@pytest.mark.parametrize("name", ["touch", "forcedimension", "haply"])
+def test_every_device_at_rest_holds_its_tool_alike(name: str) -> None:
+    """Right is right, up is up, and a handle that points away from the user makes a shaft that runs to him. From the
+    makers' manuals: what is right, forward and up in each device's own frame, and where a handle points."""
+    manuals = {
+        "touch": ((1, 0, 0), (0, 0, -1), (0, 1, 0), (0, 0, -1)),
+        "forcedimension": ((0, 1, 0), (-1, 0, 0), (0, 0, 1), (-1, 0, 0)),
+        "haply": ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0)),
+    }
+    mapping = mapping_for(name)
+    right, forward, up, pointing = (mapping.rotation @ np.array(axis) for axis in manuals[name])
+    assert (right.tolist(), forward.tolist(), up.tolist()) == ([1, 0, 0], [0, 1, 0], [0, 0, 1])
+    tool = matrix_of(mapping.turn_to_theatre((0.0, 0.0, 0.0, 1.0)))
+    assert tool @ [0, 0, 1] == pytest.approx(-pointing, abs=1e-14)
+    assert tool @ [0, 1, 0] == pytest.approx([0, 0, 1], abs=1e-14), "its y is up"
+
+
+def test_a_mapping_file_changes_what_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "haptics.toml"
+    file.write_text(
+        """
+        [touch]
+        scale = 0.5
+        center = [0.0, 0.02, 0]
+        [touch."options"]
+        ["touch:Left Device"]
+        tool = 1
+        turn = 90
+        [haply.options]
+        url = "ws://robot:10001"
+        """
+    )
+    tables = load_mappings(file)
+    first, second = mapping_for("touch", tables), mapping_for("touch:Left Device", tables)
+    assert (first.scale, first.force_gain, first.tool, first.center) == (0.5, 0.5, 0, (0.0, 0.02, 0))
+    assert first.axes == KINDS["touch"].mapping.axes, "what it does not name stays"
+    assert (second.scale, second.tool) == (0.5, 1)
+    # The device's right is the theatre's forward once it stands turned by a quarter.
+    assert second.point_to_theatre((0.01, 0.02, 0.0)) == pytest.approx((0.0, 0.005, 0.0))
+    assert mapping_for("haply", tables).options == {"url": "ws://robot:10001"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[touch]\naxes = ["x", "y", "-z"]', "mirrors"),
+        ('[touch]\naxes = ["x", "x", "z"]', "each of x, y and z once"),
+        ('[touch]\naxes = ["x", "up", "z"]', "three axes"),
+        ('[touch]\naxes = ["x", "y"]', "list of 3"),
+        ('[touch]\naxes = "xyz"', "list of 3"),
+        ('[touch]\nhandle = ["-x", "y", "z"]', "mirrors"),
+        ("[touch]\nscale = 0", "scale = 0 is not allowed"),
+        ("[touch]\nscale = nan", "scale = nan"),
+        ("[touch]\nforce_scale = 1000.0", "0.01 to 100"),
+        ("[touch]\ncenter = [0.0, inf, 0.0]", "center"),
+        ("[touch]\nplace = [0.0, 'a', 0.0]", "place"),
+        ("[touch]\nrest = [0.0, 0.0, 0.0, 2.0]", "unit quaternion"),
+        ("[touch]\ntool = -1", "tool = -1"),
+        ("[touch]\ntool = 1.5", "tool = 1.5"),
+        ("[touch]\nspeed = 1", r"\[touch\] speed is not known"),
+        ("[touch]\noptions = 3", "options"),
+        ("[haply.options]\nport = 3", "not allowed"),
+        ("scale = 2", "outside a table"),
+        ("[touch", "not TOML"),
+        ("[tuch]\nscale = 1", "Did you mean touch"),
+    ],
+)
+def test_a_wrong_mapping_file_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "haptics.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=says):
+        make_devices(["touch", "haply"], load_mappings(file))
+
+
+def test_where_the_mapping_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert load_mappings() == {}
+    with pytest.raises(InputError, match="cannot be read"):
+        load_mappings(tmp_path / "other.toml")
+    mapping_file().parent.mkdir()
+    mapping_file().write_text("[hand]\nscale = 2.0")
+    assert mapping_for("hand", load_mappings()).scale == 2.0
+
+
+# --- attached ------------------------------------------------------------------------------------------------------
+
+
+def test_the_loop_sees_the_theatre_only() -> None:
+    pointer = PointerDevice()
+    attached = AttachedDevice(pointer, Mapping(axes=("x", "-z", "y"), scale=0.5, tool=1))
+    assert isinstance(pointer, HapticDevice)
+    assert isinstance(attached, HapticDevice)
+    attached.place((0.0, 0.0, 0.2))
+    attached.place((9.0, 9.0, 9.0))  # a place that is said is kept
+    attached.open()
+    assert not attached.read().present
+    pointer.take(ToolInput(1, (0.02, 0.04, 0.06), grip=0.25))
+    pose = attached.read()
+    assert pose.position == pytest.approx((0.01, -0.03, 0.22))
+    assert (pose.grip, pose.present) == (0.25, True)
+    attached.write((2.0, 0.0, 4.0))
+    assert pointer.force == pytest.approx((1.0, 2.0, 0.0))
+    assert attached.peak_force == 2.0 * pointer.peak_force
+    pointer.take(ToolInput(1, (0.0, 0.0, 0.0), active=False))
+    assert not attached.read().present
+    attached.close()
+    assert pointer.force == (0.0, 0.0, 0.0)
+
+
+@given(st.tuples(*[st.floats(-1e3, 1e3)] * 3), st.floats(0.1, 20.0))
+def test_the_last_line_before_a_motor(vector: Any, largest: float) -> None:
+    result = bounded(vector, largest)
+    assert math.hypot(*result) <= largest * (1.0 + 1e-12)
+    assert np.cross(result, vector) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
+    if math.hypot(*vector) <= largest:
+        assert result == vector
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_pushes_nothing(bad: float) -> None:
+    for place in range(3):
+        vector = [1.0, 1.0, 1.0]
+        vector[place] = bad
+        assert bounded((vector[0], vector[1], vector[2]), 5.0) == (0.0, 0.0, 0.0)
+
+
+def test_opening_that_fails_at_first_is_the_callers_business() -> None:
+    class Missing(PointerDevice):
+        def open(self) -> None:
+            raise DeviceError("nothing here.")
+
+    with pytest.raises(DeviceError, match="nothing here"):
+        AttachedDevice(Missing(), Mapping()).open()
+
+
+# --- catalogue -----------------------------------------------------------------------------------------------------
+
+
+def test_every_missing_device_has_a_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine without any: no packages, nobody at the port."""
+    for package in ("pyOpenHaptics", "forcedimension_core"):
+        for module in [name for name in sys.modules if name.startswith(f"{package}.")]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, package, None)  # importing it fails
+    found = {one.name: one for one in find_devices({"haply": {"options": {"url": "ws://127.0.0.1:1"}}})}
+    assert {name for name, one in found.items() if one.present} == {"pointer", "trace", "hand"}
+    for name in ("touch", "forcedimension"):
+        assert "viscera[haptics]" in found[name].sentence
+    assert "does not answer at ws://127.0.0.1:1" in found["haply"].sentence
+    devices, sentences = open_devices(["touch", "forcedimension"])
+    assert [(device.name, device.tool) for device in devices] == [("pointer", 0), ("pointer", 1)]
+    assert all("The page's pointer is used instead." in sentence for sentence in sentences)
+
+
+def test_names_of_devices() -> None:
+    with pytest.raises(InputError, match="Did you mean haply"):
+        make_device("haptly")
+    with pytest.raises(InputError, match="There are touch"):
+        make_device("lightsaber")
+    with pytest.raises(InputError, match="needs a file"):
+        make_device("trace")
+    with pytest.raises(InputError, match="both drive tool 0"):
+        make_devices(["hand", "pointer"], {"hand": {"tool": 0}, "pointer": {"tool": 0}})
+    with pytest.raises(InputError, match="twice"):
+        make_devices(["haply", "haply:0"])
+    assert [one.tool for one in make_devices(["hand", "pointer"], {"hand": {"tool": 1}, "pointer": {"tool": 0}})] == [
+        1,
+        0,
+    ]
+    assert set(KINDS) == {"touch", "forcedimension", "haply", "pointer", "trace", "hand"}
+
+
+def test_importing_the_catalogue_needs_numpy_alone() -> None:
+    script = (
+        "import sys, json; before = set(sys.modules); import viscera.haptics.devices.catalogue; "
+        "print(json.dumps([m for m in ('websockets', 'h5py', 'pyOpenHaptics', 'forcedimension_core', 'warp', 'msgspec')"
+        " if m in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+# --- traces --------------------------------------------------------------------------------------------------------
+
+
+def some_trace(rows: int = 50, oriented: bool = True) -> Trace:
+    generator = np.random.default_rng(4)
+    table = np.zeros((rows, 13))
+    table[:, 0] = np.cumsum(generator.uniform(0.0005, 0.002, rows))
+    table[:, 1:4] = np.cumsum(generator.normal(0.0, 1e-4, (rows, 3)), axis=0)
+    turns = np.cumsum(generator.normal(0.0, 0.01, (rows, 4)), axis=0) + np.array([0.0, 0.0, 0.0, 1.0])
+    table[:, 4:8] = turns / np.linalg.norm(turns, axis=1)[:, None] if oriented else [0.0, 0.0, 0.0, 1.0]
+    table[:, 8] = generator.uniform(0.0, 1.0, rows)
+    table[:, 9] = generator.integers(0, 4, rows)
+    table[:, 10:13] = generator.normal(0.0, 1.0, (rows, 3))
+    return Trace(table, oriented)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "h5"])
+@pytest.mark.parametrize("oriented", [True, False])
+def test_a_trace_survives_its_file(tmp_path: Path, ending: str, oriented: bool) -> None:
+    trace = some_trace(oriented=oriented)
+    path = tmp_path / f"poke.{ending}"
+    save_trace(trace, path)
+    loaded = load_trace(path)
+    # CSV keeps twelve digits.
+    assert loaded.table == pytest.approx(trace.table, rel=5e-12 if ending == "csv" else 1e-15, abs=1e-15)
+    assert loaded.oriented == oriented
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_trace_plays_at_its_own_pace(tmp_path: Path) -> None:
+    path = tmp_path / "line.csv"
+    path.write_text("time,x,y,z\n5.0,0,0,0\n5.1,0.01,0,0\n5.3,0.01,0.02,0\n")
+    clock = Clock()
+    device = TraceDevice(path, clock=clock)
+    device.open()
+    seen = []
+    for clock.now in (100.0, 100.05, 100.1, 100.2, 100.3, 100.4):
+        pose = device.read()
+        seen.append((*pose.position[:2], pose.present))
+    assert [point[2] for point in seen] == [True] * 5 + [False]
+    assert np.array([point[:2] for point in seen]) == pytest.approx(
+        np.array([(0, 0), (0.005, 0), (0.01, 0), (0.01, 0.01), (0.01, 0.02), (0.01, 0.02)]), abs=1e-12
+    )
+    again = TraceDevice(path, repeat=True, clock=clock)
+    again.open()
+    clock.now += 0.35
+    assert again.read().position == pytest.approx((0.005, 0.0, 0.0))
+    clock.now += 0.3
+    assert again.read().position == pytest.approx((0.005, 0.0, 0.0))
+    assert again.read().present
+
+
+def test_turns_in_between_go_the_shorter_way() -> None:
+    table = np.zeros((2, 13))
+    table[:, 0] = (0.0, 1.0)
+    half = math.sqrt(0.5)
+    table[:, 4:8] = [(0.0, 0.0, 0.0, 1.0), (0.0, 0.0, -half, -half)]  # a quarter turn, written with the other sign
+    clock = Clock()
+    device = TraceDevice(Trace(table, True), clock=clock)
+    device.open()
+    clock.now += 0.5
+    assert device.read().orientation == pytest.approx((0.0, 0.0, math.sin(math.pi / 8), math.cos(math.pi / 8)))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("time,x,y\n0,0,0\n", "no position"),
+        ("x,y,z\n0,0,0\n", "no time"),
+        ("time,x,y,z\n", "empty"),
+        ("", "no time"),
+        ("time,x,y,z\n0,0,0,0\n0,1,1,1\n", "time does not grow after row 1"),
+        ("time,x,y,z\n0,0,0,0\n1,nan,1,1\n", "not finite in row 2"),
+        ("time,x,y,z\n0,0,0\n", "3 columns below 4 names"),
+        ("time,x,y,z\n0,0,zero,0\n", "cannot be read"),
+        ("time,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,0\n", "unit quaternion in row 1"),
+        ("time,time,x,y,z\n0,0,0,0,0\n", "twice"),
+    ],
+)
+def test_a_bad_trace_says_where(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        load_trace(path)
+
+
+def test_files_that_are_no_traces(tmp_path: Path) -> None:
+    for name in ("missing.csv", "missing.npz", "missing.h5"):
+        with pytest.raises(InputError, match="not there"):
+            load_trace(tmp_path / name)
+    for name in ("broken.npz", "broken.h5", "broken.hdf5"):
+        (tmp_path / name).write_bytes(b"not at all")
+        with pytest.raises(InputError, match="cannot be read"):
+            load_trace(tmp_path / name)
+    with pytest.raises(InputError, match="ends in"):
+        load_trace(tmp_path / "poke.xlsx")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        save_trace(some_trace(), tmp_path / "nowhere" / "poke.csv")
+
+
+def test_a_recorder_keeps_what_passes(tmp_path: Path) -> None:
+    hand = HandDevice(poke(0.01, seconds=0.02, hold=0.0), period=0.001)
+    recorder = TraceRecorder(hand, seconds=5.0)
+    assert isinstance(recorder, HapticDevice)
+    with pytest.raises(RecordingError, match="no pose"):
+        recorder.trace()
+    recorder.open()
+    passed = []
+    for number in range(20):
+        pose = recorder.read()
+        passed.append(pose)
+        recorder.write((0.0, 0.0, 0.1 * number))
+    recorder.close()
+    trace = recorder.trace()
+    assert trace.position == pytest.approx(np.array([pose.position for pose in passed]))
+    assert trace.time == pytest.approx(np.array([pose.time - passed[0].time for pose in passed]))
+    assert trace.force[:, 2] == pytest.approx(0.1 * np.arange(20))
+    path = tmp_path / "poke.npz"
+    save_trace(trace, path)
+    played = make_device(f"trace:{path}")
+    played.open()
+    assert played.read().position == pytest.approx(passed[0].position, abs=1e-3)
+    assert played.mapping.place == (0.0, 0.0, 0.0), "a trace is in the theatre's frame already"
+
+
+def test_a_recorder_stops_when_it_is_full() -> None:
+    recorder = TraceRecorder(PointerDevice(), seconds=0.05, rate=100.0)
+    pointer = recorder.device
+    assert isinstance(pointer, PointerDevice)
+    for number in range(100):
+        pointer.take(ToolInput(0, (0.001 * number, 0.0, 0.0)))
+        recorder.read()
+    assert recorder.full
+    assert len(recorder.trace().time) < 40
+    for seconds in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InputError, match="seconds"):
+            TraceRecorder(PointerDevice(), seconds)
+
+
+# --- hand ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_pushed_hand_gives_as_far_as_its_grip_is_soft() -> None:
+    """At rest k x = F."""
+    hand = HandDevice(still(), HandParams(stiffness=400.0), period=0.001)
+    hand.open()
+    hand.write((0.0, 0.0, 2.0))
+    for _ in range(1000):
+        hand.read()
+    # The slowest mode dies as exp(−b t / 2m) = exp(−20 t): nothing is left after a second.
+    assert hand.position == pytest.approx([0.0, 0.0, 2.0 / 400.0], rel=1e-8)
+
+
+def test_a_hand_that_is_let_go_swings_as_the_equation_says() -> None:
+    """x(t) = (F/k) e^(−γt) (cos ωt + (γ/ω) sin ωt), γ = b/2m, ω² = k/m − γ²; the step is exact."""
+    params = HandParams(mass=0.2, stiffness=500.0, damping=3.0)
+    hand = HandDevice(still(), params, period=0.001)
+    hand.open()
+    hand.position[0] = 0.01
+    gamma = params.damping / (2.0 * params.mass)
+    omega = math.sqrt(params.stiffness / params.mass - gamma**2)
+    for tick in range(1, 300):
+        x = hand.read().position[0]
+        t = 0.001 * tick
+        expected = 0.01 * math.exp(-gamma * t) * (math.cos(omega * t) + gamma / omega * math.sin(omega * t))
+        assert x == pytest.approx(expected, abs=1e-13)
+
+
+def test_without_damping_no_energy_is_made_or_lost() -> None:
+    hand = HandDevice(still(), HandParams(stiffness=2000.0, damping=0.0), period=0.001)
+    hand.open()
+    hand.position[1] = 0.02
+    before = hand.energy
+    for _ in range(5000):
+        hand.read()
+    assert hand.energy == pytest.approx(before, rel=1e-9)
+    # What a force does is what the energy grows by.
+    for tick in range(1000):
+        hand.write((0.0, math.sin(0.01 * tick), 0.3))
+        hand.read()
+    assert hand.energy - before == pytest.approx(hand.work, abs=1e-9 * hand.energy)
+
+
+def test_a_hand_goes_its_way_when_nothing_is_in_it() -> None:
+    """On a straight line there is no lag; on a bend it is about the acceleration times m/k."""
+    hand = HandDevice(poke(0.03, seconds=0.5, hold=0.2), period=0.001)
+    hand.open()
+    worst = 0.0
+    for _ in range(1400):
+        pose = hand.read()
+        worst = max(worst, abs(pose.position[2] - hand.way(hand.time)[2]))
+    # The largest acceleration of a least-jerk way is 5.77 d/T²; twice that share of m/k for the swing it starts.
+    assert worst < 2.0 * 5.78 * 0.03 / 0.5**2 * hand.params.mass / hand.params.stiffness
+    assert hand.time == pytest.approx(1.4)
+    assert hand.position == pytest.approx([0.0, 0.0, 0.0], abs=1e-4)
+
+
+def test_ways() -> None:
+    way = poke(0.02, start=(0.0, 0.0, 0.1), direction=(0.0, 0.0, -2.0), seconds=1.0, hold=0.5)
+    heights = [way(t)[2] for t in (0.0, 0.5, 1.0, 1.4, 1.5, 2.0, 2.5, 2.9, 3.0)]
+    assert heights == pytest.approx([0.1, 0.09, 0.08, 0.08, 0.08, 0.09, 0.1, 0.1, 0.1])
+    assert poke(0.02, repeat=False)(100.0) == (0.0, 0.0, 0.0)
+    assert (smooth(0.0), smooth(0.5), smooth(1.0)) == (0.0, 0.5, 1.0)
+    with pytest.raises(InputError, match="direction"):
+        poke(0.02, direction=(0.0, 0.0, 0.0))
+
+
+def test_encoders_have_steps() -> None:
+    hand = HandDevice(still((0.00013, 0.0, 0.0)), HandParams(resolution=0.00005), period=0.001)
+    hand.open()
+    assert hand.read().position[0] == pytest.approx(0.00015)
+
+
+def test_a_live_hand_keeps_to_the_wall_clock() -> None:
+    hand = make_device("hand").device
+    assert isinstance(hand, HandDevice)
+    hand.open()
+    start = time.perf_counter()
+    while time.perf_counter() - start < 0.1:
+        hand.read()
+        time.sleep(0.001)
+    assert hand.time == pytest.approx(time.perf_counter() - start, abs=0.02 + STEP)
+
+
+@pytest.mark.parametrize("wrong", [{"mass": 0.0}, {"stiffness": -1.0}, {"damping": math.nan}, {"resolution": -1e-3}])
+def test_hands_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        HandParams(**wrong)
+    with pytest.raises(InputError):
+        make_device("hand", {"hand": {"options": wrong}})
+
+
+def test_options_reach_the_driver() -> None:
+    device = make_device("hand", {"hand": {"options": {"stiffness": 123.0, "depth": 0.01}}}).device
+    assert isinstance(device, HandDevice)
+    assert device.params.stiffness == 123.0
+    assert device.way(1.0) == (0.0, 0.0, -0.01)
+    assert catalogue.POKE_DEPTH > 0.04, "deeper than a home is high"
+
+
+def test_a_pose_is_plain_and_small() -> None:
+    pose = Pose((0.0, 0.0, 0.0))
+    assert not hasattr(pose, "__dict__")
+    with pytest.raises(AttributeError):
+        pose.grip = 1.0  # type: ignore[misc]
