@@ -16,6 +16,7 @@ Instructions are constants here, counted by benchmarks/count_instructions.py.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from viscera.bench._shapes import SHAPES, Nodes
 from viscera.bench.registry import Row, benchmark, median_ms, timed, times_ms
 from viscera.device import Device, Stage
+from viscera.tissue import lattice as making
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE
 from viscera.tissue.materials import Material
@@ -93,13 +95,26 @@ def lattice(device: Device, nodes: Nodes, *, native: bool = True, poisson: float
         poisson=poisson,
         **options,
     )
-    tissue = make_lattice(device, params, native=native)
+    with _known_substeps(len(nodes)):
+        tissue = make_lattice(device, params, native=native)
     if mixed:
         cut_half_way(tissue)
     motion = np.random.default_rng(0).normal(0.0, 1e-5, nodes.shape)
     motion[params.anchored] = 0.0
     tissue.set_motion(motion, np.zeros_like(motion))
     return tissue
+
+
+@contextlib.contextmanager
+def _known_substeps(masses: int) -> Iterator[None]:
+    """A large lattice takes minutes to find out how many substeps it needs. One carries SOFT in any of our shapes, as
+    the smaller ones find."""
+    kept = making.PROBE_ROUNDS
+    making.PROBE_ROUNDS = kept if masses < 50_000 else 0
+    try:
+        yield
+    finally:
+        making.PROBE_ROUNDS = kept
 
 
 def cut_half_way(tissue: Tissue) -> None:

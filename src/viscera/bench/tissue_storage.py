@@ -53,8 +53,9 @@ def make_springs(nodes: Nodes) -> Springs:
     cells = cells_around(nodes, index)
     stiffness = np.zeros((len(DIRECTIONS), len(nodes)), dtype=np.float16)
     for row, direction in enumerate(DIRECTIONS):
-        there = index.find(nodes + np.array(direction, dtype=np.int32)) >= 0
-        stiffness[row] = np.where(there, length_ratio(direction) * spring_share(cells, direction), 0.0)
+        other = index.find(nodes + np.array(direction, dtype=np.int32))
+        share = length_ratio(direction) * spring_share(cells, direction, other)
+        stiffness[row] = np.where(other >= 0, share, 0.0)
     push = np.where(nodes[:, 2] == nodes[:, 2].min(), 0.0, STEP * RATE2 / mass_share(cells)).astype(np.float32)
     start = np.random.default_rng(0).normal(0.0, 1e-2 * SPACING, (3, len(nodes))).astype(np.float32)
     return Springs(nodes, index, stiffness, push, start)
