@@ -251,6 +251,53 @@ def test_opening_that_fails_at_first_is_the_callers_business() -> None:
         AttachedDevice(Missing(), Mapping()).open()
 
 
+class Loose(PointerDevice):
+    """Works while it is plugged in."""
+
+    plugged = True
+    opened = 0
+    written = 0
+
+    def open(self) -> None:
+        if not self.plugged:
+            raise DeviceError("it is out.")
+        self.opened += 1
+
+    def read(self) -> Pose:
+        if not self.plugged:
+            raise DeviceError("it was pulled out.")
+        return Pose((0.01, 0.0, 0.0))
+
+    def write(self, force: Any, torque: Any = (0.0, 0.0, 0.0)) -> None:
+        self.written += 1
+
+
+def test_a_lost_device_is_told_once_left_alone_and_found_again() -> None:
+    loose = Loose()
+    attached = AttachedDevice(loose, Mapping(), retry=0.01)
+    attached.open()
+    attached.read()
+    attached.write((1.0, 0.0, 0.0))
+    loose.plugged = False
+    with pytest.raises(DeviceError, match="pulled out"):
+        attached.read()
+    for _ in range(50):
+        pose = attached.read()
+        attached.write((1.0, 0.0, 0.0))
+        assert (pose.present, pose.position) == (False, (0.01, 0.0, 0.0))
+        time.sleep(0.001)
+    assert loose.written == 1
+    assert (attached.present, attached.reason) == (False, "it is out.")
+    loose.plugged = True
+    deadline = time.perf_counter() + 5.0
+    while not attached.read().present:
+        assert time.perf_counter() < deadline
+        time.sleep(0.001)
+    attached.write((1.0, 0.0, 0.0))
+    assert (loose.written, loose.opened) == (2, 2)
+    attached.close()
+
+
 # --- catalogue -----------------------------------------------------------------------------------------------------
 
 

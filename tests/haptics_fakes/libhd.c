@@ -88,7 +88,11 @@ HHD hdInitDevice(const char *name) {
             device->open = true;
             device->in_frame = device->enabled = false;
             memset(device->force, 0, sizeof device->force);
-            return current = FIRST_HANDLE + i;
+            current = FIRST_HANDLE + i;
+            /* Waking a device takes a while, and the servo goes on with the others. */
+            const struct timespec a_while = {0, 5000000};
+            nanosleep(&a_while, NULL);
+            return FIRST_HANDLE + i;
         }
     }
     complain(DEVICE_FAULT);

@@ -156,7 +156,7 @@ class _Link:
                 self._news.wait(KEEP_ALIVE)
                 self._news.clear()
                 held = time.perf_counter() - self._written <= FORCE_HOLD
-                self.exchange(self._force if held and not self._stopping else ZERO)
+                self.exchange(self._force if held else ZERO)
             self.exchange(ZERO)
         except DeviceError as error:
             self.error = error
