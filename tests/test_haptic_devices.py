@@ -208,8 +208,8 @@ def test_the_loop_sees_the_theatre_only() -> None:
     attached = AttachedDevice(pointer, Mapping(axes=("x", "-z", "y"), scale=0.5, tool=1))
     assert isinstance(pointer, HapticDevice)
     assert isinstance(attached, HapticDevice)
-    attached.place((0.0, 0.0, 0.2))
-    attached.place((9.0, 9.0, 9.0))  # a place that is said is kept
+    attached.place((9.0, 9.0, 9.0))
+    attached.place((0.0, 0.0, 0.2))  # another world, where the tool waits elsewhere
     attached.open()
     assert not attached.read().present
     pointer.take(ToolInput(1, (0.02, 0.04, 0.06), grip=0.25))
@@ -223,6 +223,9 @@ def test_the_loop_sees_the_theatre_only() -> None:
     assert not attached.read().present
     attached.close()
     assert pointer.force == (0.0, 0.0, 0.0)
+    said = AttachedDevice(pointer, Mapping(place=(0.0, 0.0, 0.3)))
+    said.place((9.0, 9.0, 9.0))
+    assert said.mapping.place == (0.0, 0.0, 0.3), "the user's word stands"
 
 
 @given(st.tuples(*[st.floats(-1e3, 1e3)] * 3), st.floats(0.1, 20.0))
@@ -485,6 +488,13 @@ def test_a_recorder_stops_when_it_is_full() -> None:
         recorder.read()
     assert recorder.full
     assert len(recorder.trace().time) < 40
+    nobody = TraceRecorder(PointerDevice(), seconds=0.02)
+    nobody.open()
+    while not nobody.full:
+        nobody.read()
+        time.sleep(0.001)
+    with pytest.raises(RecordingError, match="no pose"):
+        nobody.trace()
     for seconds in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(InputError, match="seconds"):
             TraceRecorder(PointerDevice(), seconds)

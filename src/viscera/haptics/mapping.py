@@ -101,10 +101,6 @@ class Mapping:
         """Stiffness that the hand feels over stiffness in the theatre."""
         return self.scale * self.force_gain
 
-    def placed(self, home: Vector3) -> Mapping:
-        """The same, at the tool's home unless the user said where."""
-        return self if self.place is not None else replace(self, place=home)
-
     @cached_property
     def _motion(self) -> tuple[Row, Row, Row, Vector3]:
         """Rows of s A, and where the device's origin is in the theatre: plain floats, for a thousand calls a second."""

@@ -47,6 +47,7 @@ class AttachedDevice:
         self.reason = ""
         """Why it is away, or was last."""
         self._retry = retry
+        self._placed = mapping.place is not None
         self._last = mapping.pose_to_theatre(Pose(mapping.center, present=False))
         self._away = False
         self._stop = threading.Event()
@@ -70,8 +71,9 @@ class AttachedDevice:
         return not self._away
 
     def place(self, home: Vector3) -> None:
-        """Puts the middle of the device at the tool's home [m], unless the mapping says where it is."""
-        self.mapping = self.mapping.placed(home)
+        """Puts the middle of the device at the tool's home [m], unless the user's mapping says where it is."""
+        if not self._placed:
+            self.mapping = replace(self.mapping, place=home)
 
     def open(self) -> None:
         self._stop.clear()

@@ -115,7 +115,7 @@ class TraceDevice:
 
 
 class TraceRecorder:
-    """A device that passes everything through and keeps it, for as many seconds as it was made for."""
+    """A device that passes everything through and keeps it, for so many seconds from when it is opened."""
 
     def __init__(self, device: HapticDevice, seconds: float, rate: float = 1000.0) -> None:
         if not (math.isfinite(seconds) and seconds > 0.0):
@@ -141,12 +141,11 @@ class TraceRecorder:
 
     def open(self) -> None:
         self.device.open()
+        self._until = time.perf_counter() + self._seconds
 
     def read(self) -> Pose:
         pose = self.device.read()
         if pose.present and not self.full:
-            if self._count == 0:
-                self._until = time.perf_counter() + self._seconds
             self._oriented = self._oriented or pose.oriented
             # A pose that is asked for twice before it is measured anew is one row.
             if self._count == 0 or pose.time > self._table[self._count - 1, 0]:
