@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from viscera.errors import InputError, RecordingError
+from viscera.haptics.cli import app as haptics_app
 
 DEFAULT_SCENARIO = "palpation"
 
@@ -36,7 +37,17 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where re
 Host = Annotated[str, typer.Option("--host", help="Address to listen on. Any but this machine's own needs a token.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")]
 Token = Annotated[str | None, typer.Option("--token", envvar="VISCERA_TOKEN", help="What browsers must show.")]
+Haptics = Annotated[
+    list[str] | None,
+    typer.Option("--haptics", metavar="NAME", help="A device of `viscera haptics list`; repeat for a second one."),
+]
+HapticsFile = Annotated[
+    Path | None, typer.Option("--haptics-file", metavar="FILE", help="How devices sit in the theatre (TOML).")
+]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]
+
+
+app.add_typer(haptics_app, name="haptics")
 
 
 @app.callback(invoke_without_command=True)
@@ -86,6 +97,8 @@ def run(
     port: Port = 8420,
     token: Token = None,
     open_page: Open = True,
+    haptics: Haptics = None,
+    haptics_file: HapticsFile = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
     parameters = parse_settings(settings or [])
@@ -95,9 +108,11 @@ def run(
         _serve(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores, out=out,
-            host=host, port=port, token=token, open_page=open_page,
+            host=host, port=port, token=token, open_page=open_page, haptics=haptics, haptics_file=haptics_file,
         )  # fmt: skip
         return
+    if haptics:
+        raise InputError("--haptics has no hand to hold in a headless run.", "Leave --headless out.")
     from viscera import console
     from viscera.headless import tick_count
 
@@ -121,11 +136,14 @@ def serve_page(
     seed: Seed = 0,
     cores: Cores = None,
     out: Out = None,
+    haptics: Haptics = None,
+    haptics_file: HapticsFile = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
     _serve(
         scenario,
         device=device, seed=seed, cores=cores, out=out, host=host, port=port, token=token, open_page=False,
+        haptics=haptics, haptics_file=haptics_file,
     )  # fmt: skip
 
 
@@ -226,11 +244,21 @@ def parse_settings(settings: list[str]) -> dict[str, float]:
     return parameters
 
 
-def _serve(scenario: str, *, open_page: bool = True, out: Path | None = None, **options: Any) -> None:
+def _serve(
+    scenario: str,
+    *,
+    open_page: bool = True,
+    out: Path | None = None,
+    haptics: list[str] | None = None,
+    haptics_file: Path | None = None,
+    **options: Any,
+) -> None:
+    from viscera.haptics.process import HapticSpec
     from viscera.server.app import serve
 
+    spec = HapticSpec(tuple(haptics), haptics_file, out / "haptics.json" if out else None) if haptics else None
     _check_world(scenario, **options)
-    serve(scenario, recordings=out, open_browser=open_page and _has_screen(), **options)
+    serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
 
 
 def _check_world(

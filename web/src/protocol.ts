@@ -153,6 +153,22 @@ export interface ToolInfo {
   torque: Vec3;
 }
 
+/**
+ * A haptic device that drives a tool, so that no pointer does. `force` is what the hand was made to feel, after
+ * every limit [N].
+ */
+export interface HapticInfo {
+  tool: number;
+  device: string;
+  /** False while the device is away. */
+  present: boolean;
+  force: Vec3;
+  /** `late`: the force fades because the world does not keep up. All others but `running`: there is none. */
+  mode: "running" | "absent" | "stalled" | "broken" | "jumped" | "catching_up" | "late";
+  /** Share of the world's force that is let through, 0 to 1. */
+  gain: number;
+}
+
 /** Mean time of one stage per frame [ms]. */
 export interface StageInfo {
   name: string;
@@ -172,6 +188,7 @@ export interface Frame {
   parameters: Record<string, number>;
   stages: StageInfo[];
   applied: [number, number][];
+  haptics: HapticInfo[];
 }
 
 /** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */

@@ -16,11 +16,17 @@ from viscera.errors import DeviceError
 from viscera.haptics.coupling import PERIOD, Coupled, CouplingParams, EnergyTank, couple
 from viscera.haptics.device import HapticDevice, Pose
 from viscera.haptics.link import TOOLS, ZERO, Hands, Link, Touches
-from viscera.haptics.safety import JUMP_LEAST, LATE_WINDOW_S, LOOP_STALL_S, Guard, Mode, Situation, limits_for
+from viscera.haptics.safety import JUMP_LEAST, LATE_WINDOW_S, LOOP_STALL_S, STALL_S, Guard, Mode, Situation, limits_for
 from viscera.inputs import Vector3
 
 SPIN_S = 60e-6
 """A sleep ends late by about this much; the rest of the wait is spent looking at the clock [s]."""
+
+AFTER_TICK_S = 0.25e-3
+"""A cycle comes this long after a tick is done; ticks come a little early or late [s]."""
+
+NUDGE_S = 20e-6
+"""The beat moves towards that by at most this much in a cycle [s]."""
 
 SPEED_CYCLES = 3
 """A hand's speed is taken over so many cycles: a device's steps are coarse, and a millisecond is short."""
@@ -67,7 +73,7 @@ class Driven:
         seen.now, seen.present, seen.position = now, pose.present, x
         seen.tick, seen.tick_time, seen.active = touches.tick, touches.time, touch.active
         seen.tool, seen.sent = touch.position, self.sent
-        share = self.tank.share(self._coupled.stored)
+        share = self.tank.share(self._coupled.stored, self._coupled.leaving)
         fx, fy, fz = self._coupled.force
         guard.step(seen, (share * fx, share * fy, share * fz), touch.torque)
         self._write()
@@ -144,6 +150,8 @@ class HapticLoop:
         self._modes = [Mode.ABSENT] * TOOLS
         self._last: float | None = None
         self._tick = -1
+        self._age = math.inf
+        """Of the newest tick when the last cycle began [s]."""
         for place, one in enumerate(self.driven):
             link.set_name(place, one.device.name)
 
@@ -156,6 +164,7 @@ class HapticLoop:
         self._last = now
         touches = self._touches
         link.read_touches(touches)
+        self._age = now - touches.time
         for one in self.driven:
             one.step(now, dt, touches)
         self._post(now)
@@ -165,6 +174,14 @@ class HapticLoop:
         self._tick = touches.tick
         link.work.add(done - now)
         link.count("cycles")
+
+    def phase_error(self) -> float:
+        """How much later the last cycle should have come [s]: a cycle that comes shortly after a tick feels it a
+        millisecond earlier than one that comes shortly before the next."""
+        age = self._age
+        if not 0.0 <= age < STALL_S:
+            return 0.0
+        return (AFTER_TICK_S - age + 0.5 * PERIOD) % PERIOD - 0.5 * PERIOD
 
     def _post(self, now: float) -> None:
         for place, (one, hand) in enumerate(zip(self.driven, self._hands.hands, strict=False)):
@@ -181,28 +198,42 @@ class HapticLoop:
         self._link.post_hands(self._hands)
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """A cycle per millisecond until `stopping`; ends with no force. A cycle that is missed is missed: making up
-        for it would push the hand with old time steps."""
+        """A cycle per millisecond until `stopping`; ends with no force."""
         gc.collect()
         gc.freeze()
         gc.disable()  # a cycle leaves no reference cycles behind
         try:
-            due = self._clock()
+            beat = Beat(self._clock)
             while not stopping():
                 self.cycle()
-                due += PERIOD
-                if self._clock() > due + PERIOD:
-                    due = self._clock()
-                self._wait(due)
+                beat.nudge(self.phase_error())
+                beat.wait()
         finally:
             for one in self.driven:
                 one.let_go()
             gc.enable()
             gc.unfreeze()
 
-    def _wait(self, due: float) -> None:
-        left = due - self._clock()
-        if left > SPIN_S:
+
+class Beat:
+    """A thousand times a second, as near as an ordinary operating system allows. A beat that is missed is missed."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._due = clock()
+
+    def nudge(self, seconds: float) -> None:
+        """Moves all beats to come a little towards being that much later."""
+        self._due += max(-NUDGE_S, min(NUDGE_S, seconds))
+
+    def wait(self) -> None:
+        """Until the next millisecond begins."""
+        clock = self._clock
+        self._due += PERIOD
+        left = self._due - clock()
+        if left < -PERIOD:
+            self._due = clock()
+        elif left > SPIN_S:
             time.sleep(left - SPIN_S)
-        while self._clock() < due:
+        while clock() < self._due:
             pass

@@ -31,9 +31,10 @@ class SessionPort:
         self._clock = clock
         self._hands = Hands()
         self._touches = Touches()
-        self._homes = list(homes[:TOOLS])
+        self.homes = list(homes)
         self._estimators = [ContactEstimator() for _ in range(TOOLS)]
         self._held = [False] * TOOLS
+        self._fresh = False
         self._taken = 0.0
         self._published: float | None = None
         self._settled: float | None = None
@@ -46,15 +47,15 @@ class SessionPort:
         """What the hands did since the last tick."""
         hands = self._hands
         fresh = self._link.read_hands(hands) and self._clock() - hands.time < GONE_S
-        fresh = fresh and self._settled is not None and hands.time > self._settled
+        self._fresh = fresh = fresh and self._settled is not None and hands.time > self._settled
         given: list[ToolInput] = []
         held = [False] * TOOLS
         for hand in hands.hands:
-            if fresh and hand.present and hand.tool < len(self._homes):
+            if fresh and hand.present and hand.tool < min(TOOLS, len(self.homes)):
                 held[hand.tool] = True
                 if hands.time != self._taken:
                     given.append(ToolInput(hand.tool, hand.position, hand.orientation, hand.grip, direct=True))
-        for tool, home in enumerate(self._homes):
+        for tool, home in enumerate(self.homes[:TOOLS]):
             if self._held[tool] and not held[tool]:
                 given.append(ToolInput(tool, home, active=False))
         self._held = held
@@ -64,7 +65,7 @@ class SessionPort:
     def publish(self, tick: int, tools: Sequence[ToolState]) -> None:
         """The world has made `tick` ticks and its tools felt this."""
         touches = self._touches
-        for touch, estimator, home, tool in zip(touches.tools, self._estimators, self._homes, tools, strict=False):
+        for touch, estimator, home, tool in zip(touches.tools, self._estimators, self.homes, tools, strict=False):
             touch.active, touch.home = tool.active, home
             if tool.active:
                 estimator.update(tool.position, tool.force, touch)
@@ -94,5 +95,6 @@ class SessionPort:
             name = self._link.name(place)
             if name:
                 mode = Mode(hand.mode).name.lower()
-                found.append(HapticState(hand.tool, name, hand.present, hand.force, mode, hand.gain))
+                present = hand.present and self._fresh
+                found.append(HapticState(hand.tool, name, present, hand.force, mode, hand.gain))
         return found

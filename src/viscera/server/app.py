@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
+import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,6 +30,8 @@ from starlette.websockets import WebSocket
 
 from viscera import __version__
 from viscera.errors import InputError, SessionError
+from viscera.haptics.link import Link
+from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
@@ -198,7 +201,7 @@ def _cannot_bind(host: str, port: int, error: OSError) -> SessionError:
     return SessionError(f"cannot listen on {host}, port {port}: {error.strerror}.", "Use an address of this machine.")
 
 
-def serve(
+def serve(  # noqa: PLR0913 (one argument per option of the command)
     scenario: str,
     *,
     host: str = "127.0.0.1",
@@ -212,35 +215,49 @@ def serve(
     recordings: str | Path | None = None,
     open_browser: bool = False,
     on_ready: Callable[[str], None] | None = None,
+    haptics: HapticSpec | None = None,
 ) -> None:
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
-    `on_ready` is called with the address once it answers, instead of printing it.
+    `on_ready` is called with the address once it answers, instead of printing it; `haptics` names the devices that
+    hold the tools.
     """
     from viscera.scenarios import catalogue
 
     known = catalogue()
     if scenario not in known:
         raise InputError(f"scenario {scenario!r} is not known.", f"There are: {', '.join(sorted(known))}.")
-    spec = SessionSpec(
-        scenario=scenario,
-        seed=seed,
-        device=device,
-        mesh=str(mesh) if mesh is not None else None,
-        parameters=dict(parameters or {}),
-        cores=cores,
-        recordings=Path(recordings) if recordings is not None else None,
-    )
     scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in known.values()]
-    server = Server(spec, scenarios, host=host, port=port, token=token)
 
     def ready(url: str) -> None:
         (on_ready or _print_address)(url)
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    server.run(ready)
+    with contextlib.ExitStack() as stack:
+        spec = SessionSpec(
+            scenario=scenario,
+            seed=seed,
+            device=device,
+            mesh=str(mesh) if mesh is not None else None,
+            parameters=dict(parameters or {}),
+            cores=cores,
+            recordings=Path(recordings) if recordings is not None else None,
+            haptics=None if haptics is None else stack.enter_context(feel(haptics)),
+        )
+        Server(spec, scenarios, host=host, port=port, token=token).run(ready)
+
+
+@contextlib.contextmanager
+def feel(spec: HapticSpec) -> Iterator[Link | None]:
+    """The haptic process and the way to it; None, and a sentence on the terminal, where none of its devices is."""
+    with HapticProcess(spec) as process:
+        for sentence in process.sentences:
+            print(sentence, file=sys.stderr, flush=True)
+        for name in process.names:
+            print(f"haptics: {name} is ready", file=sys.stderr, flush=True)
+        yield process.link if process.names else None
 
 
 def _print_address(url: str) -> None:

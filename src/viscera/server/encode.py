@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from viscera.server import messages as m
 from viscera.session.snapshot import SnapshotHeader
-from viscera.view import FloatArray, Scene, ToolState
+from viscera.view import FloatArray, HapticState, Scene, ToolState
 
 STEPS = 65535
 """Of a coordinate across the box."""
@@ -102,6 +104,7 @@ def frame_message(number: int, session: int, header: SnapshotHeader, arrays: dic
         parameters=header.parameters,
         stages=[m.StageInfo(name=name, ms=ms) for name, ms in header.stages.items()],
         applied=header.applied,
+        haptics=[_haptic(one) for one in header.haptics],
     )
 
 
@@ -116,6 +119,17 @@ def exact_message(session: int, header: SnapshotHeader, arrays: dict[str, FloatA
             m.ExactArray(name=name, count=len(points), components=points.shape[1], data=points.astype("<f4").tobytes())
             for name, points in arrays.items()
         ],
+    )
+
+
+def _haptic(one: HapticState) -> m.HapticInfo:
+    return m.HapticInfo(
+        tool=one.tool,
+        device=one.device,
+        present=one.present,
+        force=one.force,
+        mode=cast(Any, one.mode),
+        gain=one.gain,
     )
 
 

@@ -181,6 +181,21 @@ class ToolInfo(_Part):
     torque: Vec3
 
 
+class HapticInfo(_Part):
+    """A haptic device that drives a tool, so that no pointer does. `force` is what the hand was made to feel, after
+    every limit [N]."""
+
+    tool: int
+    device: str
+    present: bool
+    """False while the device is away."""
+    force: Vec3
+    mode: Literal["running", "absent", "stalled", "broken", "jumped", "catching_up", "late"]
+    """`late`: the force fades because the world does not keep up. All others but `running`: there is none."""
+    gain: float
+    """Share of the world's force that is let through, 0 to 1."""
+
+
 class StageInfo(_Part):
     """Mean time of one stage per frame [ms]."""
 
@@ -201,6 +216,7 @@ class Frame(_Message, tag="frame"):
     parameters: dict[str, float]
     stages: list[StageInfo]
     applied: list[tuple[int, int]]
+    haptics: list[HapticInfo] = []
 
 
 class SessionState(_Message, tag="session_state"):

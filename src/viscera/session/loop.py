@@ -2,7 +2,8 @@
 
 Between two ticks the loop takes whatever commands have arrived. Of several poses of one tool only the newest is
 applied; what is applied is recorded with its tick, and nothing else ever reaches the world, so a replay of the record
-is the same world. Nothing here waits for the server or for the disk.
+is the same world. Nothing here waits for the server or for the disk. Haptic devices come in through a port of their own
+(`haptics/port.py`), before each tick; what their tools felt goes out after it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from viscera.errors import InputError
+from viscera.haptics.port import SessionPort
+from viscera.haptics.priority import SessionPriority
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
@@ -49,6 +52,9 @@ FLUSH_EARLY_S = 0.1
 MAX_STEPS = 30
 """Frames that may wait to be stepped, when someone keeps the key down."""
 
+NOBODY = 0
+"""No browser has this number; what a haptic device did is told to none."""
+
 MAX_APPLIED = 128
 """Browsers whose newest input is echoed."""
 
@@ -63,6 +69,7 @@ class Loop:
         reports: Sender,
         writer: SnapshotWriter,
         recorder: Recorder | None,
+        port: SessionPort | None = None,
     ) -> None:
         self.world = world
         self.recorder = recorder
@@ -70,6 +77,8 @@ class Loop:
         self._commands = commands
         self._reports = reports
         self._writer = writer
+        self._port = port
+        self._priority = None if port is None else SessionPriority()
         self._pacer = Pacer()
         self._factor = RealTimeFactor()
         self._paused = False
@@ -109,9 +118,15 @@ class Loop:
     # --- one tick ------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
+        port = self._port
+        if port is not None:
+            for given in port.take():
+                self._apply(NOBODY, given)
         if self._poses:
             self._apply_poses()
         self.world.step(1)
+        if port is not None:
+            port.publish(self.world.tick, self.world.tools)
         self._values_to_come.clear()
         now = self._pacer.wait()
         tick = self.world.tick
@@ -136,12 +151,16 @@ class Loop:
         self._commands.wait(PAUSED_WAIT_S)
         self._pacer.restart()
         self._factor.pause()
+        if self._port is not None:
+            self._port.rest()
         self._look_after_recording(time.perf_counter(), between_ticks=False)
 
     def _publish(self, now: float, write_arrays: Callable[[dict[str, FloatArray]], None] | None = None) -> None:
         """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
         world = self.world
         self._factor.add(now, world.tick)
+        if self._priority is not None:
+            self._priority.watch(self._factor.value())
         header = SnapshotHeader(
             tick=world.tick,
             time=world.time,
@@ -150,6 +169,7 @@ class Loop:
             parameters=world.parameter_values() | self._values_to_come,
             stages=world.stages,
             applied=list(self._applied.items()),
+            haptics=[] if self._port is None else self._port.states(),
         )
         self._writer.publish(header, write_arrays or world.write_arrays)
         self._published = now
@@ -198,6 +218,8 @@ class Loop:
 
     def _apply_poses(self) -> None:
         for pose in self._poses.values():
+            if self._port is not None and self._port.holds(pose.tool):
+                continue  # a device holds this tool; a pointer over the page must not tear it away
             given = ToolInput(pose.tool, pose.position, pose.orientation, pose.grip, pose.active)
             if self._apply(pose.client, given):
                 self._applied[pose.client] = pose.sequence
@@ -253,7 +275,10 @@ class Loop:
 
     def _tell_scene(self) -> None:
         self._new_seed = None
-        self._reports.send(c.SceneChanged(pickle.dumps(self.world.scene())))
+        scene = self.world.scene()
+        if self._port is not None:
+            self._port.homes = [tool.home for tool in scene.instruments]
+        self._reports.send(c.SceneChanged(pickle.dumps(scene)))
 
     def _look_after_recording(self, now: float, *, between_ticks: bool) -> None:
         recorder = self.recorder

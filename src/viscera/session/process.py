@@ -18,6 +18,8 @@ from types import FrameType
 from typing import Any
 
 from viscera.errors import RecordingError, SessionError, StateError, VisceraError
+from viscera.haptics.link import Link
+from viscera.haptics.port import SessionPort
 from viscera.session import commands as c
 from viscera.session.archive import convert
 from viscera.session.channel import ChannelClosed, Receiver, Sender
@@ -51,6 +53,8 @@ class SessionSpec:
     """Log of a session that died, to go on from."""
     factory: str = DEFAULT_FACTORY
     """`module:function` that makes the world."""
+    haptics: Link | None = None
+    """To the haptic process, where there is one."""
 
 
 def main(spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segment: Segment) -> None:
@@ -141,15 +145,20 @@ class _Process:
             if len(shape) != 2:
                 raise SessionError(f"array {name!r} has shape {shape}; (points, components) is needed.")
         log = str(self.recorder.path) if self.recorder is not None else ""
-        scene = pickle.dumps(self.world.scene())
-        self.reports.send(c.Ready(scene, shapes, self.world.device.description, log, self.world.tick, self.note))
+        scene = self.world.scene()
+        self.reports.send(
+            c.Ready(pickle.dumps(scene), shapes, self.world.device.description, log, self.world.tick, self.note)
+        )
         if self.notice:
             self.reports.send(c.Notice(self.notice))
         early: list[c.Command] = []
         while not any(isinstance(command, c.Begin) for command in early):
             self.commands.wait(1.0)
             early += self.commands.take()
-        loop = Loop(self.world, self.commands, self.reports, SnapshotWriter(self.segment, shapes), self.recorder)
+        link = self.spec.haptics
+        port = None if link is None else SessionPort(link, [tool.home for tool in scene.instruments])
+        writer = SnapshotWriter(self.segment, shapes)
+        loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port)
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop

@@ -20,7 +20,7 @@ import numpy as np
 
 from viscera.errors import SessionError
 from viscera.memory import Segment
-from viscera.view import FloatArray, ToolState
+from viscera.view import FloatArray, HapticState, ToolState
 
 SLOTS = 3
 HEADER_SPACE = 32 * 1024
@@ -48,6 +48,7 @@ class SnapshotHeader:
     """Mean time per frame [ms]."""
     applied: list[tuple[int, int]] = field(default_factory=list)
     """(browser, newest sequence number of its tool inputs that took effect)"""
+    haptics: list[HapticState] = field(default_factory=list)
 
 
 class _Slot:
