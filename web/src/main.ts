@@ -142,6 +142,7 @@ class Page {
     this.transport.setState(state);
     this.banners.setState(state);
     this.overlay.setState(state);
+    if (state.state !== "running") this.force.hush();
     document.body.dataset.session = state.state;
   }
 

@@ -1,7 +1,9 @@
 // What the hand feels: the number now, the strongest of the last ten seconds, and the chart.
 
 import { StripChart } from "../chart";
+import { ForceSound, forceColour, strength } from "../feel";
 import type { Frame } from "../protocol";
+import { DeviceList } from "./devices";
 import { card, h, setText } from "./dom";
 
 const REDRAW_EVERY = 50; // [ms]
@@ -13,6 +15,9 @@ export class ForcePanel {
   private readonly peak = h("span", {}, "0.00 N");
   private readonly scale = h("span", {}, "");
   private readonly depth = h("span", { class: "depth" }, "");
+  private readonly devices = new DeviceList();
+  private readonly sound = new ForceSound();
+  private readonly listen: HTMLButtonElement;
   private readonly chart: StripChart;
   private drawnAt = 0;
   private spokenAt = 0;
@@ -25,7 +30,13 @@ export class ForcePanel {
       h("div", { class: "small" }, h("div", {}, "peak, 10 s ", this.peak), h("div", {}, this.scale)));
     const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
       h("span", {}, "Press"), this.depth);
-    this.element = card("Force in the hand", true, null, reading, canvas, press);
+    this.listen = h("button", { class: "listen", type: "button", "aria-pressed": "false",
+      title: "Hear the force: the tone rises with it", on: { click: () => this.toggleSound() } }, "Sound off");
+    this.element = card("Force in the hand", true, null, reading, canvas, press, this.devices.element, this.listen);
+    // Nobody listens to a page in the background.
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden && this.sound.on) this.toggleSound();
+    });
   }
 
   /** Depths in metres, shown in millimetres. */
@@ -35,12 +46,28 @@ export class ForcePanel {
     setText(this.depth, `${mm(pushed)} of ${mm(pressDepth)} mm${shaft}`);
   }
 
+  private toggleSound(): void {
+    if (this.sound.on) this.sound.switchOff();
+    else this.sound.switchOn();
+    setText(this.listen, this.sound.on ? "Sound on" : "Sound off");
+    this.listen.setAttribute("aria-pressed", String(this.sound.on));
+  }
+
+  /** A paused world pushes nobody. */
+  hush(): void {
+    this.sound.setForce(0);
+  }
+
   setFrame(frame: Frame, arrowScale: number, now: number): void {
     const force = Math.max(0, ...frame.tools.map((tool) => (tool.active ? Math.hypot(...tool.force) : 0)));
     this.chart.add(frame.time, force);
+    this.sound.setForce(force);
     if (now - this.drawnAt < REDRAW_EVERY) return;
     this.drawnAt = now;
     setText(this.now, force.toFixed(2));
+    document.body.style.setProperty("--force-colour", forceColour(force));
+    document.body.style.setProperty("--force-strength", strength(force).toFixed(2));
+    this.devices.setDevices(frame.haptics);
     setText(this.peak, `${this.chart.peak().toFixed(2)} N`);
     setText(this.scale, `arrow ${Math.round(arrowScale * 1000)} mm per N`);
     this.chart.draw();

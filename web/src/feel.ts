@@ -1,0 +1,62 @@
+// Force for eyes and ears, where no device renders it: a colour that warms and a tone that rises with the force.
+
+/** What a strong push in soft tissue is: the colour is at its hottest and the tone at its highest there [N]. */
+export const STRONG = 1.0;
+
+const LOWEST_TONE = 110; // [Hz]
+const OCTAVES = 2;
+const LOUDEST = 0.12; // of full scale; a tone that lasts must not be loud
+const GLIDE = 0.03; // [s] time constant of pitch and loudness, so that nothing clicks
+
+/** 0 without force, 1 at `STRONG`; steep at first, as touch is. */
+export function strength(force: number): number {
+  if (!Number.isFinite(force) || force <= 0) return 0;
+  return Math.min(1, Math.sqrt(force / STRONG));
+}
+
+/** From the page's amber through orange to red. */
+export function forceColour(force: number): string {
+  const s = strength(force);
+  return `hsl(${Math.round(43 - 40 * s)} 95% ${Math.round(66 - 8 * s)}%)`;
+}
+
+export function tone(force: number): { pitch: number; loudness: number } {
+  const s = strength(force);
+  return { pitch: LOWEST_TONE * 2 ** (OCTAVES * s), loudness: LOUDEST * s };
+}
+
+/** A tone that follows the force. Browsers let a page sound only after a click, so it starts when it is switched on. */
+export class ForceSound {
+  private context: AudioContext | null = null;
+  private oscillator: OscillatorNode | null = null;
+  private gain: GainNode | null = null;
+
+  get on(): boolean {
+    return this.context !== null;
+  }
+
+  switchOn(): void {
+    if (this.context !== null) return;
+    this.context = new AudioContext();
+    this.gain = this.context.createGain();
+    this.gain.gain.value = 0;
+    this.oscillator = this.context.createOscillator();
+    this.oscillator.type = "triangle";
+    this.oscillator.connect(this.gain).connect(this.context.destination);
+    this.oscillator.start();
+    void this.context.resume();
+  }
+
+  switchOff(): void {
+    this.oscillator?.stop();
+    void this.context?.close();
+    this.context = this.oscillator = this.gain = null;
+  }
+
+  setForce(force: number): void {
+    if (this.context === null || this.oscillator === null || this.gain === null) return;
+    const { pitch, loudness } = tone(force);
+    this.oscillator.frequency.setTargetAtTime(pitch, this.context.currentTime, GLIDE);
+    this.gain.gain.setTargetAtTime(loudness, this.context.currentTime, GLIDE);
+  }
+}
