@@ -1,0 +1,226 @@
+"""Texture atlases: a place of its own in the unit square for every point of a surface.
+
+A mesh that brings unique texture coordinates keeps them. Without any, or where they overlap, an atlas is made by xatlas
+(charts by cost, least squares conformal maps, packed with a gap), once: the result is kept in the user's cache folder,
+under a name that depends on the mesh and the settings. The mesh itself is never changed: an atlas has its own vertices,
+one per side of a seam.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.errors import InputError, MeshError
+from viscera.geometry.coverage import cut_by_texels
+from viscera.geometry.mesh import FloatArray, IntArray, TriangleMesh
+
+RESOLUTIONS = (64, 4096)
+"""Least and largest side of a texture, in texels."""
+
+FORMAT = 1
+"""Part of a cached atlas' name; raise it when what is stored changes."""
+
+
+@dataclass(frozen=True)
+class AtlasSettings:
+    resolution: int = 512
+    """Texels along a side of the coarsest texture in which no two charts share a texel."""
+    padding: int = 2
+    """Texels between charts at that resolution. A texel is √2 across, so 2 keep charts apart."""
+    distortion: float = 2.0
+    """xatlas' cost at which a chart stops growing: more means fewer seams and more stretch."""
+
+    def __post_init__(self) -> None:
+        low, high = RESOLUTIONS
+        if not low <= self.resolution <= high:
+            raise InputError(f"resolution = {self.resolution} is not possible.", f"Allowed are {low} to {high} texels.")
+        if not 2 <= self.padding <= 64:
+            raise InputError(f"padding = {self.padding} is not possible.", "Allowed are 2 to 64 texels.")
+        if not 0.1 <= self.distortion <= 100.0:
+            raise InputError(f"distortion = {self.distortion} is not possible.", "Allowed are 0.1 to 100.")
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """Texture coordinates for every corner of every triangle of a mesh."""
+
+    uv: FloatArray
+    """Shape (atlas vertices, 2), in [0, 1]; v grows with the rows of a texture."""
+    triangles: IntArray
+    """Atlas vertices of each triangle of the mesh, in its order, shape (triangles, 3)."""
+    vertex: IntArray
+    """Which vertex of the mesh each atlas vertex is, shape (atlas vertices,)."""
+    chart: IntArray
+    """Chart of each triangle, counted from 0, shape (triangles,)."""
+    resolution: int
+    """Sides of a texture below this may have texels that two charts share."""
+    notes: tuple[str, ...] = ()
+    """For people: where it came from and what was wrong with the mesh's own coordinates."""
+
+    @property
+    def corners(self) -> FloatArray:
+        """Shape (triangles, 3, 2)."""
+        return self.uv[self.triangles]
+
+    @property
+    def charts(self) -> int:
+        return int(self.chart.max()) + 1
+
+
+def unique_atlas(mesh: TriangleMesh, settings: AtlasSettings | None = None, cache: Path | None = None) -> Atlas:
+    """The mesh's own coordinates where they are unique, else an atlas from the cache, else a new one."""
+    settings = settings or AtlasSettings()
+    if mesh.uv is None:
+        return baked_atlas(mesh, settings, cache, ("the mesh has no texture coordinates: an atlas was made",))
+    own = _own_atlas(mesh, settings)
+    faults = faults_of(own)
+    if not faults:
+        return own
+    return baked_atlas(mesh, settings, cache, (f"the mesh's texture coordinates {faults}: a second set was made",))
+
+
+def faults_of(atlas: Atlas) -> str:
+    """Why these coordinates cannot serve as an atlas, in words; empty when they can."""
+    if not np.isfinite(atlas.uv).all():
+        return "are not finite"
+    if atlas.uv.min() < 0.0 or atlas.uv.max() > 1.0:
+        return f"leave the unit square ({atlas.uv.min():.3g} to {atlas.uv.max():.3g})"
+    area = signed_areas(atlas.corners)
+    if (area == 0.0).any():
+        return f"give {int((area == 0.0).sum())} triangles no area"
+    turned = np.bincount(atlas.chart, weights=area > 0.0)
+    if ((turned > 0) & (turned < np.bincount(atlas.chart))).any():
+        return "overlap (a chart is folded over itself)"
+    pieces = cut_by_texels(atlas.corners * atlas.resolution, atlas.resolution, atlas.resolution)
+    fill = np.bincount(pieces.texel, weights=pieces.weight)
+    if (fill > 1.0 + 1e-6).any():
+        return f"overlap in {int((fill > 1.0 + 1e-6).sum())} of {int((fill > 0).sum())} texels"
+    shared = shared_texels(pieces.texel, atlas.chart[pieces.face])
+    if shared:
+        return f"bring charts closer than a texel at {shared} places (at {atlas.resolution}² texels)"
+    return ""
+
+
+def shared_texels(texel: NDArray[np.int32], chart: NDArray[np.int32]) -> int:
+    """Texels that hold pieces of more than one chart; `texel` is sorted."""
+    return int(np.unique(texel[1:][(texel[1:] == texel[:-1]) & (chart[1:] != chart[:-1])]).size)
+
+
+def signed_areas(corners: FloatArray) -> FloatArray:
+    """Of triangles in the plane, shape (n, 3, 2); negative where they run clockwise."""
+    e, f = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    return 0.5 * (e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0])
+
+
+def _own_atlas(mesh: TriangleMesh, settings: AtlasSettings) -> Atlas:
+    assert mesh.uv is not None
+    uv = np.asarray(mesh.uv, dtype=np.float64)
+    # Vertices at one place in space and in the texture are one: files often give each triangle its own.
+    _, first, group = np.unique(
+        np.concatenate([mesh.vertices + 0.0, uv + 0.0], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    triangles = group.reshape(-1)[mesh.triangles].astype(np.int32)
+    chart = connected_charts(triangles, len(first))
+    return Atlas(
+        uv[first], triangles, first.astype(np.int32), chart, settings.resolution, ("texture coordinates of the mesh",)
+    )
+
+
+def connected_charts(triangles: IntArray, vertices: int) -> IntArray:
+    """Number of the chart of each triangle; triangles that share an atlas vertex are in one chart."""
+    label = np.arange(vertices)
+    while True:
+        # Every vertex takes the lowest label of its triangles, then labels are followed to their end.
+        lowest = label[triangles].min(axis=1)
+        following = label.copy()
+        for corner in range(3):
+            np.minimum.at(following, triangles[:, corner], lowest)
+            np.minimum.at(following, label[triangles[:, corner]], lowest)
+        following = following[following]
+        if (following == label).all():
+            break
+        label = following
+    return np.unique(label[triangles[:, 0]], return_inverse=True)[1].astype(np.int32)
+
+
+def cache_folder() -> Path:
+    """Where baked atlases are kept: `$XDG_CACHE_HOME/viscera/atlases`, or under `~/.cache`."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "viscera" / "atlases"
+
+
+def atlas_key(mesh: TriangleMesh, settings: AtlasSettings) -> str:
+    """A name that no other mesh and no other settings have."""
+    digest = hashlib.sha256(repr((FORMAT, settings)).encode())
+    digest.update(np.ascontiguousarray(mesh.vertices).tobytes())
+    digest.update(np.ascontiguousarray(mesh.triangles).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def baked_atlas(mesh: TriangleMesh, settings: AtlasSettings, cache: Path | None, notes: tuple[str, ...]) -> Atlas:
+    """From `cache` (the user's folder when None), or made and put there."""
+    path = (cache or cache_folder()) / f"{atlas_key(mesh, settings)}.npz"
+    # A damaged file is as good as none: it is made again.
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as kept:
+        arrays: dict[str, Any] = {name: kept[name] for name in ("uv", "triangles", "vertex", "chart")}
+        if len(arrays["triangles"]) == len(mesh.triangles):
+            return Atlas(**arrays, resolution=settings.resolution, notes=notes)
+    arrays = _bake(mesh, settings)
+    # A folder that cannot be written costs time at the next start, nothing else.
+    with contextlib.suppress(OSError):
+        _write(path, arrays)
+    return Atlas(**arrays, resolution=settings.resolution, notes=notes)
+
+
+def _write(path: Path, arrays: dict[str, Any]) -> None:
+    """All at once: another process may be reading or writing the same atlas."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def _bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
+    import xatlas
+
+    # xatlas' thresholds are absolute and its floats short: it gets the mesh about the origin, one unit large.
+    scaled = (mesh.vertices - mesh.centre) / max(mesh.extent, 1e-12)
+    made: Any = xatlas.Atlas()
+    made.add_mesh(scaled.astype(np.float32), mesh.triangles.astype(np.uint32))
+    charts: Any = xatlas.ChartOptions()
+    charts.max_cost = settings.distortion
+    packing: Any = xatlas.PackOptions()
+    packing.create_image = False
+    packing.padding = settings.padding
+    # The packer overshoots what it is asked for by up to a third; asked for less, charts keep their distance.
+    packing.resolution = int(0.8 * settings.resolution)
+    made.generate(charts, packing)
+    vertex, triangles, uv = made[0]
+    if triangles.shape != mesh.triangles.shape or not (vertex[triangles] == mesh.triangles).all():
+        raise MeshError(f"{mesh.name}: no atlas could be made.", "Repair the mesh first (viscera.geometry.repair).")
+    size = np.array([made.width, made.height], dtype=np.float64)
+    # In xatlas' own texels, then back to a square: both axes keep one scale.
+    square = uv.astype(np.float64) * size / size.max()
+    triangles = triangles.astype(np.int32)
+    return {
+        # Short floats, so that texel coordinates (a power of two times these) are exact on every device.
+        "uv": np.clip(square, 0.0, 1.0).astype(np.float32).astype(np.float64),
+        "triangles": triangles,
+        "vertex": vertex.astype(np.int32),
+        "chart": connected_charts(triangles, len(vertex)),
+    }

@@ -1,0 +1,253 @@
+"""A skin: a mesh, its atlas, and what every texel of a texture knows about the surface.
+
+Texels are numbered row · width + column; column = ⌊u · width⌋, row = ⌊v · height⌋. Maps have one entry per texel of the
+whole texture. Only texels that the surface covers (`Skin.texels`) are written; elsewhere coverage and area are 0.
+
+    skin = make_skin(liver(), device=device)
+    program = device.record(lambda stage: rebuild_skin(stage, skin))
+    wp.copy(skin.vertices, deformed); program.run()
+
+A texel at a chart's border is covered in part. Its *node*, the place whose position and values it holds, is the middle
+of the covered part; in all other texels it is the texel's middle.
+"""
+
+# Warp's stubs do not know its own dtypes.
+# pyright: reportArgumentType=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Device, Stage, open_device
+from viscera.errors import InputError, MeshError
+from viscera.geometry.atlas import RESOLUTIONS, Atlas, AtlasSettings, shared_texels, signed_areas, unique_atlas
+from viscera.geometry.coverage import Pieces, cut_by_texels
+from viscera.geometry.mesh import FloatArray, TriangleMesh
+from viscera.skin.maps import face_tangents, texel_maps, texel_positions
+from viscera.skin.seams import Links, Seams, find_seams, link_texels
+
+LOST_AREA = 0.005
+"""Fraction of the surface that may have no place in the texture (triangles whose chart is a line)."""
+
+Array = Any
+"""A `wp.array`; what its stubs say about `numpy()` fits no index."""
+
+
+@dataclass(eq=False)
+class Skin:
+    """Made by `make_skin`. Lengths of maps are width · height; `count` = covered texels."""
+
+    mesh: TriangleMesh
+    atlas: Atlas
+    seams: Seams
+    links: Links
+    device: Device
+    width: int
+    height: int
+    lost_area: float
+    """Surface that lies in no texel, as a fraction of all of it."""
+
+    # What never changes.
+    texels: Array
+    """Covered texels in rising order, int32, shape (count,)."""
+    face: Array
+    """Triangle at the node, int32; -1 where nothing is."""
+    barycentric: Array
+    """Weights of that triangle's second and third corner at the node, vec2."""
+    coverage: Array
+    """Fraction of the texel that its chart covers, float32."""
+    node: Array
+    """Place of the node in the texel, 0 to 1, vec2."""
+    open_side: Array
+    """Part of the texel's left and bottom side over which the surface goes on into the next texel, vec2."""
+    pieces: Array
+    """Where each covered texel's pieces begin, int32, shape (count + 1,)."""
+    piece_face: Array
+    piece_weight: Array
+    """Triangles in the texel and the fraction of its square that each covers."""
+    triangles: Array
+    """vec3i, shape (triangles,)."""
+    to_edges: Array
+    """Inverse of the triangles' edges in texels, row by row, vec4."""
+
+    # What follows the tissue.
+    vertices: Array
+    """Write deformed positions here, vec3 [m]."""
+    face_u: Array
+    face_v: Array
+    """∂x/∂column and ∂x/∂row of each triangle, vec3 [m]."""
+    position: Array
+    """Of the node, vec3 [m]."""
+    tangent_u: Array
+    tangent_v: Array
+    """∂x/∂column and ∂x/∂row, vec3 [m]."""
+    metric: Array
+    """u·u, u·v and v·v, mean over the texel, vec3 [m²]."""
+    area: Array
+    """Surface in the texel, float32 [m²]."""
+
+    @property
+    def count(self) -> int:
+        return int(self.texels.shape[0])
+
+    def image(self, values: Array) -> NDArray[Any]:
+        """A map as a picture, shape (height, width, …), row 0 at v = 0."""
+        flat = values if isinstance(values, np.ndarray) else values.numpy()
+        return flat.reshape(self.height, self.width, *flat.shape[1:])
+
+
+def make_skin(
+    mesh: TriangleMesh,
+    atlas: Atlas | None = None,
+    width: int = 512,
+    height: int | None = None,
+    device: Device | None = None,
+) -> Skin:
+    """`width` and `height` are powers of two from 64 to 4096; without an atlas, `unique_atlas` is asked for one."""
+    height = width if height is None else height
+    _check_size(width=width, height=height)
+    device = device or open_device("cpu")
+    atlas = atlas or unique_atlas(mesh, AtlasSettings(resolution=min(width, height)))
+    if atlas.triangles.shape != mesh.triangles.shape:
+        raise MeshError(
+            f"{mesh.name}: the atlas has {len(atlas.triangles)} triangles, the mesh {len(mesh.triangles)}.",
+            "Make the atlas from this mesh (unique_atlas).",
+        )
+    corners = atlas.corners * (width, height)
+    pieces = cut_by_texels(corners, width, height)
+    shared = shared_texels(pieces.texel, atlas.chart[pieces.face])
+    if shared:
+        raise InputError(
+            f"width × height = {width} × {height} is too coarse for this atlas: {shared} texels lie in two charts.",
+            f"Use {atlas.resolution}² or more, or make the atlas with AtlasSettings(resolution={min(width, height)}).",
+        )
+    lost = _lost_area(mesh, corners)
+    if lost > LOST_AREA:
+        raise MeshError(
+            f"{mesh.name}: {100 * lost:.2g} % of the surface has no area in the atlas.",
+            "Repair the mesh (thin triangles), or make the atlas with another distortion.",
+        )
+    seams = find_seams(mesh, atlas)
+    links = _covered_links(link_texels(atlas, seams, width, height), pieces)
+    arrays = _fixed_maps(mesh, corners, pieces, width, width * height) | _moving_maps(mesh, width * height)
+    skin = Skin(
+        mesh, atlas, seams, links, device, width, height, lost, **{n: _upload(a, device) for n, a in arrays.items()}
+    )
+    # Made by the same program that keeps it up to date, so a skin at rest is no special case.
+    device.record(lambda stage: rebuild_skin(stage, skin), work=skin.count).run()
+    device.synchronize()
+    return skin
+
+
+def rebuild_skin(stage: Stage, skin: Skin) -> None:
+    """Brings all moving maps up to `skin.vertices`."""
+    faces = [skin.vertices, skin.triangles, skin.to_edges, skin.face_u, skin.face_v]
+    maps = [skin.pieces, skin.piece_face, skin.piece_weight, skin.texels, skin.face_u, skin.face_v]
+    maps += [skin.tangent_u, skin.tangent_v, skin.metric, skin.area]
+    places = [skin.texels, skin.face, skin.barycentric, skin.vertices, skin.triangles, skin.position]
+    stage.launch(face_tangents, len(skin.mesh.triangles), faces)
+    stage.launch(texel_maps, skin.count, maps)
+    stage.launch(texel_positions, skin.count, places)
+
+
+def _check_size(**sides: int) -> None:
+    low, high = RESOLUTIONS
+    for name, side in sides.items():
+        if not low <= side <= high or side & (side - 1):
+            raise InputError(f"{name} = {side} is not possible.", f"Allowed are powers of two from {low} to {high}.")
+
+
+def _lost_area(mesh: TriangleMesh, corners: FloatArray) -> float:
+    areas = np.linalg.norm(mesh.face_vectors, axis=1)
+    return float(areas[signed_areas(corners) == 0.0].sum() / areas.sum())
+
+
+def _covered_links(links: Links, pieces: Pieces) -> Links:
+    """Without stretches so short that their texel is covered by nothing but rounding."""
+    kept = np.isin(links.texel, pieces.texel).all(axis=1)
+    return Links(links.texel[kept], links.seam[kept], links.part[kept], links.middle[kept])
+
+
+def _fixed_maps(mesh: TriangleMesh, corners: FloatArray, pieces: Pieces, width: int, size: int) -> dict[str, Any]:
+    texels, begin = np.unique(pieces.texel, return_index=True)
+    count = np.diff(np.append(begin, len(pieces.texel)))
+    cell = np.repeat(np.arange(len(texels)), count)
+    covered = np.bincount(cell, weights=pieces.weight)
+    node = np.stack([np.bincount(cell, weights=pieces.weight * c) / covered for c in pieces.centroid.T], axis=1)
+    node[covered > 1.0 - 1e-9] = 0.5
+    to_edges = _edge_inverses(corners)
+    rows, columns = np.divmod(texels, width)
+    place = np.stack([columns, rows], axis=1) + node
+    chosen, weights = _node_faces(pieces.face, corners, to_edges, cell, place)
+    open_side = np.stack([np.bincount(cell, weights=side) for side in (pieces.left, pieces.bottom)], axis=1)
+
+    def spread(values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        full = np.full((size, *values.shape[1:]), fill, dtype=values.dtype)
+        full[texels] = values
+        return full
+
+    return {
+        "texels": texels.astype(np.int32),
+        "face": spread(pieces.face[chosen], -1),
+        "barycentric": spread(weights.astype(np.float32)),
+        "coverage": spread(np.minimum(covered, 1.0).astype(np.float32)),
+        "node": spread(node.astype(np.float32), 0.5),
+        "open_side": spread(np.minimum(open_side, 1.0).astype(np.float32)),
+        "pieces": np.append(begin, len(pieces.texel)).astype(np.int32),
+        "piece_face": pieces.face,
+        "piece_weight": pieces.weight.astype(np.float32),
+        "triangles": mesh.triangles,
+        "to_edges": to_edges.reshape(-1, 4).astype(np.float32),
+    }
+
+
+def _edge_inverses(corners: FloatArray) -> FloatArray:
+    """From texels to shares of a triangle's two edges, shape (triangles, 2, 2); zero where it has no area."""
+    e, f = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    doubled = 2.0 * signed_areas(corners)
+    scale = np.divide(1.0, doubled, out=np.zeros_like(doubled), where=doubled != 0.0)
+    rows = [np.stack([f[:, 1], -f[:, 0]], axis=1), np.stack([-e[:, 1], e[:, 0]], axis=1)]
+    return np.stack(rows, axis=1) * scale[:, None, None]
+
+
+def _node_faces(
+    piece_face: NDArray[np.int32], corners: FloatArray, to_edges: FloatArray, cell: NDArray[np.int64], place: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """For each covered texel the piece whose triangle holds its node, or comes nearest to it, and its weights there."""
+    offset = place[cell] - corners[piece_face, 0]
+    second = np.einsum("nij,nj->ni", to_edges[piece_face], offset)
+    weights = np.concatenate([1.0 - second.sum(axis=1, keepdims=True), second], axis=1)
+    # The last of each texel in this order is the one in which the node lies deepest.
+    order = np.lexsort((weights.min(axis=1), cell))
+    chosen = order[np.append(np.flatnonzero(np.diff(cell)), len(cell) - 1)]
+    inside = np.clip(weights[chosen], 0.0, None)
+    return chosen, (inside / inside.sum(axis=1, keepdims=True))[:, 1:]
+
+
+def _moving_maps(mesh: TriangleMesh, size: int) -> dict[str, Any]:
+    def zeros(count: int, *parts: int) -> NDArray[np.float32]:
+        return np.zeros((count, *parts), dtype=np.float32)
+
+    names = ("position", "tangent_u", "tangent_v", "metric")
+    faces = len(mesh.triangles)
+    return {
+        "vertices": mesh.vertices.astype(np.float32),
+        "face_u": zeros(faces, 3),
+        "face_v": zeros(faces, 3),
+        "area": zeros(size),
+    } | {name: zeros(size, 3) for name in names}
+
+
+def _upload(values: NDArray[Any], device: Device) -> Array:
+    if values.ndim == 1:
+        kind: Any = wp.int32 if values.dtype == np.int32 else wp.float32
+    elif values.dtype == np.int32:
+        kind = wp.vec3i
+    else:
+        kind = {2: wp.vec2, 3: wp.vec3, 4: wp.vec4}[values.shape[1]]
+    return wp.array(values, dtype=kind, device=device.warp)

@@ -1,0 +1,103 @@
+"""Atlases: made where there is none, refused where they overlap, made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from viscera.errors import InputError
+from viscera.geometry import TriangleMesh, atlas, icosphere, torus
+from viscera.geometry.atlas import AtlasSettings, cache_folder, faults_of, unique_atlas
+
+
+def sheet(cells: int = 8) -> TriangleMesh:
+    """A flat square with its own, unique coordinates."""
+    line = np.linspace(0.0, 1.0, cells + 1)
+    x, y = (g.ravel() for g in np.meshgrid(line, line))
+    low = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
+    quads = np.stack([low, low + 1, low + cells + 2, low + cells + 1], axis=1)
+    triangles = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+    vertices = 0.1 * np.stack([x, y, np.zeros_like(x)], axis=1)
+    return TriangleMesh(vertices, triangles, "sheet", (0.1 + 0.8 * np.stack([x, y], axis=1)).astype(np.float32))
+
+
+def test_own_coordinates_are_kept(tmp_path: Path) -> None:
+    made = unique_atlas(sheet(), AtlasSettings(64), tmp_path)
+    assert made.charts == 1
+    assert "of the mesh" in made.notes[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mesh_without_coordinates_gets_an_atlas(tmp_path: Path) -> None:
+    made = unique_atlas(icosphere(0.05, 2), AtlasSettings(128), tmp_path)
+    assert "no texture coordinates" in made.notes[0]
+    assert faults_of(made) == ""
+    assert 0.0 <= made.uv.min() < made.uv.max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda uv: np.abs(uv - 0.5), "folded"),
+        (lambda uv: 3.0 * uv, "leave the unit square"),
+        (lambda uv: uv * (1.0, 0.0), "no area"),
+        (lambda uv: uv * np.nan, "not finite"),
+    ],
+)
+def test_bad_coordinates_are_told_and_replaced(tmp_path: Path, change, told: str) -> None:
+    flat = sheet(4)
+    assert flat.uv is not None
+    mesh = TriangleMesh(flat.vertices, flat.triangles, "bad", change(flat.uv))
+    made = unique_atlas(mesh, AtlasSettings(64), tmp_path)
+    assert told in made.notes[0]
+    assert "second set" in made.notes[0]
+    assert faults_of(made) == ""
+
+
+def test_two_parts_on_one_place_are_told(tmp_path: Path) -> None:
+    one = sheet(4)
+    assert one.uv is not None
+    both = TriangleMesh(
+        np.concatenate([one.vertices, one.vertices + np.array([0.0, 0.0, 0.05])]),
+        np.concatenate([one.triangles, one.triangles + len(one.vertices)]),
+        "two",
+        np.concatenate([one.uv, one.uv]),
+    )
+    made = unique_atlas(both, AtlasSettings(64), tmp_path)
+    assert "overlap in" in made.notes[0]
+    assert faults_of(made) == ""
+
+
+def test_an_atlas_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ring = torus(0.06, 0.02, 24, 12)
+    first = unique_atlas(ring, AtlasSettings(128))
+    (kept,) = cache_folder().iterdir()
+    assert kept.is_relative_to(tmp_path)
+    bakes: list[str] = []
+    bake = atlas._bake
+    monkeypatch.setattr(atlas, "_bake", lambda *given: bakes.append("baked") or bake(*given))
+    again = unique_atlas(ring, AtlasSettings(128))
+    assert not bakes
+    assert (again.uv == first.uv).all()
+    assert (again.chart == first.chart).all()
+    unique_atlas(ring, AtlasSettings(256))
+    unique_atlas(ring.scaled(1.1), AtlasSettings(128))
+    assert len(bakes) == 2
+    kept.write_bytes(kept.read_bytes()[:100])
+    unique_atlas(ring, AtlasSettings(128))
+    assert len(bakes) == 3
+
+
+def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    assert unique_atlas(icosphere(0.05, 1), AtlasSettings(64), blocked).charts > 0
+
+
+@pytest.mark.parametrize("given", [{"resolution": 8}, {"padding": 0}, {"distortion": float("nan")}])
+def test_settings_are_checked(given: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(given))):
+        AtlasSettings(**given)  # pyright: ignore[reportArgumentType]
