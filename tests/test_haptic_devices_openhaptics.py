@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -126,6 +127,30 @@ def test_closing_lets_go_and_opening_again_works(hd: Any) -> None:
         assert not hd.fake_is_running()
         with pytest.raises(DeviceError, match="not open"):
             device.read()
+
+
+def test_closing_in_the_middle_of_a_call_lets_go_too(hd: Any) -> None:
+    """The call that was under way has taken the force already; the one after it must still come."""
+    device = OpenHapticsDevice()
+    device.open()
+    link = device._link
+    assert link is not None
+    end_frame = link.library.hd.end_frame
+    closing: list[threading.Thread] = []
+
+    def close_before_the_end(handle: int) -> None:
+        if not closing and force(hd) == (0.0, 2.0, 0.0):
+            thread = threading.Thread(target=device.close)
+            thread.start()
+            closing.append(thread)
+            while not link.stopping:
+                time.sleep(0.0001)
+        end_frame(handle)
+
+    link.library.hd.end_frame = close_before_the_end
+    until(lambda: bool(closing), lambda: device.write((0.0, 2.0, 0.0)))
+    closing[0].join(PATIENCE)
+    assert force(hd) == (0.0, 0.0, 0.0)
 
 
 def test_a_force_that_nobody_renews_is_dropped(hd: Any) -> None:

@@ -31,6 +31,8 @@ PEAK_FORCE = 3.3
 
 FIRST_POSE = 1.0
 """So long the servo may take to call for the first time [s]."""
+LAST_CALL = 0.5
+"""So long it may take to call for the last time; a servo that hangs is not waited for any longer [s]."""
 
 _HINT = (
     "Install OpenHaptics and the Touch driver of 3D Systems and pip install 'viscera[haptics]'; "
@@ -123,24 +125,25 @@ class _Link:
 
     def _serve(self, _data: int | None) -> int:
         """In libHD's thread, a thousand times a second. Never raises: libHD could not tell anybody."""
+        last = self.stopping  # looked at once: a call that is the last one is also the one that lets go
         try:
             with _servo.lock:
-                self._exchange()
+                self._exchange(last)
         except Exception as error:
             what = f"{self._name} failed: {type(error).__name__} {error}."
             self.error = DeviceError(what, "This is a bug; please report it.")
-        if self.stopping or self.error is not None:
+        if last or self.error is not None:
             self.done.set()
             return int(self.library.define.HD_CALLBACK_DONE)
         return int(self.library.define.HD_CALLBACK_CONTINUE)
 
-    def _exchange(self) -> None:
+    def _exchange(self, last: bool) -> None:
         hd = self.library.hd
         now = time.perf_counter()
         hd.begin_frame(self.handle)
         matrix = hd.get_transform()
         buttons = int(hd.get_buttons())
-        held = now - self.written <= FORCE_HOLD and not self.stopping
+        held = now - self.written <= FORCE_HOLD and not last
         hd.set_force(self.force if held else ZERO)
         hd.end_frame(self.handle)
         code, handle = self.library.take_error()
@@ -224,7 +227,7 @@ class OpenHapticsDevice:
             return
         # One more call sets the force to zero and takes itself off the list.
         link.stopping = True
-        link.done.wait(SILENCE)
+        link.done.wait(LAST_CALL)
         _servo.remove(link)
         link.library.hd.close_device(link.handle)
 
