@@ -129,6 +129,10 @@ def main(spec: HapticSpec, link: Link, pipe: Connection) -> None:
         pipe.send(("refused", error.message, error.hint))
         return
     real = [device for device in devices if not isinstance(device.device, PointerDevice)]
+    for device in real:
+        if device.tool >= TOOLS:
+            pipe.send(("refused", f"{device.name} drives tool {device.tool}.", f"There are {TOOLS}, counted from 0."))
+            return
     loop = HapticLoop([Driven(device, device.tool) for device in real], link)
     pipe.send(("ready", [device.name for device in real], sentences))
     try:

@@ -1,0 +1,433 @@
+"""The haptic loop and its link to a session: in simulated time for the logic, with real processes for their deaths."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from server_browser import Browser, health, running_server
+from session_fake_world import FACTORY
+
+from viscera.errors import DeviceError, InputError
+from viscera.haptics.check import HOME, Clock, Wall
+from viscera.haptics.device import Pose
+from viscera.haptics.devices.hand import HandDevice, poke, still
+from viscera.haptics.link import BINS, SIZE, Hand, Hands, Histogram, Link, Mailbox, Touch, Touches
+from viscera.haptics.loop import NUDGE_S, Beat, Driven, HapticLoop
+from viscera.haptics.port import GONE_S, SessionPort
+from viscera.haptics.priority import CALM_FRAMES, SessionPriority
+from viscera.haptics.process import HapticProcess, HapticSpec
+from viscera.haptics.safety import JUMP_REST_S, Mode
+from viscera.inputs import Vector3
+from viscera.server import messages as m
+from viscera.session.replay import DEFAULT_FACTORY, replay_report
+from viscera.view import ToolState
+
+ZERO: Vector3 = (0.0, 0.0, 0.0)
+
+# --- the link --------------------------------------------------------------------------------------------------------
+
+
+def test_messages_come_out_as_they_went_in() -> None:
+    link, other = Link(), Hands()
+    assert not link.read_hands(other)
+    hands = Hands(7.5)
+    hands.hands[1] = Hand(1, True, (1.0, 2.0, 3.0), (0.0, 0.6, 0.0, 0.8), 0.25, (4.0, 5.0, 6.0), Mode.LATE, 0.5)
+    link.post_hands(hands)
+    assert link.read_hands(other)
+    assert other == hands
+    touches = Touches(12, 3.25, 3.0)
+    touches.tools[0] = Touch(True, (0.1, 0.2, 0.3), (1.0, 2.0, 3.0), (math.inf, 0.0, -1.0), (7.0, 8.0, 9.0), ZERO, 5.0)
+    read = Touches()
+    link.post_touches(touches)
+    assert link.read_touches(read)
+    assert read == touches
+    link.set_name(1, "omega.3")
+    assert (link.name(0), link.name(1)) == ("", "omega.3")
+
+
+def test_a_reader_never_sees_half_a_message() -> None:
+    layout = struct.Struct("40d")
+    memory = memoryview(bytearray(Mailbox.size_of(layout)))
+    writer, reader = Mailbox(memory, layout), Mailbox(memory, layout)
+    stop = threading.Event()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def write() -> None:
+        value = 0
+        while not stop.is_set():
+            value += 1
+            writer.post([float(value)] * 40)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        seen = [values for values in (reader.read() for _ in range(20_000)) if values is not None]
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert len({values[0] for values in seen}) > 10
+    assert all(len(set(values)) == 1 for values in seen)
+    assert [values[0] for values in seen] == sorted(values[0] for values in seen)
+
+
+def test_a_writer_that_was_killed_in_the_middle_leaves_the_message_before() -> None:
+    layout = struct.Struct("2d")
+    memory = memoryview(bytearray(Mailbox.size_of(layout)))
+    Mailbox(memory, layout).post([1.0, 1.0])
+    numbers = memory.cast("Q")
+    numbers[1 + 2 * 4] = 2  # the slot after it: its number is there, the rest is not
+    assert Mailbox(memory, layout).read() == (1.0, 1.0)
+    Mailbox(memory, layout).post([2.0, 2.0])  # whoever comes next goes on
+    assert Mailbox(memory, layout).read() == (2.0, 2.0)
+
+
+def test_histograms_know_their_percentiles() -> None:
+    histogram = Histogram(memoryview(bytearray(Histogram.SIZE)))
+    assert histogram.summary().count == 0
+    for index in range(10_000):
+        histogram.add(1e-3 if index < 9_950 else 5e-3 if index < 9_999 else 0.5)
+    summary = histogram.summary()
+    assert summary.count == 10_000
+    assert summary.p50_ms == pytest.approx(1.0, abs=0.01)
+    assert summary.p99_ms == pytest.approx(1.0, abs=0.01)
+    assert summary.p999_ms == pytest.approx(5.0, abs=0.01)
+    assert summary.longest_ms == pytest.approx(500.0)
+    assert summary.within_2ms == pytest.approx(0.995)
+    assert histogram.counts()[BINS - 1] == 1
+    histogram.clear()
+    assert histogram.summary().count == 0
+
+
+def test_the_link_is_small() -> None:
+    assert SIZE < 2**18
+
+
+# --- the loop on simulated time --------------------------------------------------------------------------------------
+
+
+class Table:
+    """A hand, its loop and a wall, a millisecond at a time. `session` is None while nobody ticks."""
+
+    def __init__(self, device: HandDevice | None = None, stiffness: float = 500.0) -> None:
+        self.clock, self.link = Clock(), Link()
+        self.device = device or HandDevice(still((0.0, 0.0, -0.004)), period=1e-3)
+        self.device.open()
+        self.driven = Driven(self.device, 0)
+        self.loop = HapticLoop([self.driven], self.link, self.clock)
+        self.forces: list[float] = []
+        self.begin(stiffness)
+
+    def begin(self, stiffness: float = 500.0) -> None:
+        """A new session."""
+        self.wall: Wall | None = Wall(stiffness)
+        self.port = SessionPort(self.link, [HOME], self.clock)
+
+    def run(self, seconds: float, spoil: Callable[[ToolState], None] | None = None) -> float:
+        for _ in range(round(seconds * 1000)):
+            self.loop.cycle()
+            self.forces.append(math.hypot(*self.driven.guard.force))
+            self.clock.now += 0.4e-3
+            if self.wall is not None:
+                self.wall.step(self.port.take())
+                if spoil is not None:
+                    spoil(self.wall.tools[0])
+                self.port.publish(self.wall.tick, self.wall.tools)
+            self.clock.now += 0.6e-3
+        return self.forces[-1]
+
+    def steps(self, last: int) -> list[float]:
+        forces = self.forces[-last - 1 :]
+        return [b - a for a, b in pairwise(forces)]
+
+    def pressed(self) -> Table:
+        """The hand presses into the floor until it is at rest there."""
+        assert self.run(1.5) == pytest.approx(500.0 * -self.device.position[2], rel=0.01)
+        assert self.forces[-1] > 0.5
+        return self
+
+
+def test_a_killed_world_is_let_go_of_and_the_next_one_comes_back_without_a_kick() -> None:
+    table = Table().pressed()
+    before = table.forces[-1]
+    table.wall = None
+    table.run(0.003)
+    assert table.forces[-1] == 0.0
+    table.run(0.5)
+    assert table.driven.guard.mode is Mode.STALLED
+    deep = table.device.position[2]
+    assert deep < -0.0035  # nothing holds the hand up any more
+    table.begin()
+    table.run(0.05)
+    assert table.forces[-1] < 0.2 * before
+    table.run(1.5)
+    assert table.driven.guard.mode is Mode.RUNNING
+    assert table.forces[-1] == pytest.approx(before, rel=0.05)
+    assert max(table.steps(1550)) < 0.05  # N per ms; the slew limit is 1
+    assert table.link.counters()["stalls"] >= 1
+
+
+def test_a_force_that_is_not_a_number_is_not_felt_and_leaves_nothing_behind() -> None:
+    def spoil(tool: ToolState) -> None:
+        tool.force = (math.nan, 0.0, 1.0)
+
+    table = Table().pressed()
+    before = table.forces[-1]
+    table.run(0.003, spoil)
+    assert table.forces[-1] == 0.0
+    assert table.driven.guard.mode is Mode.BROKEN
+    table.run(0.2)
+    assert table.forces[-1] == pytest.approx(before, rel=0.05)
+    assert math.isfinite(table.driven.tank.level)
+
+
+def test_a_hand_that_jumps_keeps_its_tool_where_it_was() -> None:
+    table = Table().pressed()
+    tool = table.driven.sent
+    table.device.position[0] += 1.0
+    table.device.way = still((1.0, 0.0, -0.004))
+    table.device._goal = (1.0, 0.0, -0.004)
+    table.run(0.5 * JUMP_REST_S)
+    assert table.driven.guard.mode is Mode.JUMPED
+    assert table.forces[-1] == 0.0
+    assert table.driven.sent == tool
+    # It stays there: the tool follows at a hand's speed, and is felt once it has come.
+    table.run(1.0)
+    assert table.forces[-1] == 0.0
+    assert table.driven.guard.mode is Mode.CATCHING_UP
+    table.run(2.0)
+    assert table.driven.guard.mode is Mode.RUNNING
+    assert table.forces[-1] > 0.5
+    assert max(table.steps(3000)) <= table.device.peak_force / 10 + 1e-9
+
+
+def test_a_floor_of_a_million_newtons_per_metre_is_bounded_and_quiet() -> None:
+    table = Table(HandDevice(poke(0.03, HOME, seconds=0.5, hold=5.0), period=1e-3), stiffness=1e6)
+    table.run(2.0)
+    peak = table.device.peak_force
+    assert max(table.forces) <= peak
+    assert max(map(abs, table.steps(1999))) <= peak / 10 + 1e-9
+    rest = table.forces[-300:]
+    assert max(rest) - min(rest) < 0.01
+    # The hand is 2 mm in, the tool rests on the floor.
+    assert table.device.position[2] < -0.001
+    assert table.driven.sent[2] > -2e-5
+
+
+def test_contact_that_comes_back_is_no_kick() -> None:
+    """The floor vanishes under a pressing hand for a while, and is there again, 4 mm above it."""
+
+    def gone(tool: ToolState) -> None:
+        tool.force = ZERO
+
+    table = Table().pressed()
+    table.run(0.5, gone)
+    assert table.forces[-1] == 0.0
+    table.run(0.3)
+    # Energy decides: nothing was put in, so the hand is lifted slowly if at all.
+    assert max(table.steps(300)) <= table.device.peak_force / 10 + 1e-9
+    assert abs(table.device.velocity[2]) < 0.1
+
+
+def test_a_device_that_is_lost_takes_its_tool_out() -> None:
+    class Flaky(HandDevice):
+        gone = False
+
+        def read(self) -> Pose:
+            if self.gone:
+                raise DeviceError("unplugged.")
+            return super().read()
+
+    device = Flaky(still((0.0, 0.0, -0.004)), period=1e-3)
+    table = Table(device).pressed()
+    assert table.port.holds(0)
+    assert table.wall is not None
+    device.gone = True
+    table.run(0.002)
+    assert table.forces[-1] == 0.0
+    table.run(0.01)
+    assert not table.port.holds(0)
+    assert not table.wall.tools[0].active
+    (state,) = table.port.states()
+    assert (state.device, state.present, state.mode) == ("hand", False, "absent")
+    device.gone = False
+    table.run(1.5)
+    assert table.forces[-1] > 0.5
+
+
+def test_a_haptic_process_that_says_nothing_lets_go_of_its_tools() -> None:
+    table = Table().pressed()
+    table.clock.now += GONE_S
+    (given,) = table.port.take()
+    assert (given.tool, given.active) == (0, False)
+    assert table.port.take() == []
+    assert not table.port.holds(0)
+
+
+def test_a_pose_is_taken_once_and_directly() -> None:
+    table = Table().pressed()
+    (given,) = [one for one in table.port.take() if one.active] or [None]
+    assert given is None  # the wall has taken it
+    table.loop.cycle()
+    (given,) = table.port.take()
+    assert given.direct
+    assert given.position == table.driven.sent
+
+
+def test_the_beat_moves_behind_the_tick() -> None:
+    """Latency is a tick and a bit when cycles come just after ticks, nearly two when they come just before."""
+    table = Table()
+    table.run(0.1)
+    link_time = table.clock.now - 0.6e-3
+    for age, sign in ((0.05e-3, 1), (0.2e-3, 1), (0.4e-3, -1), (0.9e-3, 1)):
+        table.clock.now = link_time + age
+        table.loop.cycle()
+        error = table.loop.phase_error()
+        assert abs(error) <= 0.5e-3 + 1e-12
+        assert error * sign > 0.0
+    table.clock.now = link_time + 0.5
+    table.loop.cycle()
+    assert table.loop.phase_error() == 0.0  # nobody ticks
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1e-6
+        return now[0]
+
+    beat = Beat(clock)
+    beat.nudge(1.0)
+    beat.wait()
+    assert now[0] == pytest.approx(1e-3 + NUDGE_S, abs=1e-5)
+
+
+def test_a_missed_beat_is_missed() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1e-6
+        return now[0]
+
+    beat = Beat(clock)
+    now[0] = 0.0305
+    beat.wait()
+    assert now[0] < 0.0306  # at once, and then a millisecond apart again
+    before = now[0]
+    beat.wait()
+    assert now[0] - before == pytest.approx(1e-3, abs=1e-4)
+
+
+def test_a_session_steps_back_when_it_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr("viscera.haptics.priority.come_first", lambda *_: bool(done.append("first")) or True)
+    monkeypatch.setattr("viscera.haptics.priority.step_back", lambda: done.append("back"))
+    priority = SessionPriority()
+    for factor in (0.0, 1.0, 0.95, 0.8, 0.5, 0.99):
+        priority.watch(factor)
+    assert done == ["first", "back"]
+    for _ in range(CALM_FRAMES):
+        priority.watch(1.0)
+    assert done == ["first", "back", "first"]
+
+
+# --- real processes --------------------------------------------------------------------------------------------------
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.002)
+
+
+def hand_of(link: Link) -> Hand:
+    hands = Hands()
+    link.read_hands(hands)
+    return hands.hands[0]
+
+
+def test_a_session_is_killed_under_a_hand_and_comes_back(tmp_path: Path) -> None:
+    """kill -9: no force at once, none while it is gone, and force again after Restart; then the same bits in replay."""
+    with HapticProcess(HapticSpec(("hand",), report=tmp_path / "haptics.json")) as haptic:
+        assert haptic.names == ["hand"]
+        link = haptic.link
+        with running_server(tmp_path, factory=FACTORY, haptics=link) as server, Browser(server) as browser:
+            frame = browser.wait(m.Frame, lambda frame: bool(frame.haptics) and frame.haptics[0].gain > 0.5)
+            assert frame.haptics[0].device == "hand"
+            wait_for(lambda: hand_of(link).force[2] > 0.5)
+            # A pointer over the page does not tear the tool out of the hand.
+            browser.move(1, position=(0.0, 0.0, 1.0))
+            browser.watch(0.1)
+            os.kill(health(server)["session_pid"], signal.SIGKILL)
+            browser.wait_state("crashed")
+            assert hand_of(link).force == ZERO
+            assert Mode(hand_of(link).mode) is Mode.STALLED
+            stalls = link.counters()["stalls"]
+            time.sleep(0.1)
+            assert hand_of(link).force == ZERO
+            assert link.counters()["stalls"] == stalls
+            browser.send(m.Restart())
+            browser.wait_state("running", 60.0)
+            wait_for(lambda: hand_of(link).force[2] > 0.5)
+    assert (tmp_path / "haptics.json").is_file()
+    (archive,) = tmp_path.glob("*.h5")
+    done = replay_report(archive, factory=FACTORY)
+    assert done.same is True
+    inputs = [given for _, given in done.recording.inputs]
+    assert len(inputs) > 100
+    assert all(getattr(given, "direct", False) for given in inputs)
+
+
+def test_live_with_a_hand_is_the_same_world_replayed(tmp_path: Path) -> None:
+    options = {"factory": DEFAULT_FACTORY, "device": "cpu", "seed": 3}
+    with HapticProcess(HapticSpec(("hand",))) as haptic:  # noqa: SIM117
+        with running_server(tmp_path, "palpation", haptics=haptic.link, **options) as server:
+            with Browser(server) as browser:
+                browser.wait(m.Frame, lambda frame: math.hypot(*frame.tools[0].force) > 0.05, seconds=120.0)
+                browser.watch(0.5)
+    (archive,) = tmp_path.glob("*.h5")
+    done = replay_report(archive)
+    assert done.same is True
+    assert done.world.peak_force > 0.05
+    done.world.close()
+
+
+def test_the_haptic_process_ends_with_whoever_made_it() -> None:
+    haptic = HapticProcess(HapticSpec(("hand",)))
+    haptic.start()
+    process = haptic._process
+    assert process is not None
+    wait_for(lambda: haptic.link.counters()["cycles"] > 10)
+    assert haptic._pipe is not None
+    haptic._pipe.close()  # as the system does when the maker is killed
+    process.join(10.0)
+    assert process.exitcode == 0
+    haptic._pipe = None
+    haptic.stop()
+
+
+def test_without_a_device_there_is_a_sentence_and_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    haptic = HapticProcess(HapticSpec(("haply",)))
+    haptic.start()
+    assert haptic.names == []
+    (sentence,) = haptic.sentences
+    assert "haply" in sentence
+    assert "pointer" in sentence
+    assert haptic.pid is None
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="not known"):
+        HapticProcess(HapticSpec(("theremin",))).start()
+    with pytest.raises(InputError, match="too many"):
+        HapticProcess(HapticSpec(("hand", "haply", "touch")))
