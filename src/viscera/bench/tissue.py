@@ -34,6 +34,7 @@ from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.slabs import Slabs, make_slabs
 from viscera.tissue.springs import DIRECTIONS
 
 DOCUMENT = {
@@ -149,7 +150,7 @@ def kernel_ms(device: Device, tissue: Tissue, steps: int, repeats: int) -> float
     return float(np.median(times_ms(program.run, device, repeats))) / steps
 
 
-def tick_times(tissue: Tissue, repeats: int) -> NDArray[np.float64]:
+def tick_times(tissue: Tissue | Slabs, repeats: int) -> NDArray[np.float64]:
     """Wall times of whole ticks: tool pose in, substeps, force read [ms]."""
     rest = tissue.rest_positions()
     top = rest[rest[:, 2].argmax()]
@@ -209,10 +210,26 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
 
 
 def _options(device: Device, quick: bool) -> Iterator[Row]:
-    """What the native kernel and nearly incompressible tissue are worth, at one size."""
+    """The plain kernel, nearly incompressible tissue, and slabs, at one size."""
     nodes = SHAPES["box"](ONE_SIZE)
     yield _kernel(device, "box, plain kernel", lattice(device, nodes, native=False), quick)
     yield _kernel(device, "box, ν = 0.45", lattice(device, nodes, poisson=0.45), quick)
+    whole = lattice(device, SHAPES["box"](ONE_SIZE if quick else LARGEST))
+    for count in (1, 2, 4):
+        yield _slabs(device, whole, count, quick)
+
+
+def _slabs(device: Device, whole: Tissue, count: int, quick: bool) -> Row:
+    """The same tick in slabs on one device: what cutting and exchanging cost."""
+    masses = len(whole.params.nodes)
+    with _known_substeps(masses):
+        cut = make_slabs([device] * count, whole.params)
+    times = tick_times(cut, repeats=50 if quick else 300)
+    return timed(
+        "tissue", f"tick, box, slabs: {count}", masses, device, float(np.median(times)),
+        extra={"p99_ms": float(np.percentile(times, 99)), "substeps": cut.substeps,
+               "halo_bytes_per_substep": cut.halo_bytes()},
+    )  # fmt: skip
 
 
 def _pair(device: Device, case: str, tissue: Tissue, quick: bool) -> Iterator[Row]:
