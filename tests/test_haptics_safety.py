@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from viscera.haptics.safety import (
     CATCH_UP,
+    FALL,
     JUMP_REST_S,
     LATE_WINDOW_S,
     LONGEST_RAMP_S,
@@ -159,7 +160,7 @@ def test_a_tool_that_has_yet_to_come_is_not_felt() -> None:
     bench.run(0.01)
     assert bench.guard.mode is Mode.CATCHING_UP
     assert bench.forces[-1] == 0.0
-    assert max(abs(b - a) for a, b in zip(bench.forces[-11:], bench.forces[-10:], strict=False)) <= PEAK / 10 + 1e-9
+    assert max(abs(b - a) for a, b in zip(bench.forces[-11:], bench.forces[-10:], strict=False)) <= FALL * PEAK / 10 + 1e-9
     bench.seen.sent = ZERO
     assert bench.run(0.005) < 0.2
     bench.settle()
@@ -261,5 +262,7 @@ def test_whatever_happens_the_force_is_finite_bounded_and_slow_to_rise(story: li
         assert felt <= limits.peak + 1e-9
         assert math.hypot(*bench.guard.torque) <= limits.peak_torque + 1e-9
         if felt > 0.0:  # to nothing it may go at once
-            assert math.dist(force, before) <= limits.slew * min(moment.gap, LONGEST_STEP_S) + 1e-9
+            most = limits.slew * min(moment.gap, LONGEST_STEP_S)
+            assert math.dist(force, before) <= FALL * most + 1e-9
+            assert felt - math.hypot(*before) <= most + 1e-9
         before = force

@@ -8,7 +8,7 @@
 | the tool is not where the hand is: brought in just now, or outrun | nothing, as soon as the slew limit allows |
 | ticks come at less than 0.9 of real time for 100 ms | the force fades out, and comes back when they do |
 | any force above what the device is for | the device's peak, in the same direction |
-| any change faster than peak per 10 ms | the change at that rate |
+| any rise faster than peak per 10 ms, any fall faster than peak per 2.5 ms | the change at that rate |
 
 After each interruption the force comes back from zero along a ramp, the longer the longer it was away, so neither a
 contact nor a session that returns is a blow. "At once" is exempt from the slew limit: a force is never held up on its
@@ -58,6 +58,9 @@ RAMP_PER_ABSENCE = 5.0
 
 SLEW_TIME_S = 0.01
 """Zero to peak takes at least this long [s]."""
+
+FALL = 4.0
+"""And peak to zero this many times less: a force that is held up on its way down gives the hand energy."""
 
 LONGEST_STEP_S = 2e-3
 """A late cycle may change the force by no more than this much time allows [s]."""
@@ -245,7 +248,9 @@ def _scaled(wanted: Vector3, peak: float, gain: float) -> Vector3:
 
 
 def _slew(old: Vector3, new: Vector3, most: float) -> Vector3:
-    """From `old` towards `new` by at most `most`."""
+    """From `old` towards `new` by at most `most`, or FALL times that on the way down."""
+    if math.hypot(*new) < math.hypot(*old):
+        most *= FALL
     change = (new[0] - old[0], new[1] - old[1], new[2] - old[2])
     length = math.hypot(*change)
     if length <= most:
