@@ -26,7 +26,7 @@ from viscera.haptics.loop import NUDGE_S, Beat, Driven, HapticLoop
 from viscera.haptics.port import GONE_S, SessionPort
 from viscera.haptics.priority import CALM_FRAMES, SessionPriority
 from viscera.haptics.process import HapticProcess, HapticSpec
-from viscera.haptics.safety import JUMP_REST_S, Mode
+from viscera.haptics.safety import FALL, JUMP_REST_S, Mode
 from viscera.inputs import Vector3
 from viscera.server import messages as m
 from viscera.session.replay import DEFAULT_FACTORY, replay_report
@@ -72,12 +72,15 @@ def test_a_reader_never_sees_half_a_message() -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        seen = [values for values in (reader.read() for _ in range(20_000)) if values is not None]
+        seen: list[tuple[float, ...]] = []
+        end = time.monotonic() + 10.0
+        while len({values[0] for values in seen}) < 20 and time.monotonic() < end:
+            seen += [values for values in (reader.read() for _ in range(2_000)) if values is not None]
     finally:
         stop.set()
         thread.join()
         sys.setswitchinterval(interval)
-    assert len({values[0] for values in seen}) > 10
+    assert len({values[0] for values in seen}) >= 20
     assert all(len(set(values)) == 1 for values in seen)
     assert [values[0] for values in seen] == sorted(values[0] for values in seen)
 
@@ -217,7 +220,8 @@ def test_a_floor_of_a_million_newtons_per_metre_is_bounded_and_quiet() -> None:
     table.run(2.0)
     peak = table.device.peak_force
     assert max(table.forces) <= peak
-    assert max(map(abs, table.steps(1999))) <= peak / 10 + 1e-9
+    assert max(table.steps(1999)) <= peak / 10 + 1e-9
+    assert -min(table.steps(1999)) <= FALL * peak / 10 + 1e-9
     rest = table.forces[-300:]
     assert max(rest) - min(rest) < 0.01
     # The hand is 2 mm in, the tool rests on the floor.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -132,7 +133,7 @@ def test_it_comes_back_from_nothing_the_slower_the_longer_it_was_away(away: floa
     assert 0.4 * ramp < half < 0.75 * ramp + (0.2 if 0.01 < away < LATE_WINDOW_S else 0.02)
     assert bench.forces[0] <= 2.0 * 1e-3 / SHORTEST_RAMP_S + 1e-9
     assert bench.forces[-1] == pytest.approx(2.0)
-    steps = [b - a for a, b in zip(bench.forces, bench.forces[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(bench.forces)]
     assert max(steps) <= 2.0 * 1e-3 / SHORTEST_RAMP_S + 1e-9
 
 
@@ -160,7 +161,7 @@ def test_a_tool_that_has_yet_to_come_is_not_felt() -> None:
     bench.run(0.01)
     assert bench.guard.mode is Mode.CATCHING_UP
     assert bench.forces[-1] == 0.0
-    assert max(abs(b - a) for a, b in zip(bench.forces[-11:], bench.forces[-10:], strict=False)) <= FALL * PEAK / 10 + 1e-9
+    assert max(abs(b - a) for a, b in pairwise(bench.forces[-11:])) <= FALL * PEAK / 10 + 1e-9
     bench.seen.sent = ZERO
     assert bench.run(0.005) < 0.2
     bench.settle()
@@ -180,7 +181,7 @@ def test_a_late_world_fades_and_returns() -> None:
     assert bench.forces[-1] == 0.0
     faded = next(index for index in range(begun, len(bench.forces)) if bench.forces[index] == 0.0) - begun
     assert LATE_WINDOW_S * 1000 * 0.8 < faded < 300
-    steps = [a - b for a, b in zip(bench.forces[begun:], bench.forces[begun + 1 :], strict=False)]
+    steps = [a - b for a, b in pairwise(bench.forces[begun:])]
     assert max(steps) < 0.05
     bench.ticks = True
     bench.run(0.6)
