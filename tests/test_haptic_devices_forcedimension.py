@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,11 @@ def pushed(sdk: Any, index: int = 0) -> tuple[tuple[float, ...], tuple[float, ..
     return tuple(force), tuple(torque)
 
 
-def until(what: Callable[[], bool]) -> None:
+def until(what: Callable[[], bool], each: Callable[[], object] = lambda: None) -> None:
     deadline = time.perf_counter() + PATIENCE
     while not what():
         assert time.perf_counter() < deadline, "it did not happen"
+        each()
         time.sleep(0.001)
 
 
@@ -122,19 +124,21 @@ def test_closing_lets_go_and_opening_again_works(sdk: Any) -> None:
 
 def test_unplugged_is_told_once_and_plugging_in_brings_it_back(sdk: Any) -> None:
     attached = AttachedDevice(ForceDimensionDevice(), Mapping(), retry=0.05)
-    attached.open()
-    attached.write((1.0, 0.0, 0.0))
-    sdk.fake_unplug(0)
-    with pytest.raises(DeviceError, match="communication error"):
-        attached.read()
-    for _ in range(20):
-        assert not attached.read().present
-        attached.write((5.0, 0.0, 0.0))
-        time.sleep(0.005)
-    sdk.fake_plug(0, 1)
-    until(lambda: attached.read().present)
-    assert pushed(sdk)[0] == (0.0, 0.0, 0.0)
-    attached.close()
+    with closing(attached):
+        attached.open()
+        attached.write((1.0, 0.0, 0.0))
+        sdk.fake_unplug(0)
+        with pytest.raises(DeviceError, match="communication error"):
+            attached.read()
+
+        def goes_on() -> None:
+            assert not attached.read().present
+            attached.write((5.0, 0.0, 0.0))
+
+        until(lambda: "sees none" in attached.reason, goes_on)
+        sdk.fake_plug(0, 1)
+        until(lambda: attached.read().present)
+        assert pushed(sdk)[0] == (0.0, 0.0, 0.0)
 
 
 def test_two_at_once(sdk: Any) -> None:

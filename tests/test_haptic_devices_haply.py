@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from haptics_fakes.haply_service import FakeHaply
@@ -15,7 +16,7 @@ from viscera.errors import DeviceError, InputError
 from viscera.haptics.device import FORCE_HOLD, SILENCE, HapticDevice
 from viscera.haptics.devices.attach import AttachedDevice
 from viscera.haptics.devices.catalogue import find_devices, make_device, make_devices, open_devices
-from viscera.haptics.devices.haply import HaplyDevice
+from viscera.haptics.devices.haply import KEEP_ALIVE, HaplyDevice
 from viscera.haptics.mapping import Mapping
 
 PATIENCE = 5.0
@@ -68,29 +69,32 @@ def test_read_and_write_never_wait_for_the_socket(service: FakeHaply) -> None:
     device = HaplyDevice(url=service.url)
     device.open()
     service.silent = True
-    slowest = 0.0
-    for _ in range(50):
+    taken: list[float] = []
+
+    def talk() -> None:
         start = time.perf_counter()
         device.write((0.0, 0.0, 1.0))
         device.read()
-        slowest = max(slowest, time.perf_counter() - start)
-        time.sleep(0.001)
-    # A service that does not answer keeps the driver's thread for SILENCE; had the caller waited with it, that would
-    # show. Half of it is far above any pause of the machine.
-    assert slowest < 0.5 * SILENCE
+        taken.append(time.perf_counter() - start)
+
+    with pytest.raises(DeviceError, match="silent"):
+        until(lambda: False, talk)
+    # The driver's thread waits for an answer all that time; had the caller waited with it, each call would have.
+    assert sorted(taken)[len(taken) // 2] < 0.1 * SILENCE
     device.close()
 
 
 def test_the_service_is_asked_about_once_per_force(service: FakeHaply) -> None:
     device = HaplyDevice(url=service.url)
     device.open()
-    before = service.messages
+    before, start = service.messages, time.perf_counter()
     for _ in range(200):
         device.write((0.0, 0.0, 0.1))
         time.sleep(0.001)
-    asked = service.messages - before
+    asked, taken = service.messages - before, time.perf_counter() - start
     device.close()
-    assert 60 <= asked <= 320, "neither starved nor flooded; a busy machine sleeps longer than it is told"
+    # At most once per force and once per keep-alive; on a busy machine the newest of several forces is sent.
+    assert 20 <= asked <= 200 + taken / KEEP_ALIVE + 5
 
 
 def test_silence_is_a_lost_device(service: FakeHaply) -> None:
@@ -119,44 +123,47 @@ def test_a_force_that_nobody_renews_is_dropped(service: FakeHaply) -> None:
     start = time.perf_counter()
     until(lambda: service.forces["049D"] == (0.0, 0.0, 0.0))
     # The hold and one keep-alive; the rest is leave for a busy machine.
-    assert time.perf_counter() - start < FORCE_HOLD + 0.2
+    assert time.perf_counter() - start < FORCE_HOLD + 1.0
     device.close()
 
 
 def test_a_device_that_is_unplugged_is_told_once_and_comes_back(service: FakeHaply) -> None:
     attached = AttachedDevice(HaplyDevice("049D", service.url), Mapping(), retry=0.05)
-    attached.open()
-    position = service.positions.pop("049D")
-    with pytest.raises(DeviceError, match="unplugged"):
-        until(lambda: not attached.read().present)
-    for _ in range(20):
-        pose = attached.read()  # does not raise again
-        attached.write((0.0, 0.0, 5.0))
-        assert not pose.present
-        time.sleep(0.005)
-    assert "no Inverse3" in attached.reason
-    service.positions["049D"] = position
-    until(lambda: attached.read().present)
-    assert service.forces["049D"] == (0.0, 0.0, 0.0), "nothing that was written meanwhile arrives"
-    until(lambda: service.forces["049D"] == (0.0, 0.0, 1.0), lambda: attached.write((0.0, 0.0, 1.0)))
-    attached.close()
+    with closing(attached):
+        attached.open()
+        position = service.positions.pop("049D")
+        with pytest.raises(DeviceError, match="unplugged"):
+            until(lambda: not attached.read().present)
+
+        def goes_on() -> None:
+            assert not attached.read().present  # and does not raise again
+            attached.write((0.0, 0.0, 5.0))
+
+        until(lambda: "no Inverse3" in attached.reason, goes_on)
+        service.positions["049D"] = position
+        until(lambda: attached.read().present)
+        assert service.forces["049D"] == (0.0, 0.0, 0.0), "nothing that was written meanwhile arrives"
+        until(lambda: service.forces["049D"] == (0.0, 0.0, 1.0), lambda: attached.write((0.0, 0.0, 1.0)))
 
 
 def test_a_service_that_crashes_and_starts_again(service: FakeHaply) -> None:
     attached = AttachedDevice(HaplyDevice(url=service.url), Mapping(), retry=0.05)
-    attached.open()
-    service.stop()
-    told = 0
-    for _ in range(100):
-        try:
-            attached.read()
-        except DeviceError:
-            told += 1
-        time.sleep(0.002)
-    assert told == 1
-    service.start()
-    until(lambda: attached.read().present)
-    attached.close()
+    with closing(attached):
+        attached.open()
+        service.stop()
+        told = 0
+
+        def goes_on() -> None:
+            nonlocal told
+            try:
+                attached.read()
+            except DeviceError:
+                told += 1
+
+        until(lambda: "does not answer" in attached.reason, goes_on)
+        assert told == 1
+        service.start()
+        until(lambda: attached.read().present)
     assert service.sessions == 2
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_the_servo_calls_a_thousand_times_a_second_and_the_newest_counts(hd: Any
     device.close()
     # The stand-in sleeps a millisecond between calls, so it stays below 1000; a driver that held the servo up would
     # show far less, and a busy machine somewhat less.
-    assert 200.0 < rate <= 1000.0
+    assert 50.0 < rate <= 1000.0
     assert device.warnings == 0
 
 
@@ -136,20 +137,20 @@ def test_closing_in_the_middle_of_a_call_lets_go_too(hd: Any) -> None:
     link = device._link
     assert link is not None
     end_frame = link.library.hd.end_frame
-    closing: list[threading.Thread] = []
+    threads: list[threading.Thread] = []
 
     def close_before_the_end(handle: int) -> None:
-        if not closing and force(hd) == (0.0, 2.0, 0.0):
+        if not threads and force(hd) == (0.0, 2.0, 0.0):
             thread = threading.Thread(target=device.close)
             thread.start()
-            closing.append(thread)
+            threads.append(thread)
             while not link.stopping:
                 time.sleep(0.0001)
         end_frame(handle)
 
     link.library.hd.end_frame = close_before_the_end
-    until(lambda: bool(closing), lambda: device.write((0.0, 2.0, 0.0)))
-    closing[0].join(PATIENCE)
+    until(lambda: bool(threads), lambda: device.write((0.0, 2.0, 0.0)))
+    threads[0].join(PATIENCE)
     assert force(hd) == (0.0, 0.0, 0.0)
 
 
@@ -159,7 +160,7 @@ def test_a_force_that_nobody_renews_is_dropped(hd: Any) -> None:
     until(lambda: force(hd) == (0.0, 2.0, 0.0), lambda: device.write((0.0, 2.0, 0.0)))
     start = time.perf_counter()
     until(lambda: force(hd) == (0.0, 0.0, 0.0))
-    assert time.perf_counter() - start < FORCE_HOLD + 0.2, "the hold, and leave for a busy machine"
+    assert time.perf_counter() - start < FORCE_HOLD + 1.0, "the hold, and leave for a busy machine"
     device.close()
 
 
@@ -175,19 +176,20 @@ def test_warm_motors_are_counted_and_not_the_end(hd: Any) -> None:
 
 def test_unplugged_is_told_once_and_plugging_in_brings_it_back(hd: Any) -> None:
     attached = AttachedDevice(OpenHapticsDevice(), Mapping(), retry=0.05)
-    attached.open()
-    hd.fake_unplug(0, COMMUNICATION_ERROR)
-    with pytest.raises(DeviceError, match=r"lost.*0302"):
-        until(lambda: not attached.read().present)
-    for _ in range(20):
-        assert not attached.read().present
-        attached.write((0.0, 3.0, 0.0))
-        time.sleep(0.005)
-    assert "finds no device" in attached.reason
-    hd.fake_plug(0, DEFAULT_DEVICE.encode())
-    until(lambda: attached.read().present)
-    assert force(hd) == (0.0, 0.0, 0.0)
-    attached.close()
+    with closing(attached):
+        attached.open()
+        hd.fake_unplug(0, COMMUNICATION_ERROR)
+        with pytest.raises(DeviceError, match=r"lost.*0302"):
+            until(lambda: not attached.read().present)
+
+        def goes_on() -> None:
+            assert not attached.read().present
+            attached.write((0.0, 3.0, 0.0))
+
+        until(lambda: "finds no device" in attached.reason, goes_on)
+        hd.fake_plug(0, DEFAULT_DEVICE.encode())
+        until(lambda: attached.read().present)
+        assert force(hd) == (0.0, 0.0, 0.0)
 
 
 def test_a_servo_that_hangs_is_a_lost_device(hd: Any) -> None:
