@@ -161,6 +161,18 @@ def test_coverage_agrees_with_counting_points() -> None:
     assert np.abs(x_moment - (inside * (x % 1)).reshape(8, 200, 8, 200).mean(axis=(1, 3)).ravel()).max() < 3e-3
 
 
+def test_sides_along_the_grid_are_open() -> None:
+    """Triangles whose edges run exactly along texel sides, seen from both: each inner side is open once and wholly."""
+    square = np.array([[[2.0, 2.0], [4.0, 2.0], [4.0, 4.0]], [[2.0, 2.0], [4.0, 4.0], [2.0, 4.0]]])
+    shifts = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    pieces = cut_by_texels(np.concatenate([square + shift for shift in shifts]), 8, 8)
+    left = np.bincount(pieces.texel, weights=pieces.left, minlength=64).reshape(8, 8)
+    bottom = np.bincount(pieces.texel, weights=pieces.bottom, minlength=64).reshape(8, 8)
+    assert left[2:4, 3:6] == pytest.approx(1.0)
+    assert bottom[3:6, 2:4] == pytest.approx(1.0)
+    assert left.max() == pytest.approx(1.0)
+
+
 def test_maps_follow_a_stretch(device: Device, sphere: tuple[TriangleMesh, Atlas]) -> None:
     """x ↦ A x: tangents become A u, A v, and the metric follows; a turn changes no metric and no area."""
     skin = make_skin(*sphere, 256, device=device)

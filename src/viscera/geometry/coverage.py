@@ -92,13 +92,13 @@ def _under(p: wp.vec2d, q: wp.vec2d):
 
 @wp.func
 def _crossing(px: wp.float64, py: wp.float64, qx: wp.float64, qy: wp.float64):
-    """Signed height, kept in [0, 1], at which p → q crosses x = 0; points on the line count as right of it, so an edge
-    along the line is counted by one of its two triangles only."""
+    """Signed height, kept in [0, 1], at which p → q crosses x = 0. Points on the line count as left of it: an edge
+    along the line is then counted once, by the triangle on its right, which has a piece in this texel."""
     zero = wp.float64(0.0)
-    if (px < zero) == (qx < zero):
+    if (px <= zero) == (qx <= zero):
         return zero
     height = _unit(py - px * (qy - py) / (qx - px))
-    return wp.where(px < zero, height, -height)
+    return wp.where(px <= zero, height, -height)
 
 
 @wp.kernel

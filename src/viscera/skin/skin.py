@@ -74,6 +74,16 @@ class Skin:
     """vec3i, shape (triangles,)."""
     to_edges: Array
     """Inverse of the triangles' edges in texels, row by row, vec4."""
+    link_start: Array
+    """Where each covered texel's neighbours across seams begin, int32, shape (count + 1,)."""
+    link_texel: Array
+    """The neighbours; each link stands here twice, once for either texel, int32."""
+    link_seam: Array
+    """Over which seam, int32."""
+    link_stretch: Array
+    """Part of the seam's edge that the two share, and where along it the middle of that part is, vec2."""
+    seam_vertex: Array
+    """The seams' ends as vertices of the mesh, vec2i."""
 
     # What follows the tissue.
     vertices: Array
@@ -135,6 +145,7 @@ def make_skin(
     seams = find_seams(mesh, atlas)
     links = _covered_links(link_texels(atlas, seams, width, height), pieces)
     arrays = _fixed_maps(mesh, corners, pieces, width, width * height) | _moving_maps(mesh, width * height)
+    arrays |= _link_lookup(links, seams, arrays["texels"])
     skin = Skin(
         mesh, atlas, seams, links, device, width, height, lost, **{n: _upload(a, device) for n, a in arrays.items()}
     )
@@ -171,6 +182,20 @@ def _covered_links(links: Links, pieces: Pieces) -> Links:
     """Without stretches so short that their texel is covered by nothing but rounding."""
     kept = np.isin(links.texel, pieces.texel).all(axis=1)
     return Links(links.texel[kept], links.seam[kept], links.part[kept], links.middle[kept])
+
+
+def _link_lookup(links: Links, seams: Seams, texels: NDArray[np.int32]) -> dict[str, Any]:
+    """Links as rows by texel: both texels of a link list it, with the same numbers."""
+    own, other = links.texel.T.ravel(), links.texel[:, ::-1].T.ravel()
+    order = np.argsort(own, kind="stable")
+    link = np.tile(np.arange(len(links.seam)), 2)[order]
+    return {
+        "link_start": np.append(np.searchsorted(own[order], texels), len(own)).astype(np.int32),
+        "link_texel": other[order].astype(np.int32),
+        "link_seam": links.seam[link],
+        "link_stretch": np.stack([links.part, links.middle], axis=1)[link].astype(np.float32),
+        "seam_vertex": seams.vertex,
+    }
 
 
 def _fixed_maps(mesh: TriangleMesh, corners: FloatArray, pieces: Pieces, width: int, size: int) -> dict[str, Any]:
@@ -247,7 +272,7 @@ def _upload(values: NDArray[Any], device: Device) -> Array:
     if values.ndim == 1:
         kind: Any = wp.int32 if values.dtype == np.int32 else wp.float32
     elif values.dtype == np.int32:
-        kind = wp.vec3i
+        kind = {2: wp.vec2i, 3: wp.vec3i}[values.shape[1]]
     else:
         kind = {2: wp.vec2, 3: wp.vec3, 4: wp.vec4}[values.shape[1]]
     return wp.array(values, dtype=kind, device=device.warp)

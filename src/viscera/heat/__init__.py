@@ -1,0 +1,1 @@
+"""Heat in the skin: how it spreads, and how it is lost."""
