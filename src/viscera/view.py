@@ -42,6 +42,8 @@ class Surface:
     """Vertex indices, shape (triangles, 3), counter-clockwise seen from outside."""
     array: str
     vertex_count: int
+    rest: FloatArray | None = None
+    """Its vertices at rest [m], shape (vertices, 3): what colour and bumps are painted on."""
 
 
 @dataclass(frozen=True)

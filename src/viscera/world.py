@@ -250,7 +250,12 @@ class World:
             seed=self.seed,
             bounds=self._contents.bounds,
             camera=self._contents.camera,
-            surfaces=tuple(Surface(o.name, o.look, o.triangles, o.name, len(o.vertices)) for o in self._organs),
+            surfaces=tuple(
+                Surface(
+                    o.name, o.look, o.triangles, o.name, len(o.vertices), np.array(o.rest.numpy(), dtype=np.float32)
+                )
+                for o in self._organs
+            ),
             instruments=tuple(tool.instrument for tool in self._tools),
             parameters=tuple(live.parameter for live in self._parameters.values()),
         )

@@ -72,13 +72,18 @@ export interface ScenarioInfo {
   summary: string;
 }
 
-/** `triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. */
+/**
+ * `triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. `rest` is
+ * little-endian float32, three per vertex: the surface at rest, on which colour and bumps are painted; may be
+ * empty, then the first frame is taken.
+ */
 export interface SurfaceInfo {
   name: string;
   material: string;
   triangles: Uint8Array;
   array: string;
   vertex_count: number;
+  rest: Uint8Array;
 }
 
 export interface InstrumentInfo {

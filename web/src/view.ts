@@ -178,7 +178,7 @@ export class View {
     const box = new Box3();
     for (const surface of this.surfaces) box.union(new Box3().setFromArray(surface.positions));
     if (box.isEmpty()) return;
-    this.drape.lay(box, this.camera.up);
+    this.drape.lay(box, this.camera.up, this.surfaces.map((surface) => surface.positions));
     this.drape.mesh.visible = true;
     this.corners = boxCorners(box);
   }

@@ -44,6 +44,16 @@ export function trianglesOf(surface: SurfaceInfo): Uint32Array {
   return triangles;
 }
 
+/** The surface at rest, three numbers per vertex [m]; null when the server did not send it. */
+export function restOf(surface: SurfaceInfo): Float32Array | null {
+  if (surface.rest.byteLength === 0) return null;
+  if (surface.rest.byteLength !== surface.vertex_count * 12) {
+    throw new WireError(`Surface ${surface.name} has ${surface.rest.byteLength} bytes at rest for ${surface.vertex_count} vertices.`);
+  }
+  const bytes = aligned(surface.rest, 4);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+}
+
 /** Fills `out` (three per point, metres) from 16-bit steps of the box. */
 export function dequantise(array: ArrayData, out: Float32Array): void {
   if (array.data.byteLength !== array.count * 6 || out.length !== array.count * 3) {

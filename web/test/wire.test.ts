@@ -2,7 +2,7 @@ import { decode, encode } from "@msgpack/msgpack";
 import { describe, expect, it } from "vitest";
 import { PROTOCOL } from "../src/protocol";
 import type { ArrayData, SurfaceInfo } from "../src/protocol";
-import { WireError, decodeMessage, dequantise, encodeMessage, trianglesOf } from "../src/wire";
+import { WireError, decodeMessage, dequantise, encodeMessage, trianglesOf, restOf } from "../src/wire";
 
 function buffer(bytes: Uint8Array): ArrayBuffer {
   return bytes.slice().buffer;
@@ -73,7 +73,7 @@ describe("dequantise", () => {
 
 describe("triangles", () => {
   const info = (triangles: Uint8Array): SurfaceInfo => ({
-    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4,
+    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: new Uint8Array(0),
   });
 
   it("are little-endian uint32", () => {
@@ -86,5 +86,22 @@ describe("triangles", () => {
 
   it("refuse half a triangle", () => {
     expect(() => trianglesOf(info(new Uint8Array(8)))).toThrow(WireError);
+  });
+});
+
+describe("restOf", () => {
+  const surface = (rest: Uint8Array): SurfaceInfo => ({
+    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest,
+  });
+
+  it("reads three numbers per vertex, from any offset", () => {
+    const bytes = new Uint8Array(25);
+    bytes.set(new Uint8Array(new Float32Array([1, 2, 3, 4, 5, 6]).buffer), 1);
+    expect(Array.from(restOf(surface(bytes.subarray(1))) ?? [])).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it("is nothing when nothing was sent, and refuses the wrong length", () => {
+    expect(restOf(surface(new Uint8Array(0)))).toBeNull();
+    expect(() => restOf(surface(new Uint8Array(12)))).toThrow(WireError);
   });
 });

@@ -66,6 +66,7 @@ def scene_message(scene: Scene, session: int, device: str) -> m.SceneDescription
                 triangles=np.ascontiguousarray(surface.triangles, dtype="<u4").tobytes(),
                 array=surface.array,
                 vertex_count=surface.vertex_count,
+                rest=b"" if surface.rest is None else np.ascontiguousarray(surface.rest, dtype="<f4").tobytes(),
             )
             for surface in scene.surfaces
         ],

@@ -98,13 +98,16 @@ class ScenarioInfo(_Part):
 
 
 class SurfaceInfo(_Part):
-    """`triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`."""
+    """`triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. `rest` is
+    little-endian float32, three per vertex: the surface at rest, on which colour and bumps are painted; may be
+    empty, then the first frame is taken."""
 
     name: str
     material: str
     triangles: bytes
     array: str
     vertex_count: int
+    rest: bytes = b""
 
 
 class InstrumentInfo(_Part):

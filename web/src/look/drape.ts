@@ -1,6 +1,6 @@
 // What lies around the tissue: a surgical drape on the table, in soft folds, fading into the dark of the room.
 
-import { BufferAttribute, BufferGeometry, Mesh, ShaderMaterial, Vector3, Vector4 } from "three";
+import { BufferAttribute, BufferGeometry, Mesh, ShaderMaterial, Vector3 } from "three";
 import type { Box3 } from "three";
 import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
@@ -18,7 +18,6 @@ export class Drape {
       defines: plain ? { PLAIN: 1 } : {},
       uniforms: {
         ...light,
-        uBlock: { value: new Vector4() },
         uAcross: { value: new Vector3(1, 0, 0) },
         uAlong: { value: new Vector3(0, 1, 0) },
       },
@@ -29,8 +28,8 @@ export class Drape {
     this.mesh.frustumCulled = false;
   }
 
-  /** Lays the cloth under the box. */
-  lay(bounds: Box3, upwards: Vector3): void {
+  /** Lays the cloth under what has these bounds and these points (three numbers each). */
+  lay(bounds: Box3, upwards: Vector3, bodies: Float32Array[]): void {
     const up = upwards.clone().normalize();
     const across = Math.abs(up.x) > 0.9 ? new Vector3(0, 1, 0) : new Vector3(1, 0, 0);
     across.addScaledVector(up, -across.dot(up)).normalize();
@@ -41,12 +40,14 @@ export class Drape {
     const [y0, y1] = span(along);
     const floor = span(up)[0];
     const size = Math.hypot(x1 - x0, y1 - y0);
-    this.material.uniforms.uBlock.value = new Vector4((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2, (y1 - y0) / 2);
+    const print = new Footprint([x0, x1], [y0, y1], floor);
+    for (const points of bodies) print.add(points, across, along, up);
     this.material.uniforms.uAcross.value = across;
     this.material.uniforms.uAlong.value = along;
     const cells = this.plain ? 64 : 120;
     const sheet = new BufferGeometry();
     const points = new Float32Array((cells + 1) ** 2 * 3);
+    const gaps = new Float32Array((cells + 1) ** 2);
     const point = new Vector3();
     let out = 0;
     for (let j = 0; j <= cells; j++) {
@@ -56,15 +57,67 @@ export class Drape {
         const outside = Math.max(Math.abs(x) - (x1 - x0) / 2, Math.abs(y) - (y1 - y0) / 2, 0) / size;
         point.copy(up).multiplyScalar(floor + foldHeight(x / size, y / size, outside) * size - 0.0005);
         point.addScaledVector(across, x + (x0 + x1) / 2).addScaledVector(along, y + (y0 + y1) / 2);
-        point.toArray(points, out);
-        out += 3;
+        point.toArray(points, 3 * out);
+        gaps[out] = print.gap(x + (x0 + x1) / 2, y + (y0 + y1) / 2) / Math.max((x1 - x0) / 2, 1e-4);
+        out += 1;
       }
     }
     sheet.setAttribute("position", new BufferAttribute(points, 3));
+    sheet.setAttribute("gap", new BufferAttribute(gaps, 1));
     sheet.setIndex(gridTriangles(cells));
     sheet.computeVertexNormals();
     this.mesh.geometry.dispose();
     this.mesh.geometry = sheet;
+  }
+}
+
+const PRINT_CELLS = 40;
+/** How much sooner a shadow fades upwards than sideways; tuned for appearance. */
+const HEIGHT_COUNTS = 1.6;
+
+/** Where tissue is above the cloth, and how high its lowest point is there. */
+class Footprint {
+  private readonly lowest = new Float32Array(PRINT_CELLS ** 2).fill(Infinity);
+
+  constructor(private readonly x: number[], private readonly y: number[], private readonly floor: number) {}
+
+  add(points: Float32Array, across: Vector3, along: Vector3, up: Vector3): void {
+    const point = new Vector3();
+    for (let k = 0; k < points.length; k += 3) {
+      point.fromArray(points, k);
+      const i = this.cell(point.dot(across), this.x);
+      const j = this.cell(point.dot(along), this.y);
+      const height = point.dot(up) - this.floor;
+      const at = j * PRINT_CELLS + i;
+      if (height < this.lowest[at]) this.lowest[at] = height;
+    }
+  }
+
+  /** From a place on the cloth to the nearest tissue, heights counted more [m]. */
+  gap(x: number, y: number): number {
+    let least = Infinity;
+    for (let j = 0; j < PRINT_CELLS; j++) {
+      for (let i = 0; i < PRINT_CELLS; i++) {
+        const height = this.lowest[j * PRINT_CELLS + i];
+        if (height === Infinity) continue;
+        const dx = Math.max(0, Math.abs(x - this.centre(i, this.x)) - this.half(this.x));
+        const dy = Math.max(0, Math.abs(y - this.centre(j, this.y)) - this.half(this.y));
+        least = Math.min(least, Math.hypot(dx, dy) + HEIGHT_COUNTS * height);
+      }
+    }
+    return least === Infinity ? 1e3 : least;
+  }
+
+  private half([low, high]: number[]): number {
+    return (high - low) / PRINT_CELLS / 2;
+  }
+
+  private centre(index: number, [low, high]: number[]): number {
+    return low + ((index + 0.5) * (high - low)) / PRINT_CELLS;
+  }
+
+  private cell(value: number, [low, high]: number[]): number {
+    return Math.min(PRINT_CELLS - 1, Math.max(0, Math.floor(((value - low) / Math.max(high - low, 1e-9)) * PRINT_CELLS)));
   }
 }
 
@@ -102,7 +155,7 @@ function gridTriangles(cells: number): number[] {
 const VERTEX = /* glsl */ `
 ${LIGHT_GLSL}
 ${TOOL_SHADE_GLSL}
-uniform vec4 uBlock;
+attribute float gap; // from the nearest tissue above the cloth, in half widths of it
 uniform vec3 uAcross;
 uniform vec3 uAlong;
 varying vec3 vLight;
@@ -119,8 +172,6 @@ void main() {
   vPlace = vec2(dot(position, uAcross), dot(position, uAlong));
   vec3 toLamp = uLamp - point;
   float facing = max(dot(across, normalize(toLamp)), 0.0);
-  vec2 outside = max(abs(vPlace - uBlock.xy) - uBlock.zw, 0.0);
-  float gap = length(outside) / max(uBlock.z, 1e-4);
   float contact = 1.0 - 0.9 * exp(-gap * 9.0);
   #ifdef PLAIN
   vec2 shade = vec2(1.0);

@@ -5,7 +5,7 @@ import type { ShaderMaterial } from "three";
 import { NormalField } from "../normals";
 import type { PickMesh } from "../picking";
 import type { ArrayData, SurfaceInfo } from "../protocol";
-import { dequantise, trianglesOf } from "../wire";
+import { dequantise, restOf, trianglesOf } from "../wire";
 
 export class TissueSurface {
   readonly mesh: Mesh<BufferGeometry, ShaderMaterial>;
@@ -15,7 +15,7 @@ export class TissueSurface {
   private readonly field: NormalField;
   private readonly rest: BufferAttribute;
   private readonly restNormal: BufferAttribute;
-  private seen = false;
+  private painted = false;
 
   constructor(readonly info: SurfaceInfo, material: ShaderMaterial) {
     this.triangles = trianglesOf(info);
@@ -33,6 +33,11 @@ export class TissueSurface {
     this.mesh = new Mesh(geometry, material);
     this.mesh.frustumCulled = false; // its bounds change with every frame
     this.mesh.visible = false;
+    const rest = restOf(info);
+    if (rest !== null) {
+      this.positions.set(rest);
+      this.paintHere();
+    }
   }
 
   update(array: ArrayData): void {
@@ -40,10 +45,14 @@ export class TissueSurface {
     this.field.update(this.positions);
     const { attributes } = this.mesh.geometry;
     for (const name of ["position", "normal", "hollow"]) attributes[name].needsUpdate = true;
-    if (this.seen) return;
-    // The first frame is taken as rest: colour and bumps are painted on the tissue as it was then.
-    this.seen = true;
     this.mesh.visible = true;
+    if (!this.painted) this.paintHere();
+  }
+
+  /** Colour and bumps are painted on the tissue as it is now: at rest, so that they look the same on every screen. */
+  private paintHere(): void {
+    this.painted = true;
+    this.field.update(this.positions);
     this.rest.copyArray(this.positions).needsUpdate = true;
     this.restNormal.copyArray(this.field.normals).needsUpdate = true;
   }
