@@ -57,7 +57,7 @@ def start(
 ) -> None:
     """A virtual operating theatre: soft tissue you can touch in the browser.
 
-    Without a command, the first scenario is served and the page opened.
+    Without a command, palpation is served and the page opened.
     """
     if version:
         from viscera.machine import viscera_version

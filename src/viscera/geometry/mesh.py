@@ -180,7 +180,7 @@ def guess_unit(extent: float, name: str = "mesh", prefer: str = "mm") -> tuple[s
         low, high = (1000 * e for e in ORGAN_EXTENT)
         raise MeshError(
             f"{name}: its longest side is {extent:.4g}, which is no organ in mm, cm or m ({low:g} mm to {high:g} mm).",
-            "Say the unit yourself (unit='mm', 'cm' or 'm').",
+            "Scale it to millimetres; from Python, load_mesh(path, unit='mm', 'cm' or 'm') says it for you.",
         )
     chosen = prefer if prefer in fitting else fitting[0]
     note = f"unit guessed: {chosen} (longest side {1000 * extent * UNITS[chosen]:.4g} mm)"

@@ -47,6 +47,9 @@ class Scenario:
     """The scenario's own hand for runs without a window: what it does before the given tick."""
 
 
+FIRST = "palpation"
+
+
 @cache
 def catalogue() -> dict[str, Scenario]:
     """All scenarios by name."""
@@ -56,7 +59,8 @@ def catalogue() -> dict[str, Scenario]:
             continue
         scenario = importlib.import_module(f"{__name__}.{module.name}").SCENARIO
         found[scenario.name] = scenario
-    return found
+    # Palpation is where to begin; the rest by name.
+    return dict(sorted(found.items(), key=lambda entry: (entry[0] != FIRST, entry[0])))
 
 
 def find_scenario(name: str) -> Scenario:

@@ -90,7 +90,7 @@ PULSE = Parameter(
 
 INSTRUCTIONS = """\
 Move the pointer over the liver: the probe follows its surface.
-Hold the left button (or the space bar) to press; the wheel sets how deep.
+Hold the left button (or the space bar) to press; the wheel, turned away from you, goes deeper.
 Rest the probe lightly and hold still: the force rises and falls with the heart.
 Change the heart rate and watch the force follow. Far to the right (on your left) the beat fades.
 One spot is harder: find the tumour. Every seed hides it elsewhere."""

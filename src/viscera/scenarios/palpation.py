@@ -64,7 +64,7 @@ VISCOSITY = Parameter(
 )
 INSTRUCTIONS = """\
 Move the pointer over the tissue: the probe follows its surface.
-Hold the left button (or the space bar) to press; the wheel sets how deep.
+Hold the left button (or the space bar) to press; the wheel, turned away from you, goes deeper.
 Watch the force: over the hidden nodule the same depth takes more of it.
 Find the nodule. Every seed hides it elsewhere."""
 

@@ -210,4 +210,4 @@ def _compare(recording: Recording, world: Any, same: bool) -> str:
 def _why_incomplete(recording: Recording) -> str:
     if recording.failure is not None:
         return f"the session stopped by itself: {recording.failure.message}; nothing to compare with"
-    return "the session was cut off; nothing to compare with"
+    return "the session is still running or was cut off, so there is no end to compare with"

@@ -6,7 +6,7 @@ import { card, h } from "./dom";
 const HANDS: [string, string][] = [
   ["Move", "the tip follows over the surface"],
   ["Left button", "hold to press"],
-  ["Wheel", "deeper or shallower, along the shaft"],
+  ["Wheel", "away from you: deeper; towards you: shallower"],
   ["Right button", "drag to look around"],
 ];
 const FINGERS: [string, string][] = [

@@ -6,7 +6,7 @@ const SECTIONS: [string, [string, string][]][] = [
   ["Mouse", [
     ["Move", "The tip lies on the tissue under the cursor"],
     ["Left button", "Press; let go to lift"],
-    ["Wheel", "Along the shaft; while pressing, how deep a press goes"],
+    ["Wheel", "Along the shaft: away from you is deeper; while pressing, how deep a press goes"],
     ["Right button, or Shift or Alt with the left", "Look around"],
     ["Shift or Alt with the wheel", "Nearer, farther"],
     ["Off the picture", "The instrument withdraws"],

@@ -23,7 +23,7 @@ export class Overlay {
     const coarse = matchMedia("(pointer: coarse)").matches;
     const text = coarse
       ? ["Touch the tissue and hold to press.", "Two fingers turn the view."]
-      : ["Move over the tissue.", "Hold the left button to press; the wheel goes deeper.", "Drag with the right button to look around."];
+      : ["Move over the tissue.", "Hold the left button to press; the wheel, away from you, goes deeper.", "Drag with the right button to look around."];
     this.hint = h("div", { class: "hint hidden", role: "note" }, ...text.map((line) => h("p", {}, line)));
     root.append(this.hint, this.force, this.starting);
     this.hintWanted = !remembered();
