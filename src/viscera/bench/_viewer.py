@@ -87,9 +87,10 @@ def _frame(shared: Shared, slots: NDArray[np.float32], view: View, due: float) -
         while True:
             number = int(counts[0])
             slot = number % SLOTS
-            data = encode(slots[slot], view)
+            # A copy first: physics comes back to this slot after two more ticks, sooner than a frame is made.
+            copy = slots[slot].copy()
             if counts[1 + slot] == number == counts[1 + SLOTS + slot]:
-                return data
+                return encode(copy, view)
     with shared.holding():
         data = encode(slots[0], view)
         if view.mode == LOCKED_FOR_THE_FRAME:
