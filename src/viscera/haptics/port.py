@@ -21,6 +21,9 @@ GONE_S = 0.1
 SETTLE_S = 0.005
 """So long after the first tick of a world poses may still be meant for the one before, at another place [s]."""
 
+WARM_UP_TICKS = 1000
+"""The first second of a world is not timed: programs are recorded in it."""
+
 
 class SessionPort:
     """`take`, tick, `publish`. It costs a tick some 30 µs per device."""
@@ -38,6 +41,7 @@ class SessionPort:
         self._taken = 0.0
         self._published: float | None = None
         self._settled: float | None = None
+        self._ticks = 0
 
     def holds(self, tool: int) -> bool:
         """Whether a device drives this tool; then no pointer does."""
@@ -80,7 +84,8 @@ class SessionPort:
         self._link.count("ticks")
         if self._settled is None:
             self._settled = now + SETTLE_S
-        if self._published is not None:
+        self._ticks += 1
+        if self._published is not None and self._ticks > WARM_UP_TICKS:
             self._link.tick.add(now - self._published)
         self._published = now
 

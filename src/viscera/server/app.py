@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import signal
 import socket
 import sys
 import threading
@@ -252,6 +253,8 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
 @contextlib.contextmanager
 def feel(spec: HapticSpec) -> Iterator[Link | None]:
     """The haptic process and the way to it; None, and a sentence on the terminal, where none of its devices is."""
+    # Uvicorn raises the signal that ended it once more; devices are to be closed before that ends everything.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     with HapticProcess(spec) as process:
         for sentence in process.sentences:
             print(sentence, file=sys.stderr, flush=True)
