@@ -1,7 +1,7 @@
 """The skin: bringing all texel maps up to a deformed surface, and one frame of heat on it.
 
-The surface is a ring of a liver's area with texture coordinates by rule, one chart cut open both ways, so that seams are
-crossed everywhere and no atlas has to be made.
+The surface is a ring of a liver's area with texture coordinates by rule, one chart cut open both ways, so that seams
+are crossed everywhere and no atlas has to be made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device
 from viscera.geometry import TriangleMesh
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
-from viscera.heat.conduction import make_heat, rebuild_network, step_heat
+from viscera.heat.conduction import make_heat, step_heat
+from viscera.heat.network import rebuild_network
 from viscera.skin import make_skin, rebuild_skin
 
 NAME = "skin"

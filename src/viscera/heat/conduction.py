@@ -37,24 +37,24 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.errors import InputError
+from viscera.heat.network import Network, make_network
 from viscera.skin import Skin
 
 wp.set_module_options({"enable_backward": False})
 
-NEAREST = wp.constant(0.1)
-"""Least distance of two nodes, in texels. Nearer ones are slivers of two cut texels: tied more tightly than to anything
-else, they would be one body that the iteration cannot move, and gain nothing in accuracy."""
+SQUEEZE = 4.0
+"""How much stiffer than whole texels at rest the equations may be before accuracy drops: cut or squeezed texels."""
 
-FULL = wp.constant(0.999)
-"""Coverage from which a texel counts as whole: only there is the shear between four texels known."""
-
-SQUEEZE = 2.0
-"""How much stiffer than at rest the equations may become before accuracy drops: texels squeezed to half their area."""
-
-TOLERANCE = 1.0e-6
-"""Part of the residual that the iteration leaves."""
+TOLERANCE = 1.0e-8
+"""Part of the residual that the iteration should leave. What it leaves is heat gained or lost, and total heat is to
+stay within 1e-5 over thousands of steps."""
 
 MOST_ITERATIONS = 400
+
+HIGHEST = 3.0
+"""Bound of the scaled matrix' eigenvalues, whatever the deformation. Scaled by C + dt k s P, P the sum over sides and
+links: shear is held to half the least of its four sides, so |shear| sums to at most P/2, and Gershgorin gives
+(C + dt k s (P + P/2)) + dt k s (P + P/2) ≤ 3 (C + dt k s P)."""
 
 
 @dataclass(frozen=True)
@@ -93,22 +93,6 @@ class HeatParams:
 
 
 @wp.struct
-class Network:
-    """Texels and the conductances between them, all without a unit: lengths over distances."""
-
-    width: int
-    texels: wp.array(dtype=wp.int32)
-    area: wp.array(dtype=wp.float32)
-    left: wp.array(dtype=wp.float32)
-    bottom: wp.array(dtype=wp.float32)
-    shear: wp.array(dtype=wp.float32)
-    """Between a texel and the one below and left of it; the two others of these four get the opposite."""
-    link_start: wp.array(dtype=wp.int32)
-    link_texel: wp.array(dtype=wp.int32)
-    link: wp.array(dtype=wp.float32)
-
-
-@wp.struct
 class Rates:
     """Live numbers of the step; from an array, as scalars are frozen when a program is recorded."""
 
@@ -144,99 +128,6 @@ class Heat:
     step: tuple[Any, Any]
 
 
-@wp.kernel
-def side_conductances(
-    first: int,
-    # params
-    width: int,
-    # in
-    texels: wp.array(dtype=wp.int32),
-    metric: wp.array(dtype=wp.vec3),
-    coverage: wp.array(dtype=wp.float32),
-    node: wp.array(dtype=wp.vec2),
-    open_side: wp.array(dtype=wp.vec2),
-    # out
-    left_out: wp.array(dtype=wp.float32),
-    bottom_out: wp.array(dtype=wp.float32),
-):
-    t = texels[first + wp.tid()]
-    if t % width > 0:
-        left = float(0.0)
-        if coverage[t - 1] > 0.0 and open_side[t][0] > 0.0:
-            g = 0.5 * (metric[t] + metric[t - 1])
-            root = wp.sqrt(wp.max(g[0] * g[2] - g[1] * g[1], 1.0e-30))
-            apart = wp.max(node[t][0] + 1.0 - node[t - 1][0], NEAREST)
-            left = open_side[t][0] * g[2] / (root * apart)
-        left_out[t] = left
-    if t >= width:
-        bottom = float(0.0)
-        if coverage[t - width] > 0.0 and open_side[t][1] > 0.0:
-            g = 0.5 * (metric[t] + metric[t - width])
-            root = wp.sqrt(wp.max(g[0] * g[2] - g[1] * g[1], 1.0e-30))
-            apart = wp.max(node[t][1] + 1.0 - node[t - width][1], NEAREST)
-            bottom = open_side[t][1] * g[0] / (root * apart)
-        bottom_out[t] = bottom
-
-
-@wp.kernel
-def shear_conductances(
-    first: int,
-    # params
-    width: int,
-    # in
-    texels: wp.array(dtype=wp.int32),
-    metric: wp.array(dtype=wp.vec3),
-    coverage: wp.array(dtype=wp.float32),
-    left: wp.array(dtype=wp.float32),
-    bottom: wp.array(dtype=wp.float32),
-    # out
-    shear_out: wp.array(dtype=wp.float32),
-):
-    t = texels[first + wp.tid()]
-    if t % width > 0 and t >= width:
-        a = t - width - 1
-        b = t - width
-        c = t - 1
-        if wp.min(wp.min(coverage[a], coverage[b]), wp.min(coverage[c], coverage[t])) > FULL:
-            g = 0.25 * (metric[a] + metric[b] + metric[c] + metric[t])
-            root = wp.sqrt(wp.max(g[0] * g[2] - g[1] * g[1], 1.0e-30))
-            # Beyond this the four texels' energy could become negative, and heat flow uphill.
-            most = wp.min(wp.min(left[t], left[b]), wp.min(bottom[t], bottom[c]))
-            shear_out[t] = 0.5 * wp.clamp(-g[1] / root, -most, most)
-
-
-@wp.kernel
-def link_conductances(
-    first: int,
-    # in
-    texels: wp.array(dtype=wp.int32),
-    area: wp.array(dtype=wp.float32),
-    coverage: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.vec3),
-    vertices: wp.array(dtype=wp.vec3),
-    seam_vertex: wp.array(dtype=wp.vec2i),
-    link_start: wp.array(dtype=wp.int32),
-    link_texel: wp.array(dtype=wp.int32),
-    link_seam: wp.array(dtype=wp.int32),
-    link_stretch: wp.array(dtype=wp.vec2),
-    # out
-    link_out: wp.array(dtype=wp.float32),
-):
-    i = first + wp.tid()
-    t = texels[i]
-    for k in range(link_start[i], link_start[i + 1]):
-        j = link_texel[k]
-        ends = seam_vertex[link_seam[k]]
-        origin = vertices[ends[0]]
-        edge = vertices[ends[1]] - origin
-        length = wp.length(edge)
-        here = wp.length(wp.cross(position[t] - origin, edge)) / length
-        there = wp.length(wp.cross(position[j] - origin, edge)) / length
-        least = 0.5 * NEAREST * (wp.sqrt(area[t] / coverage[t]) + wp.sqrt(area[j] / coverage[j]))
-        # Sums of two are the same bits seen from either side, so the link is.
-        link_out[k] = link_stretch[k][0] * length / wp.max(here + there, least)
-
-
 @wp.func
 def _pull(g: float, x: wp.array(dtype=wp.float32), own: float, j: int):
     if g == 0.0:
@@ -246,15 +137,16 @@ def _pull(g: float, x: wp.array(dtype=wp.float32), own: float, j: int):
 
 @wp.func
 def _outflow(net: Network, x: wp.array(dtype=wp.float32), i: int):
-    """Σ g (x_i − x_j) and Σ g over the neighbours j of covered texel i. Sides at the rim of the texture are closed, so
-    nothing beyond it is read."""
+    """Σ g (x_i − x_j) over the neighbours j of covered texel i, and Σ g without shear (see `HIGHEST`). Sides at the rim
+    of the texture are closed, so nothing beyond it is read."""
     t = net.texels[i]
     w = net.width
     own = x[t]
     total = _pull(net.left[t], x, own, t - 1) + _pull(net.left[t + 1], x, own, t + 1)
     total += _pull(net.bottom[t], x, own, t - w) + _pull(net.bottom[t + w], x, own, t + w)
-    total += _pull(net.shear[t], x, own, t - w - 1) + _pull(net.shear[t + w + 1], x, own, t + w + 1)
-    total += _pull(-net.shear[t + 1], x, own, t + 1 - w) + _pull(-net.shear[t + w], x, own, t + w - 1)
+    slant = _pull(net.shear[t], x, own, t - w - 1) + _pull(net.shear[t + w + 1], x, own, t + w + 1)
+    slant += _pull(-net.shear[t + 1], x, own, t + 1 - w) + _pull(-net.shear[t + w], x, own, t + w - 1)
+    total += wp.vec2(slant[0], 0.0)
     for k in range(net.link_start[i], net.link_start[i + 1]):
         total += _pull(net.link[k], x, own, net.link_texel[k])
     return total
@@ -340,19 +232,11 @@ def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = 0.016) -
     def zeros(count: int = size) -> Any:
         return wp.zeros(count, dtype=wp.float32, device=device)
 
-    net: Any = Network()
-    net.width = skin.width
-    net.texels, net.area = skin.texels, skin.area
-    # One row and one texel more: the texel above and right of the last one is asked for, and closed.
-    net.left, net.bottom, net.shear = (zeros(size + skin.width + 1) for _ in range(3))
-    net.link_start, net.link_texel = skin.link_start, skin.link_texel
-    net.link = zeros(max(1, skin.link_texel.shape[0]))
-    skin.device.record(lambda stage: rebuild_network(stage, skin, net), work=skin.count).run()
-    skin.device.synchronize()
-    low, high = _spectrum(skin, net, params, dt)
-    iterations = _iterations(low, high)
+    net = make_network(skin)
+    low = _lowest(skin, net, params, dt)
+    iterations = _iterations(low)
     rates = wp.zeros(1, dtype=Rates, device=device)
-    weights = wp.array(_chebyshev(low, high, iterations), dtype=wp.vec2, device=device)
+    weights = wp.array(_chebyshev(low, iterations), dtype=wp.vec2, device=device)
     heat = Heat(
         skin,
         params,
@@ -377,19 +261,9 @@ def set_heat(heat: Heat, params: HeatParams, dt: float | None = None) -> None:
     heat.params = params
     heat.dt = heat.dt if dt is None else dt
     _check_step(heat.dt)
-    low, high = _spectrum(heat.skin, heat.network, params, heat.dt)
-    wp.copy(heat.weights, wp.array(_chebyshev(low, high, heat.iterations), dtype=wp.vec2, device=heat.skin.device.warp))
+    low = _lowest(heat.skin, heat.network, params, heat.dt)
+    wp.copy(heat.weights, wp.array(_chebyshev(low, heat.iterations), dtype=wp.vec2, device=heat.skin.device.warp))
     _write_rates(heat)
-
-
-def rebuild_network(stage: Stage, skin: Skin, net: Any) -> None:
-    """Conductances for the skin as it is now; after `rebuild_skin`."""
-    maps = [skin.width, skin.texels, skin.metric, skin.coverage]
-    ends = [skin.texels, skin.area, skin.coverage, skin.position, skin.vertices, skin.seam_vertex]
-    links = [skin.link_start, skin.link_texel, skin.link_seam, skin.link_stretch]
-    stage.launch(side_conductances, skin.count, [*maps, skin.node, skin.open_side, net.left, net.bottom])
-    stage.launch(shear_conductances, skin.count, [*maps, net.left, net.bottom, net.shear])
-    stage.launch(link_conductances, skin.count, [*ends, *links, net.link])
 
 
 def step_heat(stage: Stage, heat: Heat) -> None:
@@ -413,7 +287,7 @@ def total_heat(heat: Heat) -> float:
 def explicit_limit(heat: Heat) -> float:
     """Longest stable step of forward Euler on whole texels [s]; texels cut by a seam would allow far less."""
     p = heat.params
-    stiffest = _stiffest(heat.skin, heat.network)[0]
+    stiffest = _stiffest(heat.skin, heat.network)
     return math.inf if p.conductivity == 0.0 else 1.0 / (p.diffusivity * stiffest)
 
 
@@ -434,42 +308,35 @@ def _write_rates(heat: Heat) -> None:
     wp.copy(heat.rates, wp.array([rates], dtype=Rates, device=heat.skin.device.warp))
 
 
-def _stiffest(skin: Skin, net: Any) -> tuple[float, float]:
-    """Largest Σg / area of whole texels [1/m²], and the largest Σ|g| / Σg of any."""
+def _stiffest(skin: Skin, net: Any) -> float:
+    """Largest Σg / area of whole texels (of all, where none is whole) [1/m²]."""
     size, w = skin.width * skin.height, skin.width
-    left, bottom, shear = (array.numpy().astype(np.float64) for array in (net.left, net.bottom, net.shear))
-    plain = left[:size] + left[1 : size + 1] + bottom[:size] + bottom[w : size + w]
-    slants = [shear[:size], shear[w + 1 : size + w + 1], -shear[1 : size + 1], -shear[w : size + w]]
+    left, bottom = (array.numpy().astype(np.float64) for array in (net.left, net.bottom))
+    total = left[:size] + left[1 : size + 1] + bottom[:size] + bottom[w : size + w]
     texels = skin.texels.numpy()
-    start = skin.link_start.numpy()
-    owner = np.repeat(texels, np.diff(start))
-    plain += np.bincount(owner, weights=net.link.numpy()[: len(owner)], minlength=size)
-    total = (plain + sum(slants))[texels]
-    absolute = (plain + sum(np.abs(s) for s in slants))[texels]
+    owner = np.repeat(texels, np.diff(skin.link_start.numpy()))
+    total += np.bincount(owner, weights=net.link.numpy()[: len(owner)], minlength=size)
+    stiffness = total[texels] / skin.area.numpy()[texels]
     whole = skin.coverage.numpy()[texels] > 0.999
-    area = skin.area.numpy()[texels].astype(np.float64)
-    stiff = float((total[whole] / area[whole]).max()) if whole.any() else float((total / area).max())
-    some = total > 0.0
-    return stiff, float((absolute[some] / total[some]).max()) if some.any() else 1.0
+    return float((stiffness[whole] if whole.any() else stiffness).max())
 
 
-def _spectrum(skin: Skin, net: Any, params: HeatParams, dt: float) -> tuple[float, float]:
-    """Bounds of the scaled matrix' eigenvalues. Above: Gershgorin. Below: a mode that hardly varies between neighbours,
-    on the stiffest whole texels; cut texels are too few and too scattered to carry one."""
-    stiff, slant = _stiffest(skin, net)
-    ratio = SQUEEZE * dt * params.diffusivity * stiff
-    return 1.0 / (1.0 + ratio), 1.0 + 1.05 * slant
+def _lowest(skin: Skin, net: Any, params: HeatParams, dt: float) -> float:
+    """Least eigenvalue of the scaled matrix: of a mode that hardly varies between neighbours, on the stiffest whole
+    texels; cut texels are too few and too scattered to carry one. An estimate: if it is too high, the
+    iteration leaves more than it should, and is still stable."""
+    return 1.0 / (1.0 + SQUEEZE * dt * params.diffusivity * _stiffest(skin, net))
 
 
-def _iterations(low: float, high: float) -> int:
-    root = math.sqrt(high / low)
+def _iterations(low: float) -> int:
+    root = math.sqrt(HIGHEST / low)
     rate = (root - 1.0) / (root + 1.0)
     return min(MOST_ITERATIONS, max(1, math.ceil(math.log(0.5 * TOLERANCE) / math.log(rate))))
 
 
-def _chebyshev(low: float, high: float, iterations: int) -> np.ndarray:
+def _chebyshev(low: float, iterations: int) -> np.ndarray:
     """Weights of the step before and of the scaled residual, for each iteration."""
-    middle, half = 0.5 * (high + low), 0.5 * (high - low)
+    middle, half = 0.5 * (HIGHEST + low), 0.5 * (HIGHEST - low)
     weights = [(0.0, 1.0 / middle)]
     before = half / middle
     for _ in range(1, iterations):
