@@ -7,8 +7,8 @@ const { context, close } = await openBrowser();
 const { page } = await openPage(context, process.argv[2]);
 await page.evaluate(() => {
   window.drawn = 0;
-  const count = () => { window.drawn += 1; requestAnimationFrame(count); };
-  requestAnimationFrame(count);
+  const count = () => { window.drawn += 1; window.requestAnimationFrame(count); };
+  window.requestAnimationFrame(count);
 });
 console.log("drawing");
 process.stdin.resume();
