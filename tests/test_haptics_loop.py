@@ -331,17 +331,22 @@ def test_a_missed_beat_is_missed() -> None:
     assert now[0] - before == pytest.approx(1e-3, abs=1e-4)
 
 
-def test_a_session_steps_back_when_it_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_steps_back_when_it_leaves_nothing_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr("viscera.haptics.priority.come_first", lambda *_: bool(done.append("first")) or True)
     monkeypatch.setattr("viscera.haptics.priority.step_back", lambda: done.append("back"))
     priority = SessionPriority()
     for factor in (0.0, 1.0, 0.95, 0.8, 0.5, 0.99):
-        priority.watch(factor)
+        priority.watch(factor, 0.4)
     assert done == ["first", "back"]
     for _ in range(CALM_FRAMES):
-        priority.watch(1.0)
+        priority.watch(1.0, 0.4)
     assert done == ["first", "back", "first"]
+    priority.watch(1.0, 0.95)  # on time, but with nothing left for the page
+    assert done == ["first", "back", "first", "back"]
+    for _ in range(2 * CALM_FRAMES):
+        priority.watch(1.0, 0.95)
+    assert done == ["first", "back", "first", "back"]
 
 
 # --- real processes --------------------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ from viscera.haptics.devices.hand import HandDevice, HandParams
 from viscera.haptics.devices.hand import poke as poking
 from viscera.haptics.link import BIN_S, Link, TimeSummary
 from viscera.haptics.loop import Beat, Driven, HapticLoop
-from viscera.haptics.port import SessionPort
+from viscera.haptics.port import WARM_UP_TICKS, SessionPort
+from viscera.haptics.priority import SESSION_LEVEL, come_first, step_back
 from viscera.inputs import ToolInput, Vector3
 from viscera.instruments import Tool
 from viscera.view import Instrument, ToolState
@@ -222,16 +223,22 @@ def live(seconds: float, device: str = "hand") -> tuple[dict[str, TimeSummary], 
     from viscera.haptics.process import HapticProcess, HapticSpec
 
     with HapticProcess(HapticSpec((device,))) as haptic:
-        link, wall = haptic.link, Wall(500.0)
-        port, beat = SessionPort(link, [HOME]), Beat()
-        end = time.perf_counter() + 0.5
-        while time.perf_counter() < end:  # the loop settles
-            _tick(wall, port, beat)
-        link.forget_times()
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            _tick(wall, port, beat)
-        return link.times(), link.counters(), link.latency.counts()
+        come_first(SESSION_LEVEL)
+        try:
+            _press(Wall(500.0), haptic.link, seconds)
+        finally:
+            step_back()
+        return haptic.link.times(), haptic.link.counters(), haptic.link.latency.counts()
+
+
+def _press(wall: Wall, link: Link, seconds: float) -> None:
+    port, beat = SessionPort(link, [HOME]), Beat()
+    for _ in range(WARM_UP_TICKS):
+        _tick(wall, port, beat)
+    link.forget_times()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        _tick(wall, port, beat)
 
 
 def _tick(wall: Wall, port: SessionPort, beat: Beat) -> None:
@@ -338,9 +345,9 @@ def plot(result: CheckResult, path: Path, notice: Callable[[str], None]) -> bool
     stiff.loglog(walls, [one.expected for one in result.feels], "k--", label="expected")
     stiff.axhline(result.limit, color="0.7", lw=0.8)
     stiff.set(title="stiffness", xlabel="wall [N/m]", ylabel="felt [N/m]")
-    for stiffness in (200.0, 2000.0, 1e6):
+    for stiffness in (200.0, 800.0, 1e6):
         one = poke(stiffness)
-        pokes.plot(one.time, one.force, label=f"{stiffness:g} N/m")
+        pokes.plot(one.time, one.force, label=f"{stiffness:,.0f} N/m".replace(",", " "))
     pokes.set(title="a slow poke", xlabel="s", ylabel="force at the hand [N]")
     if sum(result.latency_bins):
         share = np.cumsum(result.latency_bins) / sum(result.latency_bins)

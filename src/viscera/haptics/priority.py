@@ -15,6 +15,8 @@ SESSION_LEVEL = 1
 
 TOO_SLOW = 0.9
 """A session below this real-time factor steps back: nobody feels it, and its page would starve."""
+TOO_BUSY = 0.85
+"""So does one whose ticks take more than this share of the time: there would be nothing left for the page."""
 FAST_ENOUGH = 0.97
 CALM_FRAMES = 250
 """It steps forward again after so many frames (four seconds) above this factor."""
@@ -43,7 +45,7 @@ def _schedule(policy: str, level: int, left_out: set[int | None]) -> bool:
 
 
 class SessionPriority:
-    """First as long as the world keeps up."""
+    """First as long as the world keeps up and leaves room for others."""
 
     LEAVE_OUT = ("viscera-recorder",)
     """Compressing a checkpoint can wait."""
@@ -53,13 +55,14 @@ class SessionPriority:
         self._possible = self.first
         self._calm = 0
 
-    def watch(self, factor: float) -> None:
-        """Once per frame, with the real-time factor; 0 while that is not known."""
-        if self.first and 0.0 < factor < TOO_SLOW:
+    def watch(self, factor: float, load: float) -> None:
+        """Once per frame, with the real-time factor (0 while that is not known) and the share of time that ticks
+        take."""
+        if self.first and (0.0 < factor < TOO_SLOW or load > TOO_BUSY):
             step_back()
             self.first = False
             self._calm = 0
         elif self._possible and not self.first:
-            self._calm = self._calm + 1 if factor >= FAST_ENOUGH else 0
+            self._calm = self._calm + 1 if factor >= FAST_ENOUGH and load <= TOO_BUSY else 0
             if self._calm >= CALM_FRAMES:
                 self.first = come_first(SESSION_LEVEL, self.LEAVE_OUT)

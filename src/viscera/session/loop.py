@@ -158,16 +158,17 @@ class Loop:
     def _publish(self, now: float, write_arrays: Callable[[dict[str, FloatArray]], None] | None = None) -> None:
         """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
         world = self.world
+        stages = world.stages
         self._factor.add(now, world.tick)
         if self._priority is not None:
-            self._priority.watch(self._factor.value())
+            self._priority.watch(self._factor.value(), 1e-3 * sum(stages.values()) / FRAME_S)
         header = SnapshotHeader(
             tick=world.tick,
             time=world.time,
             real_time_factor=self._factor.value(),
             tools=world.tools,
             parameters=world.parameter_values() | self._values_to_come,
-            stages=world.stages,
+            stages=stages,
             applied=list(self._applied.items()),
             haptics=[] if self._port is None else self._port.states(),
         )
