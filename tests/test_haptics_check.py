@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -58,6 +59,28 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "STIFFNESSES", (200.0, 1e4))
     slow = TimeSummary(10, 1.0, 1.1, 1.2, 1.3, 1.0)
     monkeypatch.setattr(checking, "live", lambda seconds: ({"period": slow, "latency": slow}, {"stalls": 0}, [0, 5, 5]))
+
+
+def test_a_headless_run_has_no_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["viscera", "run", "palpation", "--headless", "--haptics", "hand"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+
+
+def test_without_the_device_the_page_is_served_with_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "viscera", "serve", "palpation", "--device", "cpu", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path), "--haptics", "haply"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    process.terminate()
+    _, complained = process.communicate(timeout=60)
+    assert "http://" in said
+    assert "No haptic device haply" in complained
+    assert "pointer" in complained
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
