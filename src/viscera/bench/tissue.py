@@ -76,10 +76,10 @@ class Machine:
     """[Hz]"""
 
 
-CPU = Machine(instructions=808.0, loads=128.0, issue_rate=2.0, load_rate=1.0, clock=3.7e9)
+CPU = Machine(instructions=558.0, loads=128.0, issue_rate=2.0, load_rate=1.0, clock=3.7e9)
 """AVX-512 on Zen 4: two 512-bit arithmetic instructions per cycle (one adds, one multiplies), one 512-bit load. 26
 square roots and 26 divisions among them count as one each, though they take longer."""
-CUDA = Machine(instructions=457.0, loads=49.0, issue_rate=4.0, load_rate=1.0, clock=1.98e9)
+CUDA = Machine(instructions=430.0, loads=49.0, issue_rate=4.0, load_rate=1.0, clock=1.98e9)
 """H200, instructions of whole warps: four schedulers per multiprocessor, one load or store of 128 bytes per cycle."""
 
 

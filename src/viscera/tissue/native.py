@@ -18,6 +18,8 @@ from viscera.tissue.kernels import SHORTEST2, Lattice
 wp.set_module_options({"enable_backward": False})
 
 _PULLS = """
+// A component along which a spring does not run stays as it is: the compiler may not leave out + 0.
+#define PLUS(e, r, c) ((c) != 0.0f ? (e) + (r) : (e))
 const long n = lattice.slots;
 const float dt = lattice.dt;
 const float h = lattice.spacing;
@@ -42,11 +44,11 @@ for (int d = 0; d < 13; ++d) {
         const V k = LOAD_HALF(stiff + d * n + (side > 0 ? i : j));
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
         const V ex = LOAD(px + j) - ox, ey = LOAD(py + j) - oy, ez = LOAD(pz + j) - oz;
-        const V gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
+        const V gain = ex * PLUS(ex, 2.0f * dx, cx) + ey * PLUS(ey, 2.0f * dy, cy) + ez * PLUS(ez, 2.0f * dz, cz);
         STRETCH
-        fx += pull * (ex + dx);
-        fy += pull * (ey + dy);
-        fz += pull * (ez + dz);
+        fx += pull * PLUS(ex, dx, cx);
+        fy += pull * PLUS(ey, dy, cy);
+        fz += pull * PLUS(ez, dz, cz);
     }
 }
 """
@@ -190,6 +192,9 @@ all at rest keeps its place exactly, so that both buffers agree when it falls as
 
 _CPU = """
 #if !defined(__CUDA_ARCH__)
+{
+// Warp's cpu compiler fuses no multiply and add by itself.
+#pragma clang fp contract(fast)
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
@@ -197,8 +202,8 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define LOAD_HALF(p) __builtin_convertvector(*(const H*)(p), V)
 #define STORE(p, v) *(U*)(p) = (v)
 #define FILL(x) ((V)(x))
-#define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
-#define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
+#define AT_LEAST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ > x_ ? v_ : x_; })
+#define AT_MOST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ < x_ ? v_ : x_; })
 #define ANY(v) __builtin_reduce_or(v)
 #define ANY_IN_ROW(v) __builtin_reduce_or(v)
 #define STRIDE 1
@@ -211,8 +216,9 @@ typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
 #define ADD(p, x) __atomic_fetch_add((p), (long long)__builtin_rint((double)(x)), __ATOMIC_RELAXED)
 const V OFFSETS = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
 const auto pull_over_length = [](V stiff_gain, V length2, auto rest) {
+#pragma clang fp contract(fast)
     const V length = __builtin_elementwise_sqrt(length2);
-    return stiff_gain / (length * (length + rest));
+    return stiff_gain / (length2 + length * rest);
 };
 const long lane = 0;
 const long i = lattice.tile_slot.data[tile];
@@ -235,6 +241,8 @@ SPRINGS
 #undef ROOT
 #undef OF
 #undef ADD
+#undef PLUS
+}
 #endif
 """
 
@@ -287,11 +295,13 @@ SPRINGS
 #undef ROOT
 #undef OF
 #undef ADD
+#undef PLUS
 #endif
 """
 
 
 _PAIR_PULLS = """
+#define PLUS(e, r, c) ((c) != 0.0f ? (e) + (r) : (e))
 const int n = lattice.slots;
 const float dt = lattice.dt;
 const float h = lattice.spacing;
@@ -339,10 +349,11 @@ for (int r = 0; r < 9; ++r) {
             const float ex = near[0][m + step + 1] - own[0][m];
             const float ey = near[1][m + step + 1] - own[1][m];
             const float ez = near[2][m + step + 1] - own[2][m];
-            const float gain = ex * (ex + 2.0f * dx) + ey * (ey + 2.0f * dy) + ez * (ez + 2.0f * dz);
+            const float tx = PLUS(ex, 2.0f * dx, cx), ty = PLUS(ey, 2.0f * dy, cy), tz = PLUS(ez, 2.0f * dz, cz);
+            const float gain = ex * tx + ey * ty + ez * tz;
             const float length2 = fmaxf(gain + rest2, SHORTEST2 * rest2);
             const float pull = pull_over_length(stiffness[m] * gain, length2, rest);
-            f[0][m] += pull * (ex + dx); f[1][m] += pull * (ey + dy); f[2][m] += pull * (ez + dz);
+            f[0][m] += pull * PLUS(ex, dx, cx); f[1][m] += pull * PLUS(ey, dy, cy); f[2][m] += pull * PLUS(ez, dz, cz);
         }
     }
 }

@@ -129,14 +129,14 @@ def largest_step(
     return math.sqrt(viscous_time**2 + 4.0 / omega2) - viscous_time
 
 
-def expected_substeps(params: LatticeParams) -> int:
-    """Substeps per tick that the stiffest setting would need in an endless lattice."""
+def bulk_step(params: LatticeParams) -> float:
+    """Largest stable step at the stiffest setting in an endless lattice [s]."""
     remedies = params.remedies
     hardest = float(params.young_of().max()) / float(params.density_of().min()) * params.material.density
     young = params.stiffest * hardest
     density, tau = params.material.density, params.longest_viscous_time
     step = largest_step(params.spacing, young, density, tau, params.poisson, remedies.torsion)
-    return checked_substeps(params, 1.0 / math.hypot(1.0 / step, remedies.shape / 2.0))
+    return 1.0 / math.hypot(1.0 / step, remedies.shape / 2.0)
 
 
 def checked_substeps(params: LatticeParams, step: float) -> int:
