@@ -30,10 +30,12 @@ from viscera.haptics.port import GONE_S, SessionPort
 from viscera.haptics.priority import CALM_FRAMES, SessionPriority
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.haptics.safety import FALL, JUMP_REST_S, Mode
-from viscera.inputs import Vector3
+from viscera.inputs import ToolInput, Vector3
+from viscera.instruments import FASTEST_TOOL, Tool
 from viscera.server import messages as m
 from viscera.session.replay import DEFAULT_FACTORY, replay_report
-from viscera.view import ToolState
+from viscera.view import Instrument, ToolState
+from viscera.world import _pack, _unpack
 
 ZERO: Vector3 = (0.0, 0.0, 0.0)
 
@@ -327,6 +329,26 @@ def test_a_pose_is_taken_once_and_directly() -> None:
     (given,) = table.port.take()
     assert given.direct
     assert given.position == table.driven.sent
+
+
+def test_a_direct_hand_has_no_lag_and_a_checkpoint_knows() -> None:
+    probe = Instrument("probe", "sphere", 0.005, 0.0, HOME)
+    near = (0.0, 0.0, HOME[2] - 4e-4)
+    tips = {}
+    for direct in (False, True):
+        tool, copy = Tool(0, probe, 0.0), Tool(0, probe, 0.0)
+        tool.take(ToolInput(0, near, direct=direct))
+        _unpack(copy, _pack(tool))
+        for one in (tool, copy):
+            one.follow(1e-3)
+        assert (tool.tip == copy.tip).all()
+        tips[direct] = float(tool.tip[2])
+    assert tips[True] == near[2]
+    assert tips[False] > near[2] + 1e-4
+    # However it is held, it is no faster than a hand.
+    tool.take(ToolInput(0, (1.0, 0.0, near[2]), direct=True))
+    tool.follow(1e-3)
+    assert tool.tip[0] == pytest.approx(FASTEST_TOOL * 1e-3)
 
 
 def test_the_beat_moves_behind_the_tick() -> None:
