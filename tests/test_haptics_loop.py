@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
@@ -9,6 +10,7 @@ import struct
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -329,6 +331,26 @@ def test_a_pose_is_taken_once_and_directly() -> None:
     (given,) = table.port.take()
     assert given.direct
     assert given.position == table.driven.sent
+
+
+def test_cycles_leave_nothing_behind_in_memory() -> None:
+    """The collector is off while the loop runs, so nothing may need it."""
+    table = Table()
+    table.run(0.5)
+    gc.disable()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.take_snapshot()
+        table.forces.clear()
+        table.run(2.0)
+        table.forces.clear()
+        grown = tracemalloc.take_snapshot().compare_to(before, "filename")
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    ours = [entry for entry in grown if "viscera" in entry.traceback[0].filename]
+    # One object kept per cycle would be more than 60 kB.
+    assert sum(entry.size_diff for entry in ours) < 10_000
 
 
 def test_a_direct_hand_has_no_lag_and_a_checkpoint_knows() -> None:
