@@ -29,7 +29,7 @@ from viscera.haptics.link import BINS, SIZE, Hand, Hands, Histogram, Link, Mailb
 from viscera.haptics.loop import NUDGE_S, Beat, Driven, HapticLoop, coupling_for
 from viscera.haptics.mapping import Mapping
 from viscera.haptics.port import GONE_S, SessionPort
-from viscera.haptics.priority import CALM_FRAMES, SessionPriority
+from viscera.haptics.priority import SHORTEST_REST_S, SessionPriority
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.haptics.safety import FALL, JUMP_REST_S, Mode
 from viscera.inputs import ToolInput, Vector3
@@ -419,18 +419,26 @@ def test_a_session_steps_back_when_it_leaves_nothing_for_others(monkeypatch: pyt
     done: list[str] = []
     monkeypatch.setattr("viscera.haptics.priority.come_first", lambda *_: bool(done.append("first")) or True)
     monkeypatch.setattr("viscera.haptics.priority.step_back", lambda: done.append("back"))
-    priority = SessionPriority()
-    for factor in (0.0, 1.0, 0.95, 0.8, 0.5, 0.99):
-        priority.watch(factor, 0.4)
+    used, now = [0.0], [0.0]
+    priority = SessionPriority(0.0, lambda: used[0])
+    priority._cores = 2
+
+    def run(seconds: float, load: float) -> None:
+        for _ in range(round(seconds * 62.5)):
+            now[0] += 0.016
+            used[0] += 0.016 * 2 * load
+            priority.watch(now[0])
+
+    run(10.0, 0.6)
+    assert done == ["first"]
+    run(1.5, 0.95)
     assert done == ["first", "back"]
-    for _ in range(CALM_FRAMES):
-        priority.watch(1.0, 0.4)
-    assert done == ["first", "back", "first"]
-    priority.watch(1.0, 0.95)  # on time, but with nothing left for the page
+    run(SHORTEST_REST_S + 1.5, 0.95)  # tries again, in vain
     assert done == ["first", "back", "first", "back"]
-    for _ in range(2 * CALM_FRAMES):
-        priority.watch(1.0, 0.95)
-    assert done == ["first", "back", "first", "back"]
+    run(2 * SHORTEST_REST_S - 1.0, 0.3)
+    assert len(done) == 4  # and rests for longer
+    run(30.0, 0.3)
+    assert done == ["first", "back", "first", "back", "first"]
 
 
 # --- real processes --------------------------------------------------------------------------------------------------

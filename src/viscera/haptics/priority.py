@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 
 HAPTIC_LEVEL = 2
 """The haptic loop sleeps most of the time, and comes first."""
 SESSION_LEVEL = 1
 
-TOO_SLOW = 0.9
-"""A session below this real-time factor steps back: nobody feels it, and its page would starve."""
 TOO_BUSY = 0.85
-"""So does one whose ticks take more than this share of the time: there would be nothing left for the page."""
-FAST_ENOUGH = 0.97
-CALM_FRAMES = 250
-"""It steps forward again after so many frames (four seconds) above this factor."""
+"""A session that takes more than this share of all cores steps back: its page would starve."""
+LOOK_S = 1.0
+"""How often that is looked at [s]."""
+SHORTEST_REST_S, LONGEST_REST_S = 4.0, 64.0
+"""It comes first again after a rest that doubles each time [s]."""
 
 
 def come_first(level: int, leave_out: tuple[str, ...] = ()) -> bool:
@@ -45,24 +46,38 @@ def _schedule(policy: str, level: int, left_out: set[int | None]) -> bool:
 
 
 class SessionPriority:
-    """First as long as the world keeps up and leaves room for others."""
+    """First as long as there is something left for others."""
 
     LEAVE_OUT = ("viscera-recorder",)
     """Compressing a checkpoint can wait."""
 
-    def __init__(self) -> None:
-        self.first = come_first(SESSION_LEVEL, self.LEAVE_OUT)
+    def __init__(self, now: float, used: Callable[[], float] = time.process_time) -> None:
+        """`used` tells how much processor time this process has used [s]."""
+        self._used = used
+        self._cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._rest_s = SHORTEST_REST_S
+        self._rest_until = 0.0
+        self._come_first(now)
         self._possible = self.first
-        self._calm = 0
 
-    def watch(self, factor: float, load: float) -> None:
-        """Once per frame, with the real-time factor (0 while that is not known) and the share of time that ticks
-        take."""
-        if self.first and (0.0 < factor < TOO_SLOW or load > TOO_BUSY):
+    def watch(self, now: float) -> None:
+        """Once per frame, with the time [s]."""
+        if self.first:
+            if now - self._since >= LOOK_S:
+                self._look(now)
+        elif self._possible and now >= self._rest_until:
+            self._come_first(now)
+
+    def _look(self, now: float) -> None:
+        used = self._used()
+        load = (used - self._before) / ((now - self._since) * self._cores)
+        self._since, self._before = now, used
+        if load > TOO_BUSY:
             step_back()
             self.first = False
-            self._calm = 0
-        elif self._possible and not self.first:
-            self._calm = self._calm + 1 if factor >= FAST_ENOUGH and load <= TOO_BUSY else 0
-            if self._calm >= CALM_FRAMES:
-                self.first = come_first(SESSION_LEVEL, self.LEAVE_OUT)
+            self._rest_until = now + self._rest_s
+            self._rest_s = min(2.0 * self._rest_s, LONGEST_REST_S)
+
+    def _come_first(self, now: float) -> None:
+        self.first = come_first(SESSION_LEVEL, self.LEAVE_OUT)
+        self._since, self._before = now, self._used()

@@ -78,7 +78,7 @@ class Loop:
         self._reports = reports
         self._writer = writer
         self._port = port
-        self._priority = None if port is None else SessionPriority()
+        self._priority = None if port is None else SessionPriority(time.perf_counter())
         self._pacer = Pacer()
         self._factor = RealTimeFactor()
         self._paused = False
@@ -158,17 +158,16 @@ class Loop:
     def _publish(self, now: float, write_arrays: Callable[[dict[str, FloatArray]], None] | None = None) -> None:
         """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
         world = self.world
-        stages = world.stages
         self._factor.add(now, world.tick)
         if self._priority is not None:
-            self._priority.watch(self._factor.value(), 1e-3 * sum(stages.values()) / FRAME_S)
+            self._priority.watch(now)
         header = SnapshotHeader(
             tick=world.tick,
             time=world.time,
             real_time_factor=self._factor.value(),
             tools=world.tools,
             parameters=world.parameter_values() | self._values_to_come,
-            stages=stages,
+            stages=world.stages,
             applied=list(self._applied.items()),
             haptics=[] if self._port is None else self._port.states(),
         )
