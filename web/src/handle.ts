@@ -51,7 +51,10 @@ export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | 
   return {
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
     instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: info.radius })),
-    showInstruments: (shown) => view.showInstruments(shown),
+    showInstruments: (shown) => {
+      view.showInstruments(shown);
+      document.body.classList.toggle("tissue-alone", !shown);
+    },
     project: (x, y, z) => view.project(new Vector3(x, y, z)),
   };
 }
