@@ -14,7 +14,7 @@ from verify.lattice_reference import Array, inner_force
 from viscera.device import Device
 from viscera.errors import StateError
 from viscera.tissue.lattice import Tissue
-from viscera.tissue.params import TICK, largest_step
+from viscera.tissue.params import SAFETY, TICK
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,17 @@ def unrest(device: Device, *, viscosity: float, depth: float, share: float) -> f
     largest stable one carries.
     """
     nodes, tau = box(17, 17, 9), viscosity * TICK
-    low, high = 1.0, 1e5
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        fits = share * largest_step(SPACING, middle, DENSITY, tau) > TICK
-        low, high = (middle, high) if fits else (low, middle)
     held = nodes[:, 2] == 0
-    tissue = build(device, nodes, low, anchored=held, viscous_time=tau, longest_viscous_time=tau)
-    if tissue.substeps != 1:
-        raise RuntimeError("the lattice was meant to take one substep")
+
+    def made(young: float) -> Tissue:
+        return build(device, nodes, young, anchored=held, viscous_time=tau, longest_viscous_time=tau)
+
+    low, high = 1.0, 1e5
+    for _ in range(25):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if made(middle).substeps == 1 else (low, middle)
+    # That is the stiffest for a substep of SAFETY; a smaller share of the largest step takes a softer tissue.
+    tissue = made(low * (share / SAFETY) ** 2)
     center = (0.03, 0.03, (8.0 - depth) * SPACING + 0.007)
     forces = []
     try:
