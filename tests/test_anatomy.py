@@ -233,3 +233,17 @@ def test_the_example_ends_in_its_check(
 def test_impossible_organs_are_refused(make, word: str) -> None:
     with pytest.raises(InputError, match=word):
         make()
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 100_000])
+def test_a_lattice_of_whole_cells_has_the_masses_and_the_volume_asked_for(count: int) -> None:
+    """Cells are counted by their centres, so their volume nears the organ's with the spacing."""
+    from viscera.geometry.voxels import lattice_for_count
+    from viscera.tissue.springs import NodeIndex, cells_around
+
+    organ = liver()
+    made = lattice_for_count(organ, count)
+    assert abs(len(made) / count - 1.0) < 0.05
+    cells = cells_around(made.nodes, NodeIndex(made.nodes))
+    assert cells.any(axis=1).all()
+    assert cells.sum() / 8 * made.spacing**3 == pytest.approx(organ.volume, rel=0.03)
