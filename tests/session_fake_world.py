@@ -17,8 +17,22 @@ from typing import Any
 import numpy as np
 
 from viscera.errors import InputError, StateError
-from viscera.inputs import Input, Reset, SetParameter, ToolInput
-from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.view import (
+    ArraySpec,
+    Camera,
+    Column,
+    Instrument,
+    Measure,
+    Parameter,
+    Particles,
+    Scene,
+    Snapshot,
+    Surface,
+    Table,
+    Texture,
+    ToolState,
+)
 
 FACTORY = "session_fake_world:make"
 SIDE = 20
@@ -28,6 +42,13 @@ PARAMETERS = (
     Parameter("work", "Work", "ms", 0.0, 50.0, 0.0, "Time a tick takes."),
     Parameter("break_at", "Break at", "tick", 0.0, 1e9, 0.0, "When the state breaks; 0 is never."),
 )
+STAGES = Table(
+    "stages", "Stages", "Of nothing.", (Column("from", "From", "K", "number", 0.0, 10.0),), rows=((1.0,), (2.0,))
+)
+PAINTED = 64
+"""Side of its texture [texels]; texel (0, 0) counts ticks, the rest rests."""
+DROPS = 50
+"""Most drops; as many are there as ticks have passed."""
 
 
 @dataclass
@@ -64,6 +85,7 @@ class FakeWorld:
         self.tools = [ToolState(0)]
         self._values = {parameter.name: parameter.default for parameter in PARAMETERS}
         self._waiting: list[Input] = []
+        self._rows = STAGES.rows
         for name, value in parameters.items():
             self.apply(SetParameter(name, value))
         self.side = BIG_SIDE if scenario == "big" else SIDE
@@ -96,6 +118,11 @@ class FakeWorld:
                 raise InputError(f"{given.name} = {given.value} is out of range.", f"Allowed is {low} to {high}.")
             self._values[given.name] = given.value
             return
+        elif isinstance(given, SetTable):
+            if given.name != STAGES.name or len(given.rows) != len(STAGES.rows):
+                raise InputError(f"table {given.name!r} with {len(given.rows)} rows is not there.", "See the scene.")
+            self._rows = given.rows
+            return
         self._waiting.append(given)
 
     def step(self, ticks: int = 1) -> None:
@@ -122,14 +149,34 @@ class FakeWorld:
         if self._values["break_at"] and self.tick >= self._values["break_at"]:
             raise StateError("velocity is not finite.", "Use a softer pull.", stage="swing", tick=self.tick)
 
-    def array_shapes(self) -> dict[str, tuple[int, int]]:
-        return {"points": (self.side**2, 3)}
+    def array_specs(self) -> dict[str, ArraySpec]:
+        return {
+            "points": ((self.side**2, 3), "f4"),
+            "paint": ((PAINTED, PAINTED, 4), "u1"),
+            "drops": ((DROPS, 4), "f4"),
+        }
 
     def write_arrays(self, out: dict[str, np.ndarray]) -> None:
         out["points"][:] = self.position
+        out["paint"][:] = 0
+        out["paint"][0, 0] = self.tick % 256
+        out["paint"][-1, -1, 0] = 255
+        for number in range(self.particle_counts()["drops"]):
+            out["drops"][number] = (0.001 * number, 0.0, 0.1, 0.5)
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.tick, self.time, self.tools, self.parameter_values(), {"points": self.position.copy()})
+        arrays = {name: np.zeros(shape, kind) for name, (shape, kind) in self.array_specs().items()}
+        self.write_arrays(arrays)
+        return Snapshot(self.tick, self.time, self.tools, self.parameter_values(), arrays)
+
+    def particle_counts(self) -> dict[str, int]:
+        return {"drops": min(self.tick, DROPS)}
+
+    def measure_values(self) -> dict[str, float]:
+        return {"height": float(self.position[0, 2])}
+
+    def table_rows(self) -> dict[str, tuple[tuple[float, ...], ...]]:
+        return {"stages": self._rows}
 
     def parameter_values(self) -> dict[str, float]:
         return dict(self._values)
@@ -149,6 +196,10 @@ class FakeWorld:
             surfaces=(Surface("sheet", "tissue", triangles, "points", self.side**2),),
             instruments=(Instrument("probe", "sphere", 0.005, 0.0, (0.05, 0.05, 0.05)),),
             parameters=PARAMETERS,
+            textures=(Texture("paint", "sheet", "burn", PAINTED, PAINTED),),
+            particles=(Particles("drops", "blood", 0.001, DROPS),),
+            measures=(Measure("height", "Height", "m", "Of the first point."),),
+            tables=(STAGES,),
         )
 
     def state_hash(self) -> str:

@@ -120,14 +120,14 @@ class Running:
 
     def __init__(self, folder: Path, **parameters: float) -> None:
         self.world = FakeWorld("fake", 0, parameters)
-        shapes = self.world.array_shapes()
+        specs = self.world.array_specs()
         segment = Segment()
-        segment.resize(segment_size(shapes))
+        segment.resize(segment_size(specs))
         self.commands, commands = open_channel(c.Command)
         reports, self.reports = open_channel(c.Report)
         self.recorder = Recorder.create(folder, make_header("fake", 0, "fake"))
-        self.reader = SnapshotReader(segment, shapes)
-        self.loop = Loop(self.world, commands, reports, SnapshotWriter(segment, shapes), self.recorder)
+        self.reader = SnapshotReader(segment, specs)
+        self.loop = Loop(self.world, commands, reports, SnapshotWriter(segment, specs), self.recorder)
         self.thread = threading.Thread(target=self.loop.run)
 
     def __enter__(self) -> Running:
@@ -318,8 +318,8 @@ def test_commands_on_the_heels_of_begin_are_not_lost(tmp_path: Path) -> None:
     their_reports, reports = open_channel(c.Report)
     segment = Segment()
     spec = SessionSpec("fake", factory=FACTORY, recordings=tmp_path)
-    shapes = FakeWorld("fake", 0, {}).array_shapes()
-    segment.resize(segment_size(shapes))
+    specs = FakeWorld("fake", 0, {}).array_specs()
+    segment.resize(segment_size(specs))
     process = _Process(spec, their_commands, their_reports, segment)
     process._make_world()
     for command in (c.Begin(), pose(3, 0.01), c.Pause()):

@@ -23,12 +23,12 @@ from viscera.session.snapshot import (
 )
 from viscera.view import ToolState
 
-SHAPES = {"surface": (3000, 3), "drops": (7, 3), "none": (0, 3)}
+SPECS = {"surface": ((3000, 3), "f4"), "paint": ((64, 64, 4), "u1"), "drops": ((7, 3), "f4"), "none": ((0, 3), "f4")}
 
 
 def make_segment() -> Segment:
     segment = Segment()
-    segment.resize(segment_size(SHAPES))
+    segment.resize(segment_size(SPECS))
     return segment
 
 
@@ -44,7 +44,7 @@ def fill(value: float, out: dict[str, np.ndarray]) -> None:
 
 def test_what_is_written_is_read() -> None:
     segment = make_segment()
-    writer, reader = SnapshotWriter(segment, SHAPES), SnapshotReader(segment, SHAPES)
+    writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
     assert reader.read() is None
     for tick in range(1, 2 * SLOTS + 1):
         writer.publish(header(tick, applied=[(3, tick)]), lambda out, tick=tick: fill(tick, out))
@@ -53,14 +53,14 @@ def test_what_is_written_is_read() -> None:
         number, head, arrays = found
         assert (number, head.tick, head.applied) == (tick, tick, [(3, tick)])
         assert head.tools[0].position == (1.0, 2.0, 3.0)
-        assert {name: array.shape for name, array in arrays.items()} == SHAPES
+        assert {name: (array.shape, array.dtype.str[1:]) for name, array in arrays.items()} == SPECS
         assert np.all(arrays["surface"] == tick)
         assert np.all(arrays["drops"] == tick)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     segment = make_segment()
-    writer, reader = SnapshotWriter(segment, SHAPES), SnapshotReader(segment, SHAPES)
+    writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
     writer.publish(header(1, stages={"tissue": np.float32(0.5)}), lambda out: fill(0.0, out))
     found = reader.read()
     assert found is not None
@@ -70,7 +70,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_a_copy_that_was_overtaken_is_not_given_out() -> None:
     """A reader that is so slow that the writer comes round again must notice it, and take a newer one."""
     segment = make_segment()
-    writer, reader = SnapshotWriter(segment, SHAPES), SnapshotReader(segment, SHAPES)
+    writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
     writer.publish(header(1), lambda out: fill(1.0, out))
     fences = 0
 
@@ -90,7 +90,7 @@ def test_a_copy_that_was_overtaken_is_not_given_out() -> None:
 
 def test_a_write_that_has_begun_is_not_seen() -> None:
     segment = make_segment()
-    writer, reader = SnapshotWriter(segment, SHAPES), SnapshotReader(segment, SHAPES)
+    writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
     writer.publish(header(1), lambda out: fill(1.0, out))
 
     def look(out: dict[str, np.ndarray]) -> None:
@@ -104,14 +104,14 @@ def test_a_write_that_has_begun_is_not_seen() -> None:
 
 
 def test_a_header_that_is_too_large_is_refused() -> None:
-    writer = SnapshotWriter(make_segment(), SHAPES)
+    writer = SnapshotWriter(make_segment(), SPECS)
     stages = {f"stage {index}": 1.0 for index in range(HEADER_SPACE // 10)}
     with pytest.raises(SessionError, match="header"):
         writer.publish(header(1, stages=stages), lambda out: None)
 
 
 def write_until_killed(segment: Segment) -> None:
-    writer = SnapshotWriter(segment, SHAPES)
+    writer = SnapshotWriter(segment, SPECS)
     tick = 0
     while True:
         tick += 1
@@ -120,7 +120,7 @@ def write_until_killed(segment: Segment) -> None:
 
 def test_another_process_writes_is_killed_and_the_last_snapshot_stays() -> None:
     segment = make_segment()
-    reader = SnapshotReader(segment, SHAPES)
+    reader = SnapshotReader(segment, SPECS)
     writer = multiprocessing.get_context("spawn").Process(target=write_until_killed, args=(segment,), daemon=True)
     names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
     writer.start()

@@ -139,7 +139,7 @@ def test_time_counts_ticks(world: World) -> None:
 
 
 def test_write_arrays_fills_the_callers_memory(world: World) -> None:
-    out = {name: np.full(shape, np.nan, dtype=np.float32) for name, shape in world.array_shapes().items()}
+    out = {name: np.full(shape, np.nan, dtype=kind) for name, (shape, kind) in world.array_specs().items()}
     run(world, 160)
     world.write_arrays(out)
     np.testing.assert_array_equal(out["tissue"], world.snapshot().arrays["tissue"])

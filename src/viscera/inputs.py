@@ -36,10 +36,18 @@ class SetParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTable:
+    """A table gets new rows, as many as it has."""
+
+    name: str
+    rows: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """Back to the first state, with this seed; tick numbers go on."""
 
     seed: int
 
 
-Input = ToolInput | SetParameter | Reset
+Input = ToolInput | SetParameter | SetTable | Reset

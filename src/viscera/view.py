@@ -1,12 +1,13 @@
 """What a world shows: a `Scene` that stays (topology, instruments, parameters) and a `Snapshot` per frame.
 
-Doors (server, recorder, examples) know a world through these types alone. Arrays are NumPy, metres, float32.
+Doors (server, recorder, examples) know a world through these types alone. Arrays are NumPy: positions in metres as
+float32, pictures on a surface as uint8.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from viscera.inputs import Quaternion, Vector3
 
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int32]
+AnyArray = NDArray[Any]
+
+ArraySpec = tuple[tuple[int, ...], str]
+"""Shape and NumPy type (`f4`, `u1`) of an array that a snapshot holds."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,81 @@ class Surface:
     vertex_count: int
     rest: FloatArray | None = None
     """Its vertices at rest [m], shape (vertices, 3): what colour and bumps are painted on."""
+    uv: FloatArray | None = None
+    """Where each triangle's corners lie in the surface's textures, 0 to 1, shape (triangles, 3, 2)."""
+
+
+@dataclass(frozen=True)
+class Texture:
+    """A picture on a surface that changes: the snapshot array of its name, uint8, shape (height, width, 4), row 0 at
+    v = 0. `role` says what the four numbers mean: `burn` as `heat.burn` packs it, `film` as `blood.film_image` does."""
+
+    name: str
+    surface: str
+    role: Literal["burn", "film"]
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Particles:
+    """Particles that are drawn as one fluid: the snapshot array of its name, float32, shape (capacity, 4): position [m]
+    and a shade from 0 to 1. How many there are now stands in `Snapshot.counts`."""
+
+    name: str
+    look: Literal["water", "saline", "blood", "barium"]
+    radius: float
+    """Of the ball that each one is drawn as [m]."""
+    capacity: int
+    shade: str = ""
+    """What the shade means, for people: `speed, 0 to 2 m/s`. Empty when it means nothing."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number about how it goes, which people watch: charred area, blood lost."""
+
+    name: str
+    label: str
+    unit: str
+    help: str
+    digits: int = 1
+    """After the point."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Of a `Table`. A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB)."""
+
+    name: str
+    label: str
+    unit: str
+    kind: Literal["number", "colour"]
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in rows that a user may edit while the world runs: the stages of a burn. The number of rows stays."""
+
+    name: str
+    label: str
+    help: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[float, ...], ...]
+    """As the world begins; the present ones are in `Snapshot.tables`."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
+    y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed."""
+
+    start: Vector3
+    end: Vector3
+    radius: float
+    swing: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,12 +132,19 @@ class Instrument:
 
     name: str
     shape: Literal["sphere", "capsule"]
+    """What touches tissue."""
     radius: float
     """[m]"""
     length: float
     """Of the capsule's axis [m]; 0 for a sphere."""
     home: Vector3
     """Where it waits, outside the body [m]."""
+    label: str = ""
+    """For people; the name where there is none."""
+    action: str = ""
+    """What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move."""
+    parts: tuple[Part, ...] = ()
+    """How its working end looks; a ball or rod of `radius` where there are none."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +170,10 @@ class Scene:
     surfaces: tuple[Surface, ...] = ()
     instruments: tuple[Instrument, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    textures: tuple[Texture, ...] = ()
+    particles: tuple[Particles, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass
@@ -95,6 +186,8 @@ class ToolState:
     orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
     force: Vector3 = (0.0, 0.0, 0.0)
     torque: Vector3 = (0.0, 0.0, 0.0)
+    grip: float = 0.0
+    """How far the handle or pedal is pressed, 0 to 1."""
 
 
 @dataclass
@@ -123,4 +216,8 @@ class Snapshot:
     """Simulated [s]."""
     tools: list[ToolState]
     parameters: dict[str, float]
-    arrays: dict[str, FloatArray] = field(default_factory=dict)
+    arrays: dict[str, AnyArray] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    """Of each `Particles`, how many of its array's rows are there."""
+    measures: dict[str, float] = field(default_factory=dict)
+    tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 // Generated from src/viscera/server/messages.py by `python -m viscera.server.typescript`. Do not edit.
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -34,6 +34,13 @@ export interface SetParameter {
   type: "set_parameter";
   name: string;
   value: number;
+}
+
+/** All rows of a table anew. */
+export interface SetTable {
+  type: "set_table";
+  name: string;
+  rows: number[][];
 }
 
 /** `step` advances one frame while paused; `value` is the speed factor for `speed`, the seed for `reset`. */
@@ -75,7 +82,8 @@ export interface ScenarioInfo {
 /**
  * `triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. `rest` is
  * little-endian float32, three per vertex: the surface at rest, on which colour and bumps are painted; may be
- * empty, then the first frame is taken.
+ * empty, then the first frame is taken. `uv` is little-endian float32, two per corner, three corners per triangle:
+ * where it lies in the surface's textures; empty when it has none.
  */
 export interface SurfaceInfo {
   name: string;
@@ -84,14 +92,79 @@ export interface SurfaceInfo {
   array: string;
   vertex_count: number;
   rest: Uint8Array;
+  uv: Uint8Array;
 }
 
+/**
+ * A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
+ * the temperature, green how far it is coagulated, blue how far charred, alpha how dry. `film`: red is the thickness,
+ * green the fraction of blood, blue that of bile, alpha how far it has clotted. docs/page.md has the scales.
+ */
+export interface TextureInfo {
+  name: string;
+  surface: string;
+  role: "burn" | "film";
+  width: number;
+  height: number;
+}
+
+/** Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean. */
+export interface ParticlesInfo {
+  name: string;
+  look: "water" | "saline" | "blood" | "barium";
+  radius: number;
+  shade: string;
+}
+
+/** A number that people watch; `digits` after the point. */
+export interface MeasureInfo {
+  name: string;
+  label: string;
+  unit: string;
+  help: string;
+  digits: number;
+}
+
+/** A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
+export interface ColumnInfo {
+  name: string;
+  label: string;
+  unit: string;
+  kind: "number" | "colour";
+  minimum: number;
+  maximum: number;
+}
+
+/** Numbers that a user may edit; `rows` as the world began. */
+export interface TableInfo {
+  name: string;
+  label: string;
+  help: string;
+  columns: ColumnInfo[];
+  rows: number[][];
+}
+
+/**
+ * A round bar between two points of the instrument's frame [m]. A jaw turns about the frame's y axis through
+ * `start` by `swing` · (1 − grip) [rad].
+ */
+export interface PartInfo {
+  start: Vec3;
+  end: Vec3;
+  radius: number;
+  swing: number;
+}
+
+/** `label` is for people, `action` says what pressing does (empty: nothing); `parts` are how its end looks. */
 export interface InstrumentInfo {
   name: string;
   shape: "sphere" | "capsule";
   radius: number;
   length: number;
   home: Vec3;
+  label: string;
+  action: string;
+  parts: PartInfo[];
 }
 
 export interface ParameterInfo {
@@ -138,14 +211,43 @@ export interface SceneDescription {
   surfaces: SurfaceInfo[];
   instruments: InstrumentInfo[];
   parameters: ParameterInfo[];
+  textures: TextureInfo[];
+  particles: ParticlesInfo[];
+  measures: MeasureInfo[];
+  tables: TableInfo[];
 }
 
-/** `data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis. */
+/**
+ * `data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis.
+ * `shades` is one byte per point, 255 for a shade of 1; empty for surfaces.
+ */
 export interface ArrayData {
   name: string;
   count: number;
   box: [Vec3, Vec3];
   data: Uint8Array;
+  shades: Uint8Array;
+}
+
+/**
+ * Tiles of a texture that changed. `places` is little-endian uint16, column and row of each tile, in tiles;
+ * `data` holds the tiles one after the other, row by row, RGBA.
+ */
+export interface TextureTiles {
+  name: string;
+  places: Uint8Array;
+  data: Uint8Array;
+}
+
+/**
+ * What changed in the textures since this browser was last told; belongs to the frame before it. Tiles are square,
+ * `side` texels wide.
+ */
+export interface Tiles {
+  type: "tiles";
+  session: number;
+  side: number;
+  textures: TextureTiles[];
 }
 
 /** `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
@@ -156,6 +258,7 @@ export interface ToolInfo {
   orientation: Quat;
   force: Vec3;
   torque: Vec3;
+  grip: number;
 }
 
 /**
@@ -194,6 +297,8 @@ export interface Frame {
   stages: StageInfo[];
   applied: [number, number][];
   haptics: HapticInfo[];
+  measures: Record<string, number>;
+  tables: Record<string, number[][]>;
 }
 
 /** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */
@@ -222,12 +327,13 @@ export interface Pong {
   client_time: number;
 }
 
-/** `data` is little-endian float32, `components` per point, not quantised. */
+/** `data` is little-endian float32 (`f4`) or bytes (`u1`), `components` per point or texel, not quantised. */
 export interface ExactArray {
   name: string;
   count: number;
   components: number;
   data: Uint8Array;
+  kind: string;
 }
 
 /** What `/api/snapshot` answers: the newest state with every bit, for tests and measurements. */
@@ -238,8 +344,9 @@ export interface ExactSnapshot {
   tools: ToolInfo[];
   parameters: Record<string, number>;
   arrays: ExactArray[];
+  measures: Record<string, number>;
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | Control | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping;
 
-export type ServerMessage = Welcome | SceneDescription | Frame | SessionState | Problem | Pong;
+export type ServerMessage = Welcome | SceneDescription | Frame | Tiles | SessionState | Problem | Pong;

@@ -88,6 +88,8 @@ class Client:
         self._answers: deque[bytes] = deque(maxlen=32)
         self._send_state = self._send_scene = True
         self._frame_sent = 0
+        self._textures_sent = 0
+        """Up to this frame the browser has all changes of textures; 0 after a scene, whose textures begin empty."""
         self._in_flight: deque[int] = deque()
         self._sending = False
         self._limit = RateLimit(RATE, BURST)
@@ -184,13 +186,18 @@ class Client:
                 await self._socket.send_bytes(hub.state_bytes)
             if self._send_scene and hub.scene_bytes:
                 self._send_scene = False
+                self._textures_sent = 0
                 await self._socket.send_bytes(hub.scene_bytes)
             while self._answers:
                 await self._socket.send_bytes(self._answers.popleft())
             if self._may_have_frame():
                 self._frame_sent = hub.frame_number
                 self._in_flight.append(hub.frame_number)
+                tiles = hub.textures.since(self._textures_sent)
+                self._textures_sent = hub.frame_number
                 await self._socket.send_bytes(hub.frame_bytes)
+                if tiles:
+                    await self._socket.send_bytes(tiles)
             self._sending = False
             if not self._wake.is_set():
                 hub.pump()

@@ -8,7 +8,7 @@ import numpy as np
 
 from viscera.server import messages as m
 from viscera.session.snapshot import SnapshotHeader
-from viscera.view import FloatArray, HapticState, Scene, ToolState
+from viscera.view import AnyArray, FloatArray, HapticState, Instrument, Scene, Surface, Table, ToolState
 
 STEPS = 65535
 """Of a coordinate across the box."""
@@ -59,21 +59,8 @@ def scene_message(scene: Scene, session: int, device: str) -> m.SceneDescription
             up=scene.camera.up,
             field_of_view=scene.camera.field_of_view,
         ),
-        surfaces=[
-            m.SurfaceInfo(
-                name=surface.name,
-                material=surface.material,
-                triangles=np.ascontiguousarray(surface.triangles, dtype="<u4").tobytes(),
-                array=surface.array,
-                vertex_count=surface.vertex_count,
-                rest=b"" if surface.rest is None else np.ascontiguousarray(surface.rest, dtype="<f4").tobytes(),
-            )
-            for surface in scene.surfaces
-        ],
-        instruments=[
-            m.InstrumentInfo(name=tool.name, shape=tool.shape, radius=tool.radius, length=tool.length, home=tool.home)
-            for tool in scene.instruments
-        ],
+        surfaces=[_surface(surface) for surface in scene.surfaces],
+        instruments=[_instrument(tool) for tool in scene.instruments],
         parameters=[
             m.ParameterInfo(
                 name=parameter.name,
@@ -86,14 +73,79 @@ def scene_message(scene: Scene, session: int, device: str) -> m.SceneDescription
             )
             for parameter in scene.parameters
         ],
+        textures=[
+            m.TextureInfo(name=t.name, surface=t.surface, role=t.role, width=t.width, height=t.height)
+            for t in scene.textures
+        ],
+        particles=[m.ParticlesInfo(name=p.name, look=p.look, radius=p.radius, shade=p.shade) for p in scene.particles],
+        measures=[
+            m.MeasureInfo(name=one.name, label=one.label, unit=one.unit, help=one.help, digits=one.digits)
+            for one in scene.measures
+        ],
+        tables=[_table(table) for table in scene.tables],
     )
 
 
-def frame_message(number: int, session: int, header: SnapshotHeader, arrays: dict[str, FloatArray]) -> m.Frame:
-    packed = []
-    for name, points in arrays.items():
-        box, data = quantise(points)
-        packed.append(m.ArrayData(name=name, count=len(points), box=box, data=data))
+def _surface(surface: Surface) -> m.SurfaceInfo:
+    return m.SurfaceInfo(
+        name=surface.name,
+        material=surface.material,
+        triangles=np.ascontiguousarray(surface.triangles, dtype="<u4").tobytes(),
+        array=surface.array,
+        vertex_count=surface.vertex_count,
+        rest=_float_bytes(surface.rest),
+        uv=_float_bytes(surface.uv),
+    )
+
+
+def _float_bytes(values: FloatArray | None) -> bytes:
+    return b"" if values is None else np.ascontiguousarray(values, dtype="<f4").tobytes()
+
+
+def _instrument(tool: Instrument) -> m.InstrumentInfo:
+    return m.InstrumentInfo(
+        name=tool.name,
+        shape=tool.shape,
+        radius=tool.radius,
+        length=tool.length,
+        home=tool.home,
+        label=tool.label or tool.name,
+        action=tool.action,
+        parts=[m.PartInfo(start=p.start, end=p.end, radius=p.radius, swing=p.swing) for p in tool.parts],
+    )
+
+
+def _table(table: Table) -> m.TableInfo:
+    columns = [
+        m.ColumnInfo(
+            name=column.name,
+            label=column.label,
+            unit=column.unit,
+            kind=column.kind,
+            minimum=column.minimum,
+            maximum=column.maximum,
+        )
+        for column in table.columns
+    ]
+    return m.TableInfo(
+        name=table.name, label=table.label, help=table.help, columns=columns, rows=[list(row) for row in table.rows]
+    )
+
+
+def _points(name: str, array: AnyArray, header: SnapshotHeader) -> m.ArrayData:
+    """A surface's vertices, or as many particles as there are with their shades."""
+    if name not in header.counts:
+        box, data = quantise(array)
+        return m.ArrayData(name=name, count=len(array), box=box, data=data)
+    there = array[: header.counts[name]]
+    box, data = quantise(there[:, :3])
+    shades = np.rint(255.0 * np.clip(there[:, 3], 0.0, 1.0)).astype(np.uint8).tobytes()
+    return m.ArrayData(name=name, count=len(there), box=box, data=data, shades=shades)
+
+
+def frame_message(number: int, session: int, header: SnapshotHeader, arrays: dict[str, AnyArray]) -> m.Frame:
+    """All of a snapshot but its textures, which travel as `Tiles`."""
+    packed = [_points(name, array, header) for name, array in arrays.items() if array.dtype != np.uint8]
     return m.Frame(
         number=number,
         session=session,
@@ -106,10 +158,12 @@ def frame_message(number: int, session: int, header: SnapshotHeader, arrays: dic
         stages=[m.StageInfo(name=name, ms=ms) for name, ms in header.stages.items()],
         applied=header.applied,
         haptics=[_haptic(one) for one in header.haptics],
+        measures=header.measures,
+        tables={name: [list(row) for row in rows] for name, rows in header.tables.items()},
     )
 
 
-def exact_message(session: int, header: SnapshotHeader, arrays: dict[str, FloatArray]) -> m.ExactSnapshot:
+def exact_message(session: int, header: SnapshotHeader, arrays: dict[str, AnyArray]) -> m.ExactSnapshot:
     return m.ExactSnapshot(
         session=session,
         tick=header.tick,
@@ -117,10 +171,18 @@ def exact_message(session: int, header: SnapshotHeader, arrays: dict[str, FloatA
         tools=[_tool(tool) for tool in header.tools],
         parameters=header.parameters,
         arrays=[
-            m.ExactArray(name=name, count=len(points), components=points.shape[1], data=points.astype("<f4").tobytes())
-            for name, points in arrays.items()
+            _exact(name, array[: header.counts[name]] if name in header.counts else array)
+            for name, array in arrays.items()
         ],
+        measures=header.measures,
     )
+
+
+def _exact(name: str, array: AnyArray) -> m.ExactArray:
+    flat = array.reshape(-1, array.shape[-1])
+    kind = "u1" if flat.dtype == np.uint8 else "f4"
+    data = flat.astype(f"<{kind}").tobytes()
+    return m.ExactArray(name=name, count=len(flat), components=flat.shape[1], data=data, kind=kind)
 
 
 def _haptic(one: HapticState) -> m.HapticInfo:
@@ -142,4 +204,5 @@ def _tool(tool: ToolState) -> m.ToolInfo:
         orientation=tool.orientation,
         force=tool.force,
         torque=tool.torque,
+        grip=tool.grip,
     )

@@ -22,11 +22,12 @@ from viscera import __version__
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
+from viscera.server.tiles import TextureStore
 from viscera.session import commands as c
 from viscera.session.live import LiveSession
 from viscera.session.process import SessionSpec
 from viscera.session.snapshot import SnapshotHeader
-from viscera.view import FloatArray
+from viscera.view import AnyArray
 
 FRAMES_PER_SECOND = 700.0
 """Frames sent to all browsers together. Up to eleven get every frame; twenty get 35 a second each. Sending costs the
@@ -70,6 +71,7 @@ class Hub:
         self.scene_bytes = b""
         self.frame_bytes = b""
         self.frame_number = 0
+        self.textures = TextureStore(0)
         self.tick = 0
         self.session_number = 0
         self._first = spec
@@ -103,6 +105,7 @@ class Hub:
         self._spec = spec
         self.session_number += 1
         self.scene_bytes = self.frame_bytes = b""
+        self.textures = TextureStore(self.session_number)
         self._fresh = False
         self._log = str(spec.resume or "")
         self.tick = 0
@@ -174,6 +177,10 @@ class Hub:
             if len(message.name) > LONGEST_NAME:
                 raise Refusal("input", "the name of a parameter is too long.", "Use one the scene lists.")
             self._command(c.SetValue(client.number, message.name, message.value))
+        elif isinstance(message, m.SetTable):
+            if len(message.name) > LONGEST_NAME:
+                raise Refusal("input", "the name of a table is too long.", "Use one the scene lists.")
+            self._command(c.SetRows(client.number, message.name, tuple(map(tuple, message.rows))))
         elif isinstance(message, m.Control):
             self._command(_control(client.number, message))
         elif isinstance(message, m.Choose):
@@ -314,6 +321,7 @@ class Hub:
         frame = frame_message(self.frame_number + 1, self.session_number, header, arrays)
         self.frame_bytes = _encode(frame)
         self.frame_number += 1
+        self.textures.update(self.frame_number, arrays)
         for client in self._clients:
             client.frame_changed()
 
@@ -330,7 +338,7 @@ class Hub:
         newest = self._newest()
         return newest[1].real_time_factor if newest is not None else 0.0
 
-    def _newest(self) -> tuple[int, SnapshotHeader, dict[str, FloatArray]] | None:
+    def _newest(self) -> tuple[int, SnapshotHeader, dict[str, AnyArray]] | None:
         if self._session is None or self._session.reader is None:
             return None
         return self._session.reader.read()

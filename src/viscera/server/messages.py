@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096
@@ -57,6 +57,13 @@ class SetParameter(_Message, tag="set_parameter"):
     value: float
 
 
+class SetTable(_Message, tag="set_table"):
+    """All rows of a table anew."""
+
+    name: str
+    rows: list[list[float]]
+
+
 class Control(_Message, tag="control"):
     """`step` advances one frame while paused; `value` is the speed factor for `speed`, the seed for `reset`."""
 
@@ -85,7 +92,7 @@ class Ping(_Message, tag="ping"):
     client_time: float
 
 
-ClientMessage = Hello | Tool | SetParameter | Control | Choose | Restart | FrameAck | Ping
+ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping
 
 
 # --- server to browser -------------------------------------------------------------------------------------------
@@ -100,7 +107,8 @@ class ScenarioInfo(_Part):
 class SurfaceInfo(_Part):
     """`triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. `rest` is
     little-endian float32, three per vertex: the surface at rest, on which colour and bumps are painted; may be
-    empty, then the first frame is taken."""
+    empty, then the first frame is taken. `uv` is little-endian float32, two per corner, three corners per triangle:
+    where it lies in the surface's textures; empty when it has none."""
 
     name: str
     material: str
@@ -108,14 +116,82 @@ class SurfaceInfo(_Part):
     array: str
     vertex_count: int
     rest: bytes = b""
+    uv: bytes = b""
+
+
+class TextureInfo(_Part):
+    """A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
+    the temperature, green how far it is coagulated, blue how far charred, alpha how dry. `film`: red is the thickness,
+    green the fraction of blood, blue that of bile, alpha how far it has clotted. docs/page.md has the scales."""
+
+    name: str
+    surface: str
+    role: Literal["burn", "film"]
+    width: int
+    height: int
+
+
+class ParticlesInfo(_Part):
+    """Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean."""
+
+    name: str
+    look: Literal["water", "saline", "blood", "barium"]
+    radius: float
+    shade: str
+
+
+class MeasureInfo(_Part):
+    """A number that people watch; `digits` after the point."""
+
+    name: str
+    label: str
+    unit: str
+    help: str
+    digits: int
+
+
+class ColumnInfo(_Part):
+    """A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB)."""
+
+    name: str
+    label: str
+    unit: str
+    kind: Literal["number", "colour"]
+    minimum: float
+    maximum: float
+
+
+class TableInfo(_Part):
+    """Numbers that a user may edit; `rows` as the world began."""
+
+    name: str
+    label: str
+    help: str
+    columns: list[ColumnInfo]
+    rows: list[list[float]]
+
+
+class PartInfo(_Part):
+    """A round bar between two points of the instrument's frame [m]. A jaw turns about the frame's y axis through
+    `start` by `swing` · (1 − grip) [rad]."""
+
+    start: Vec3
+    end: Vec3
+    radius: float
+    swing: float
 
 
 class InstrumentInfo(_Part):
+    """`label` is for people, `action` says what pressing does (empty: nothing); `parts` are how its end looks."""
+
     name: str
     shape: Literal["sphere", "capsule"]
     radius: float
     length: float
     home: Vec3
+    label: str = ""
+    action: str = ""
+    parts: list[PartInfo] = []
 
 
 class ParameterInfo(_Part):
@@ -162,15 +238,39 @@ class SceneDescription(_Message, tag="scene"):
     surfaces: list[SurfaceInfo]
     instruments: list[InstrumentInfo]
     parameters: list[ParameterInfo]
+    textures: list[TextureInfo] = []
+    particles: list[ParticlesInfo] = []
+    measures: list[MeasureInfo] = []
+    tables: list[TableInfo] = []
 
 
 class ArrayData(_Part):
-    """`data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis."""
+    """`data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis.
+    `shades` is one byte per point, 255 for a shade of 1; empty for surfaces."""
 
     name: str
     count: int
     box: tuple[Vec3, Vec3]
     data: bytes
+    shades: bytes = b""
+
+
+class TextureTiles(_Part):
+    """Tiles of a texture that changed. `places` is little-endian uint16, column and row of each tile, in tiles;
+    `data` holds the tiles one after the other, row by row, RGBA."""
+
+    name: str
+    places: bytes
+    data: bytes
+
+
+class Tiles(_Message, tag="tiles"):
+    """What changed in the textures since this browser was last told; belongs to the frame before it. Tiles are square,
+    `side` texels wide."""
+
+    session: int
+    side: int
+    textures: list[TextureTiles]
 
 
 class ToolInfo(_Part):
@@ -182,6 +282,7 @@ class ToolInfo(_Part):
     orientation: Quat
     force: Vec3
     torque: Vec3
+    grip: float = 0.0
 
 
 class HapticInfo(_Part):
@@ -220,6 +321,8 @@ class Frame(_Message, tag="frame"):
     stages: list[StageInfo]
     applied: list[tuple[int, int]]
     haptics: list[HapticInfo] = []
+    measures: dict[str, float] = {}
+    tables: dict[str, list[list[float]]] = {}
 
 
 class SessionState(_Message, tag="session_state"):
@@ -248,12 +351,13 @@ class Pong(_Message, tag="pong"):
 
 
 class ExactArray(_Part):
-    """`data` is little-endian float32, `components` per point, not quantised."""
+    """`data` is little-endian float32 (`f4`) or bytes (`u1`), `components` per point or texel, not quantised."""
 
     name: str
     count: int
     components: int
     data: bytes
+    kind: str = "f4"
 
 
 class ExactSnapshot(_Part):
@@ -265,6 +369,7 @@ class ExactSnapshot(_Part):
     tools: list[ToolInfo]
     parameters: dict[str, float]
     arrays: list[ExactArray]
+    measures: dict[str, float] = {}
 
 
-ServerMessage = Welcome | SceneDescription | Frame | SessionState | Problem | Pong
+ServerMessage = Welcome | SceneDescription | Frame | Tiles | SessionState | Problem | Pong

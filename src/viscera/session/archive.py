@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Input, Reset, SetParameter, ToolInput
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.session.logfile import Failure, Recording, RecordingHeader, State, check_format, read_log
 from viscera.session.recorder import in_use
 
@@ -42,6 +42,7 @@ _TOOLS = np.dtype(
     ]
 )
 _PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
+_TABLES = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("rows", "S4096")])
 _RESETS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("seed", "<i8")])
 
 
@@ -114,6 +115,7 @@ def write_archive(recording: Recording, path: Path) -> None:
 def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
     tools: list[Any] = []
     parameters: list[Any] = []
+    edits: list[Any] = []
     resets: list[Any] = []
     for order, (tick, given) in enumerate(inputs):
         if isinstance(given, ToolInput):
@@ -121,11 +123,14 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
             tools.append((tick, order, given.tool, given.position, given.orientation, *flags))
         elif isinstance(given, SetParameter):
             parameters.append((tick, order, given.name.encode(), given.value))
+        elif isinstance(given, SetTable):
+            edits.append((tick, order, given.name.encode(), json.dumps(given.rows).encode()))
         else:
             resets.append((tick, order, given.seed))
     return {
         "tools": np.array(tools, _TOOLS),
         "parameters": np.array(parameters, _PARAMETERS),
+        "tables": np.array(edits, _TABLES),
         "resets": np.array(resets, _RESETS),
     }
 
@@ -172,6 +177,8 @@ def _inputs(group: Any) -> list[tuple[int, Input]]:
         found.append((order, tick, given))
     for tick, order, name, value in group["parameters"][()].tolist():
         found.append((order, tick, SetParameter(name.decode(), value)))
+    for tick, order, name, rows in group["tables"][()].tolist() if "tables" in group else []:  # not in older files
+        found.append((order, tick, SetTable(name.decode(), tuple(_floats(row) for row in json.loads(rows)))))
     for tick, order, seed in group["resets"][()].tolist():
         found.append((order, tick, Reset(seed)))
     return [(tick, given) for _, tick, given in sorted(found, key=lambda entry: entry[0])]

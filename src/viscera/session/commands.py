@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from viscera.inputs import Quaternion, Vector3
+from viscera.view import ArraySpec
 
 
 class _Struct(msgspec.Struct, tag_field="t", array_like=True):
@@ -37,6 +38,12 @@ class SetValue(_Struct, tag="set"):
     client: int
     name: str
     value: float
+
+
+class SetRows(_Struct, tag="rows"):
+    client: int
+    name: str
+    rows: tuple[tuple[float, ...], ...]
 
 
 class ResetWorld(_Struct, tag="reset"):
@@ -74,7 +81,7 @@ class Stop(_Struct, tag="stop"):
     """Close the recording and exit."""
 
 
-Command = Begin | MoveTool | SetValue | ResetWorld | Pause | Resume | StepFrame | SetSpeed | Forget | Stop
+Command = Begin | MoveTool | SetValue | SetRows | ResetWorld | Pause | Resume | StepFrame | SetSpeed | Forget | Stop
 
 
 # --- session to server -------------------------------------------------------------------------------------------
@@ -91,7 +98,7 @@ class Ready(_Struct, tag="ready"):
     """The world is made. `scene` is a pickled `view.Scene`: it never leaves this machine's own processes."""
 
     scene: bytes
-    shapes: dict[str, tuple[int, int]]
+    specs: dict[str, ArraySpec]
     device: str
     log: str
     """Where the inputs are written; empty when nothing is recorded."""

@@ -108,10 +108,10 @@ class LiveSession:
 
     def _make_room(self, ready: c.Ready) -> c.Report:
         """Shared memory for the arrays of the world; without it there is no session."""
-        size = segment_size(ready.shapes)
+        size = segment_size(ready.specs)
         try:
             self._segment.resize(size)
-            self.reader = SnapshotReader(self._segment, ready.shapes)
+            self.reader = SnapshotReader(self._segment, ready.specs)
         except (OSError, ValueError) as error:
             if self._process is not None:
                 self._process.kill()

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Input, Quaternion, Reset, SetParameter, ToolInput, Vector3
+from viscera.inputs import Input, Quaternion, Reset, SetParameter, SetTable, ToolInput, Vector3
 
 FORMAT = 1
 MAGIC = b"VISCERALOG1\n"
@@ -70,11 +70,16 @@ class ParameterRecord(_Record, tag="p"):
     value: float
 
 
+class TableRecord(_Record, tag="a"):
+    name: str
+    rows: tuple[tuple[float, ...], ...]
+
+
 class ResetRecord(_Record, tag="r"):
     seed: int
 
 
-Record = ToolRecord | ParameterRecord | ResetRecord
+Record = ToolRecord | ParameterRecord | TableRecord | ResetRecord
 
 
 class Records(msgspec.Struct, array_like=True):
@@ -141,6 +146,8 @@ def to_record(tick: int, given: Input) -> Record:
         return ToolRecord(tick, given.tool, given.position, given.orientation, given.grip, given.active, given.direct)
     if isinstance(given, SetParameter):
         return ParameterRecord(tick, given.name, given.value)
+    if isinstance(given, SetTable):
+        return TableRecord(tick, given.name, given.rows)
     return ResetRecord(tick, given.seed)
 
 
@@ -149,6 +156,8 @@ def to_input(record: Record) -> Input:
         return ToolInput(record.tool, record.position, record.orientation, record.grip, record.active, record.direct)
     if isinstance(record, ParameterRecord):
         return SetParameter(record.name, record.value)
+    if isinstance(record, TableRecord):
+        return SetTable(record.name, record.rows)
     return Reset(record.seed)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from viscera.errors import InputError
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
-from viscera.inputs import Input, Reset, SetParameter, ToolInput
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import TICK_S, Pacer, RealTimeFactor
@@ -32,7 +32,7 @@ from viscera.session.recorder import (
     state_size,
 )
 from viscera.session.snapshot import SnapshotHeader, SnapshotWriter
-from viscera.view import FloatArray
+from viscera.view import AnyArray
 
 TICKS_PER_FRAME = 16
 FRAME_S = TICKS_PER_FRAME * TICK_S
@@ -87,6 +87,7 @@ class Loop:
         self._held: dict[int, c.MoveTool] = {}
         """The newest pose of each tool that is in the body, by tool."""
         self._values_to_come: dict[str, float] = {}
+        self._rows_to_come: dict[str, tuple[tuple[float, ...], ...]] = {}
         self._applied: dict[int, int] = {}
         self._seed = world.seed
         self._new_seed: int | None = None
@@ -128,6 +129,7 @@ class Loop:
         if port is not None:
             port.publish(self.world.tick, self.world.tools)
         self._values_to_come.clear()
+        self._rows_to_come.clear()
         now = self._pacer.wait()
         tick = self.world.tick
         if tick % TICKS_PER_FRAME == 0:
@@ -155,7 +157,7 @@ class Loop:
             self._port.rest()
         self._look_after_recording(time.perf_counter(), between_ticks=False)
 
-    def _publish(self, now: float, write_arrays: Callable[[dict[str, FloatArray]], None] | None = None) -> None:
+    def _publish(self, now: float, write_arrays: Callable[[dict[str, AnyArray]], None] | None = None) -> None:
         """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
         world = self.world
         self._factor.add(now, world.tick)
@@ -170,6 +172,9 @@ class Loop:
             stages=world.stages,
             applied=list(self._applied.items()),
             haptics=[] if self._port is None else self._port.states(),
+            counts=world.particle_counts(),
+            measures=world.measure_values(),
+            tables=world.table_rows() | self._rows_to_come,
         )
         self._writer.publish(header, write_arrays or world.write_arrays)
         self._published = now
@@ -186,6 +191,8 @@ class Loop:
             self._poses[command.tool] = command
         elif isinstance(command, c.SetValue):
             self._set_value(command)
+        elif isinstance(command, c.SetRows):
+            self._set_rows(command)
         elif isinstance(command, c.ResetWorld):
             self._reset(command)
         elif isinstance(command, c.Forget):
@@ -268,6 +275,11 @@ class Loop:
             self._values_to_come[command.name] = command.value
             self._publish(time.perf_counter())
 
+    def _set_rows(self, command: c.SetRows) -> None:
+        if self._apply(command.client, SetTable(command.name, command.rows)) and self._paused:
+            self._rows_to_come[command.name] = command.rows
+            self._publish(time.perf_counter())
+
     # --- reports and recording -----------------------------------------------------------------------------------
 
     def _tell_pace(self) -> None:
@@ -298,6 +310,6 @@ class Loop:
             self._reports.offer(c.Notice(self._notice))
 
 
-def _copy(arrays: dict[str, FloatArray], out: dict[str, FloatArray]) -> None:
+def _copy(arrays: dict[str, AnyArray], out: dict[str, AnyArray]) -> None:
     for name, array in arrays.items():
         np.copyto(out[name], array)

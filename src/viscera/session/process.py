@@ -140,14 +140,14 @@ class _Process:
 
     def _begin(self) -> Loop:
         """Tells the server what there is, and waits until it has made room for it."""
-        shapes = self.world.array_shapes()
-        for name, shape in shapes.items():
-            if len(shape) != 2:
-                raise SessionError(f"array {name!r} has shape {shape}; (points, components) is needed.")
+        specs = self.world.array_specs()
+        for name, (shape, kind) in specs.items():
+            if (len(shape), kind) not in ((2, "f4"), (3, "u1")):
+                raise SessionError(f"array {name!r} has shape {shape} of {kind}; points are f4, textures u1.")
         log = str(self.recorder.path) if self.recorder is not None else ""
         scene = self.world.scene()
         self.reports.send(
-            c.Ready(pickle.dumps(scene), shapes, self.world.device.description, log, self.world.tick, self.note)
+            c.Ready(pickle.dumps(scene), specs, self.world.device.description, log, self.world.tick, self.note)
         )
         if self.notice:
             self.reports.send(c.Notice(self.notice))
@@ -157,7 +157,7 @@ class _Process:
             early += self.commands.take()
         link = self.spec.haptics
         port = None if link is None else SessionPort(link, [tool.home for tool in scene.instruments])
-        writer = SnapshotWriter(self.segment, shapes)
+        writer = SnapshotWriter(self.segment, specs)
         loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port)
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)

@@ -10,6 +10,7 @@ The memory has no name (`memory.Segment`): its descriptor is handed to the sessi
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ import numpy as np
 
 from viscera.errors import SessionError
 from viscera.memory import Segment
-from viscera.view import FloatArray, HapticState, ToolState
+from viscera.view import AnyArray, ArraySpec, HapticState, ToolState
 
 SLOTS = 3
 HEADER_SPACE = 32 * 1024
@@ -30,7 +31,7 @@ READ_ATTEMPTS = 8
 _LINE = 64
 """Everything starts at a multiple of a cache line [bytes]."""
 
-ArrayShapes = dict[str, tuple[int, int]]
+ArraySpecs = dict[str, ArraySpec]
 
 
 @dataclass
@@ -49,43 +50,47 @@ class SnapshotHeader:
     applied: list[tuple[int, int]] = field(default_factory=list)
     """(browser, newest sequence number of its tool inputs that took effect)"""
     haptics: list[HapticState] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    """Of particles: how many rows of the array count."""
+    measures: dict[str, float] = field(default_factory=dict)
+    tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
 
 
 class _Slot:
-    def __init__(self, memory: memoryview, start: int, shapes: ArrayShapes) -> None:
+    def __init__(self, memory: memoryview, start: int, specs: ArraySpecs) -> None:
         self.before = np.frombuffer(memory, np.uint64, 1, start)
         self.header_length = np.frombuffer(memory, np.uint64, 1, start + 8)
         self.header = memory[start + _LINE : start + _LINE + HEADER_SPACE]
-        self.arrays: dict[str, FloatArray] = {}
+        self.arrays: dict[str, AnyArray] = {}
         place = start + _LINE + HEADER_SPACE
-        for name, shape in shapes.items():
-            count = shape[0] * shape[1]
-            self.arrays[name] = np.frombuffer(memory, np.float32, count, place).reshape(shape)
-            place += _aligned(4 * count)
+        for name, (shape, kind) in specs.items():
+            self.arrays[name] = np.frombuffer(memory, kind, math.prod(shape), place).reshape(shape)
+            place += _array_size((shape, kind))
         self.after = np.frombuffer(memory, np.uint64, 1, place)
 
 
-def segment_size(shapes: ArrayShapes) -> int:
-    """Bytes that a segment needs for arrays of these shapes."""
-    return _LINE + SLOTS * _slot_size(shapes)
+def segment_size(specs: ArraySpecs) -> int:
+    """Bytes that a segment needs for these arrays."""
+    return _LINE + SLOTS * _slot_size(specs)
 
 
-def _slot_size(shapes: ArrayShapes) -> int:
-    return _LINE + HEADER_SPACE + sum(_aligned(4 * rows * columns) for rows, columns in shapes.values()) + _LINE
+def _slot_size(specs: ArraySpecs) -> int:
+    return _LINE + HEADER_SPACE + sum(map(_array_size, specs.values())) + _LINE
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _LINE) * _LINE
+def _array_size(spec: ArraySpec) -> int:
+    shape, kind = spec
+    return -(-math.prod(shape) * np.dtype(kind).itemsize // _LINE) * _LINE
 
 
 class _Shared:
     """What writer and reader see alike."""
 
-    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
-        memory = segment.map(segment_size(shapes))
+    def __init__(self, segment: Segment, specs: ArraySpecs) -> None:
+        memory = segment.map(segment_size(specs))
         self.newest = np.frombuffer(memory, np.uint64, 1, 0)
-        size = _slot_size(shapes)
-        self.slots = [_Slot(memory, _LINE + index * size, shapes) for index in range(SLOTS)]
+        size = _slot_size(specs)
+        self.slots = [_Slot(memory, _LINE + index * size, specs) for index in range(SLOTS)]
         self._lock = threading.Lock()
 
     def fence(self) -> None:
@@ -96,13 +101,13 @@ class _Shared:
 
 
 class SnapshotWriter:
-    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
-        self._shared = _Shared(segment, shapes)
+    def __init__(self, segment: Segment, specs: ArraySpecs) -> None:
+        self._shared = _Shared(segment, specs)
         self._encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
         self.number = 0
         """Of the newest snapshot; they count from 1."""
 
-    def publish(self, header: SnapshotHeader, write_arrays: Callable[[dict[str, FloatArray]], None]) -> None:
+    def publish(self, header: SnapshotHeader, write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
         """Makes a new snapshot the newest; `write_arrays` fills the arrays it is given, in place."""
         data = self._encoder.encode(header)
         if len(data) > HEADER_SPACE:
@@ -131,11 +136,11 @@ def _plain(value: Any) -> Any:
 
 
 class SnapshotReader:
-    def __init__(self, segment: Segment, shapes: ArrayShapes) -> None:
-        self._shared = _Shared(segment, shapes)
+    def __init__(self, segment: Segment, specs: ArraySpecs) -> None:
+        self._shared = _Shared(segment, specs)
         self._decoder = msgspec.msgpack.Decoder(SnapshotHeader)
 
-    def read(self) -> tuple[int, SnapshotHeader, dict[str, FloatArray]] | None:
+    def read(self) -> tuple[int, SnapshotHeader, dict[str, AnyArray]] | None:
         """The newest snapshot, its number first, as copies; None while there is none that holds still."""
         shared = self._shared
         for _ in range(READ_ATTEMPTS):

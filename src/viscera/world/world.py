@@ -1,7 +1,8 @@
 """One coupled world: what happens in a tick and in a frame, in order. Read this first.
 
-A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: what
-is seen is brought up to date from the state of the tick that has just ended. A scenario (viscera/scenarios) says what
+A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: the
+surfaces are brought up to the state of the tick that has just ended, and the systems (heat, blood, fluids; see
+`system.py`) advance by 16 ms, in the order in which the scenario lists them. A scenario (viscera/scenarios) says what
 is in the world; doors (Python, session, command line) only ever see this class.
 """
 
@@ -11,7 +12,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,20 +21,19 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, Program, Stage
 from viscera.errors import InputError
-from viscera.inputs import Input, Reset, SetParameter, ToolInput
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Tool, check_tool_input
 from viscera.tissue.kernels import TOOLS
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.params import TICK
 from viscera.tissue.surface import follow_lattice
-from viscera.view import Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+from viscera.view import AnyArray, ArraySpec, Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+from viscera.world.system import LiveTable, Rows, System, check_rows
 
 if TYPE_CHECKING:
     from viscera.scenarios import Scenario
 
 TICKS_PER_FRAME = 16
-
-_ALL_STAGES = ("tissue", "skin")
 
 
 @dataclass
@@ -51,6 +51,8 @@ class Organ:
     weights: wp.array[Any]
     vertices: wp.array[Any]
     """As of the last frame [m]."""
+    uv: NDArray[np.float32] | None = None
+    """Where the triangles' corners lie in its textures, shape (triangles, 3, 2)."""
 
 
 @dataclass
@@ -80,13 +82,18 @@ class Contents:
     camera: Camera
     bounds: tuple[tuple[float, float, float], tuple[float, float, float]]
     motions: list[Motion] = field(default_factory=list)
+    systems: list[System] = field(default_factory=list)
+    """What advances once a frame, in this order."""
+    tables: list[LiveTable] = field(default_factory=list)
+    scenery: list[Surface] = field(default_factory=list)
+    """Surfaces that are seen and never move, with their `rest` given."""
 
 
 @dataclass
 class Stopwatch:
     """Wall time per stage, mean per frame [ms]."""
 
-    total: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_ALL_STAGES, 0.0))
+    total: dict[str, float]
     ticks: int = 0
 
     def mean_ms(self) -> dict[str, float]:
@@ -107,7 +114,6 @@ class World:
         self._entry = scenario
         self._build = build
         self._pending: list[Input] = []
-        self._stopwatch = Stopwatch()
         self._fill(build(seed))
 
     # --- time ---
@@ -139,7 +145,8 @@ class World:
         for tool, state in zip(self._tools, self.tools, strict=True):
             self._feel(tool, state)
         self.tick += 1
-        self._stopwatch.total["tissue"] += time.perf_counter() - start
+        if self._organs:
+            self._stopwatch.total["tissue"] += time.perf_counter() - start
         self._stopwatch.ticks += 1
 
     def _move_tool(self, tool: Tool) -> None:
@@ -167,8 +174,19 @@ class World:
         state.torque = (tx, ty, tz)
         state.position = tuple(tool.tip.tolist())
         state.orientation = tuple(tool.orientation.tolist())
+        state.grip = tool.grip
 
     def _frame(self) -> None:
+        self._show_organs()
+        for system in self._contents.systems:
+            start = time.perf_counter()
+            system.frame(self)
+            self._stopwatch.total[system.name] += time.perf_counter() - start
+
+    def _show_organs(self) -> None:
+        """Brings the organs' surfaces up to their lattices."""
+        if not self._organs:
+            return
         start = time.perf_counter()
         # Which buffer holds the present alternates with the substeps, so there is a program for each case.
         buffers = tuple(organ.tissue.current for organ in self._organs)
@@ -197,8 +215,10 @@ class World:
             one = check_tool_input(one, len(self._tools))
         elif isinstance(one, SetParameter):
             self._check_parameter(one)
+        elif isinstance(one, SetTable):
+            self._check_table(one)
         elif not isinstance(one, Reset):
-            raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter or Reset.")
+            raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable or Reset.")
         self._pending.append(one)
 
     def set_now(self, one: SetParameter) -> None:
@@ -212,13 +232,28 @@ class World:
         elif isinstance(one, SetParameter):
             self._values[one.name] = one.value
             self._parameters[one.name].change(self, one.value)
+        elif isinstance(one, SetTable):
+            self._rows[one.name] = one.rows
+            self._tables[one.name].change(self, one.rows)
         else:
             self.seed = one.seed
             self.peak_force = 0.0
-            values = self._values
+            values, tables = self._values, self._rows
             self._fill(self._build(one.seed))
             for name, value in values.items():
                 self._take(SetParameter(name, value))
+            for name, rows in tables.items():
+                self._take(SetTable(name, rows))
+
+    def _check_table(self, one: SetTable) -> None:
+        from viscera.scenarios import closest_names
+
+        live = self._tables.get(one.name)
+        if live is None:
+            raise InputError(
+                f"table {one.name!r} is not known in {self.scenario!r}.", closest_names(one.name, self._tables)
+            )
+        check_rows(live.table, one.rows)
 
     def _check_parameter(self, one: SetParameter) -> None:
         from viscera.scenarios import closest_names
@@ -238,10 +273,21 @@ class World:
     def parameter_values(self) -> dict[str, float]:
         return dict(self._values)
 
+    def table_rows(self) -> dict[str, Rows]:
+        return dict(self._rows)
+
+    def measure_values(self) -> dict[str, float]:
+        """What people watch, in the units that the scene states."""
+        return {measure.name: value for system in self._contents.systems for measure, value in system.measures()}
+
+    def particle_counts(self) -> dict[str, int]:
+        return {what.name: count for system in self._contents.systems for what, _, count in system.particles()}
+
     # --- what is seen ---
 
     def scene(self) -> Scene:
         entry = self._entry
+        systems = self._contents.systems
         return Scene(
             scenario=self.scenario,
             title=entry.title,
@@ -250,30 +296,53 @@ class World:
             seed=self.seed,
             bounds=self._contents.bounds,
             camera=self._contents.camera,
-            surfaces=tuple(
-                Surface(
-                    o.name, o.look, o.triangles, o.name, len(o.vertices), np.array(o.rest.numpy(), dtype=np.float32)
-                )
-                for o in self._organs
-            ),
+            surfaces=(*(_surface(organ) for organ in self._organs), *self._contents.scenery),
             instruments=tuple(tool.instrument for tool in self._tools),
             parameters=tuple(live.parameter for live in self._parameters.values()),
+            textures=tuple(texture for system in systems for texture, _ in system.textures()),
+            particles=tuple(what for system in systems for what, _, _ in system.particles()),
+            measures=tuple(measure for system in systems for measure, _ in system.measures()),
+            tables=tuple(live.table for live in self._tables.values()),
         )
 
-    def array_shapes(self) -> dict[str, tuple[int, int]]:
-        return {organ.name: (len(organ.vertices), 3) for organ in self._organs}
+    def array_specs(self) -> dict[str, ArraySpec]:
+        """Shape and type of every array that a snapshot holds."""
+        specs: dict[str, ArraySpec] = {organ.name: ((len(organ.vertices), 3), "f4") for organ in self._organs}
+        for still in self._contents.scenery:
+            specs[still.array] = ((still.vertex_count, 3), "f4")
+        for system in self._contents.systems:
+            specs |= {what.name: ((what.height, what.width, 4), "u1") for what, _ in system.textures()}
+            specs |= {what.name: ((what.capacity, 4), "f4") for what, _, _ in system.particles()}
+        return specs
 
-    def write_arrays(self, out: dict[str, NDArray[np.float32]]) -> None:
-        """Fills the caller's arrays with what the last frame shows."""
+    def write_arrays(self, out: dict[str, AnyArray]) -> None:
+        """Fills the caller's arrays with what the last frame shows; of particles only as many as there are."""
         for organ in self._organs:
             np.copyto(out[organ.name], organ.vertices.numpy())
+        for still in self._contents.scenery:
+            np.copyto(out[still.array], np.asarray(still.rest))
+        for system in self._contents.systems:
+            for texture, array in system.textures():
+                np.copyto(out[texture.name], array.numpy().reshape(out[texture.name].shape))
+            for what, array, count in system.particles():
+                if count:  # Warp makes no slices of nothing
+                    np.copyto(out[what.name][:count], array[:count].numpy())
 
     def snapshot(self) -> Snapshot:
-        """The world as it is now, brought up to date; the caller owns the copies."""
-        self._frame()
-        arrays = {organ.name: np.array(organ.vertices.numpy(), dtype=np.float32) for organ in self._organs}
-        tools = [ToolState(t.tool, t.active, t.position, t.orientation, t.force, t.torque) for t in self.tools]
-        return Snapshot(self.tick, self.time, tools, self.parameter_values(), arrays)
+        """The world as it is now, its surfaces brought up to date; the caller owns the copies."""
+        self._show_organs()
+        arrays = {name: np.zeros(shape, dtype=kind) for name, (shape, kind) in self.array_specs().items()}
+        self.write_arrays(arrays)
+        return Snapshot(
+            tick=self.tick,
+            time=self.time,
+            tools=[replace(tool) for tool in self.tools],
+            parameters=self.parameter_values(),
+            arrays=arrays,
+            counts=self.particle_counts(),
+            measures=self.measure_values(),
+            tables=self.table_rows(),
+        )
 
     @property
     def stages(self) -> dict[str, float]:
@@ -291,12 +360,17 @@ class World:
             "tools": np.concatenate([_pack(tool) for tool in self._tools]),
             "peak_force": np.array([self.peak_force]),
         }
+        for name, rows in self._rows.items():
+            state[f"tables/{name}"] = np.array(rows, dtype=np.float64)
         for number, motion in enumerate(self._contents.motions):
             state[f"motions/{number}"] = motion.state.copy()
         for organ in self._organs:
             state[f"{organ.name}/ticks"] = np.array([organ.tissue.ticks], dtype=np.int64)
             for name, array in organ.tissue.arrays().items():
                 state[f"{organ.name}/{name}"] = np.array(array.numpy())
+        for system in self._contents.systems:
+            for name, array in system.arrays().items():
+                state[f"{system.name}/{name}"] = np.array(array if isinstance(array, np.ndarray) else array.numpy())
         return state
 
     def load_state(self, state: dict[str, NDArray[Any]]) -> None:
@@ -306,6 +380,8 @@ class World:
         self.peak_force = float(state["peak_force"][0])
         for name, value in zip(self._values, state["parameters"].tolist(), strict=True):
             self._take(SetParameter(name, value))
+        for name in self._rows:
+            self._take(SetTable(name, tuple(tuple(row) for row in state[f"tables/{name}"].tolist())))
         for tool, packed in zip(self._tools, state["tools"].reshape(len(self._tools), -1), strict=True):
             _unpack(tool, packed)
         for number, motion in enumerate(self._contents.motions):
@@ -313,7 +389,9 @@ class World:
         for organ in self._organs:
             arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
             organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
-        self._frame()
+        self._show_organs()
+        for system in self._contents.systems:
+            system.load({name: state[f"{system.name}/{name}"] for name in system.arrays()})
 
     def state_hash(self) -> str:
         """SHA-256 over every array of `save_state`, names and types included."""
@@ -339,14 +417,30 @@ class World:
         self.tools = [ToolState(t.number, position=t.instrument.home) for t in self._tools]
         self._parameters = {live.parameter.name: live for live in contents.parameters}
         self._values = {name: live.parameter.default for name, live in self._parameters.items()}
+        self._tables = {live.table.name: live for live in contents.tables}
+        self._rows = {name: live.table.rows for name, live in self._tables.items()}
+        stages = [*(("tissue", "skin") if self._organs else ()), *(system.name for system in contents.systems)]
+        self._stopwatch = Stopwatch(dict.fromkeys(stages, 0.0))
         for name, value in self._values.items():
             self._parameters[name].change(self, value)
+        for name, rows in self._rows.items():
+            self._tables[name].change(self, rows)
         self._skins: dict[tuple[int, ...], Program] = {}
-        self._frame()
+        self._show_organs()
 
     @property
     def organs(self) -> list[Organ]:
         return self._organs
+
+    @property
+    def hands(self) -> list[Tool]:
+        """The tools in their hands, as the last tick left them."""
+        return self._tools
+
+
+def _surface(organ: Organ) -> Surface:
+    rest = np.array(organ.rest.numpy(), dtype=np.float32)
+    return Surface(organ.name, organ.look, organ.triangles, organ.name, len(organ.vertices), rest, organ.uv)
 
 
 def _pack(tool: Tool) -> NDArray[np.float64]:

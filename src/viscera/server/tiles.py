@@ -1,0 +1,66 @@
+"""Textures as tiles: what changed since a browser was last told.
+
+A browser skips frames, each its own ones, so every tile remembers the frame in which it last changed. What a browser is
+owed are the tiles that changed after the frame it has; browsers that have the same frame get the same bytes, packed
+once.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.server import messages as m
+from viscera.view import AnyArray
+
+SIDE = 32
+"""Of a tile [texels]; textures are powers of two from 64 on."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class TextureStore:
+    """The newest textures of one session, and when each of their tiles changed."""
+
+    def __init__(self, session: int) -> None:
+        self._session = session
+        self._newest: dict[str, NDArray[np.uint32]] = {}
+        self._changed: dict[str, NDArray[np.int64]] = {}
+        self._packed: dict[int, bytes] = {}
+
+    def update(self, frame: int, arrays: dict[str, AnyArray]) -> None:
+        """Takes the textures among a snapshot's arrays as those of this frame. It keeps them: hand over copies."""
+        self._packed.clear()
+        for name, array in arrays.items():
+            if array.dtype != np.uint8:
+                continue
+            texels = np.ascontiguousarray(array).view(np.uint32)[:, :, 0]
+            old = self._newest.get(name)
+            if old is None:
+                old = np.zeros_like(texels)
+                self._changed[name] = np.zeros((texels.shape[0] // SIDE, texels.shape[1] // SIDE), dtype=np.int64)
+            different = _tiled(texels != old).any(axis=(2, 3))
+            self._changed[name][different] = frame
+            self._newest[name] = texels
+
+    def since(self, frame: int) -> bytes:
+        """A `Tiles` message with what changed after this frame (0: everything that is not zero); empty if nothing."""
+        if frame not in self._packed:
+            textures = []
+            for name, changed in self._changed.items():
+                rows, columns = np.nonzero(changed > frame)
+                if len(rows) == 0:
+                    continue
+                data = _tiled(self._newest[name])[rows, columns].tobytes()
+                places = np.stack([columns, rows], axis=1).astype("<u2").tobytes()
+                textures.append(m.TextureTiles(name=name, places=places, data=data))
+            message = m.Tiles(session=self._session, side=SIDE, textures=textures)
+            self._packed[frame] = _encode(message) if textures else b""
+        return self._packed[frame]
+
+
+def _tiled(texels: AnyArray) -> AnyArray:
+    """As shape (tile rows, tile columns, side, side); a view."""
+    height, width = texels.shape
+    return texels.reshape(height // SIDE, SIDE, width // SIDE, SIDE).swapaxes(1, 2)
