@@ -37,7 +37,7 @@ from viscera.instruments import FASTEST_TOOL, Tool
 from viscera.server import messages as m
 from viscera.session.replay import DEFAULT_FACTORY, replay_report
 from viscera.view import Instrument, ToolState
-from viscera.world import _pack, _unpack
+from viscera.world.world import _pack, _unpack
 
 ZERO: Vector3 = (0.0, 0.0, 0.0)
 

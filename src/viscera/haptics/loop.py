@@ -18,9 +18,7 @@ from viscera.haptics.device import HapticDevice, Pose
 from viscera.haptics.link import TOOLS, ZERO, Hands, Link, Touches
 from viscera.haptics.safety import JUMP_LEAST, LATE_WINDOW_S, LOOP_STALL_S, STALL_S, Guard, Mode, Situation, limits_for
 from viscera.inputs import Vector3
-
-SPIN_S = 60e-6
-"""A sleep ends late by about this much; the rest of the wait is spent looking at the clock [s]."""
+from viscera.waiting import Waiter
 
 AFTER_TICK_S = 0.25e-3
 """A cycle comes this long after a tick is done; ticks come a little early or late [s]."""
@@ -221,6 +219,7 @@ class Beat:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._due = clock()
+        self._waiter = Waiter(clock)
 
     def nudge(self, seconds: float) -> None:
         """Moves all beats to come a little towards being that much later."""
@@ -228,12 +227,8 @@ class Beat:
 
     def wait(self) -> None:
         """Until the next millisecond begins."""
-        clock = self._clock
         self._due += PERIOD
-        left = self._due - clock()
-        if left < -PERIOD:
-            self._due = clock()
-        elif left > SPIN_S:
-            time.sleep(left - SPIN_S)
-        while clock() < self._due:
-            pass
+        now = self._clock()
+        if self._due - now < -PERIOD:
+            self._due = now
+        self._waiter.until(self._due)

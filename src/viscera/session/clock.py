@@ -6,14 +6,13 @@ import time
 
 import numpy as np
 
+from viscera.waiting import Waiter
+
 TICK_S = 0.001
 """Simulated time of a tick [s]."""
 
 MAX_BACKLOG_S = 0.03
 """After a stall the world runs faster than real time until it has made up this much, not more [s]."""
-
-SPIN_S = 60e-6
-"""A sleep ends late by about this much; the rest of the wait is spent looking at the clock [s]."""
 
 WINDOW = 32
 """Frames over which the real-time factor is taken."""
@@ -24,6 +23,7 @@ class Pacer:
 
     def __init__(self, speed: float = 1.0) -> None:
         self.speed = speed
+        self._waiter = Waiter()
         self.due = 0.0
         """When the next tick should begin [s of `time.perf_counter`]."""
         self.restart()
@@ -41,11 +41,7 @@ class Pacer:
             if left < -MAX_BACKLOG_S:
                 self.due = now - MAX_BACKLOG_S
             return now
-        if left > SPIN_S:
-            time.sleep(left - SPIN_S)
-        while (now := time.perf_counter()) < self.due:
-            pass
-        return now
+        return self._waiter.until(self.due)
 
 
 class RealTimeFactor:
