@@ -1,0 +1,1 @@
+"""Pictures: surfaces from particles, looked at from an eye; nothing here changes a world."""
