@@ -1,0 +1,334 @@
+"""Kernels of the film's picture; `film_image` has the equations and says in which order they run."""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.blood.film_state import STAYS
+from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
+
+wp.set_module_options({"enable_backward": False})
+
+TILE = 16
+"""Texels along a side of a tile: what is skipped, and what is sent, as one."""
+
+AROUND = wp.constant(8)
+"""Neighbours of a texel."""
+
+
+@wp.struct
+class Look:
+    """Live numbers of a picture; from an array, as scalars are frozen when a program is recorded."""
+
+    radius: float
+    """Of a splat [m]."""
+    scale: float
+    """4 / (π radius²): thickness in the middle of a particle, per volume [1/m²]."""
+    edge_low: float
+    edge_high: float
+    """Between these thicknesses the border rises from nothing to its full height [m]."""
+    facing: float
+    """Least cosine between the normals of a texel and of a particle that it shows."""
+    keep: float
+    """k, part of a texel's thickness that is left after one frame."""
+    trail_keep: float
+    trail: float
+    """Part of a trail's thickness that is left after one frame; thickness that a trail begins with [m]."""
+    drying: float
+    """Part of what is still fluid in a trail that dries in one frame."""
+    thinnest: float
+    """Below this nothing is shown [m]."""
+    thickest: float
+    """What 255 means [m]."""
+    document: int
+    """Not 0: what is kept is the blurred value, as in the document."""
+
+
+@wp.struct
+class Texels:
+    """What the kernels know about the skin."""
+
+    width: int
+    tiles_x: int
+    texels: wp.array(dtype=wp.int32)
+    position: wp.array(dtype=wp.vec3)
+    face: wp.array(dtype=wp.int32)
+    triangles: wp.array(dtype=wp.vec3i)
+    vertices: wp.array(dtype=wp.vec3)
+    around: wp.array2d(dtype=wp.int32)
+    """Neighbours of covered texel i, its own number where there is none; shape (count, AROUND)."""
+    obstacle: wp.array(dtype=wp.float32)
+    """How far a detail of the surface sticks out, per texel [m]; infinite: blood is never seen there."""
+
+
+@wp.func
+def tile_of(view: Texels, texel: int):
+    return (texel // view.width // TILE) * view.tiles_x + (texel % view.width) // TILE
+
+
+@wp.func
+def texel_normal(view: Texels, texel: int):
+    corner = view.triangles[view.face[texel]]
+    a = view.vertices[corner[0]]
+    return wp.normalize(wp.cross(view.vertices[corner[1]] - a, view.vertices[corner[2]] - a))
+
+
+@wp.kernel
+def stamp_cells(
+    first: int,
+    # params
+    grid: GridView,
+    # in
+    frame: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    # out
+    near_out: wp.array(dtype=wp.int32),
+):
+    """Marks the cells around each particle with this frame's number. Several threads may write the same number."""
+    s = first + wp.tid()
+    if s >= sorted_count(grid):
+        return
+    cell = cell_of(grid, position[s])
+    for z in range(wp.max(cell[2] - 1, 0), wp.min(cell[2] + 2, grid.cells_z)):
+        for y in range(wp.max(cell[1] - 1, 0), wp.min(cell[1] + 2, grid.cells_y)):
+            for x in range(wp.max(cell[0] - 1, 0), wp.min(cell[0] + 2, grid.cells_x)):
+                near_out[cell_index(grid, wp.vec3i(x, y, z))] = frame[0]
+
+
+@wp.kernel
+def take_content(
+    first: int,
+    # params
+    grid: GridView,
+    little: float,
+    blood: int,
+    bile: int,
+    first_face: int,
+    faces: int,
+    # in
+    original: wp.array(dtype=wp.int32),
+    face: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=wp.vec3),
+    fluid: wp.array(dtype=wp.vec4),
+    clot: wp.array(dtype=wp.float32),
+    volume: wp.array(dtype=wp.int32),
+    fate: wp.array(dtype=wp.int32),
+    # out
+    facing_out: wp.array(dtype=wp.vec3),
+    content_out: wp.array(dtype=wp.vec4),
+):
+    """Volume of a particle, of its blood, bile and clot [m³], in sorted order; nothing of one that is on another organ
+    or leaves."""
+    s = first + wp.tid()
+    if s >= sorted_count(grid):
+        return
+    i = original[s]
+    content = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    own = face[i] - first_face
+    if fate[i] == STAYS and own >= 0 and own < faces:
+        mixture = fluid[i]
+        parts = wp.vec4(1.0, 0.0, 0.0, clot[i])
+        if blood >= 0:
+            parts[1] = mixture[blood]
+        if bile >= 0:
+            parts[2] = mixture[bile]
+        content = (little * float(volume[i])) * parts
+    facing_out[s] = normal[i]
+    content_out[s] = content
+
+
+@wp.func
+def _smooth(low: float, high: float, x: float):
+    """0 below `low`, 1 above `high`, smooth between."""
+    part = float(1.0)
+    if x < high:
+        part = wp.clamp((x - low) / (high - low), 0.0, 1.0)
+    return part * part * (3.0 - 2.0 * part)
+
+
+@wp.func
+def thickness_at(
+    grid: GridView,
+    look: Look,
+    here: wp.vec3,
+    normal: wp.vec3,
+    position: wp.array(dtype=wp.vec3),
+    facing: wp.array(dtype=wp.vec3),
+    content: wp.array(dtype=wp.vec4),
+):
+    """Σ V W: thickness of all fluid, and of the blood, the bile and the clot in it [m]. `content` has their volumes."""
+    total = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    square = look.radius * look.radius
+    cell = cell_of(grid, here)
+    for row in range(grid.rows):
+        begin, end = row_range(grid, cell, row)
+        for t in range(begin, end):
+            offset = position[t] - here
+            q = 1.0 - wp.dot(offset, offset) / square
+            if q > 0.0:
+                if wp.dot(facing[t], normal) > look.facing:
+                    total += (look.scale * q * q * q) * content[t]
+    return total
+
+
+@wp.kernel
+def splat(
+    first: int,
+    # params
+    grid: GridView,
+    view: Texels,
+    looks: wp.array(dtype=Look),
+    # in
+    frame: wp.array(dtype=wp.int32),
+    near: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    facing: wp.array(dtype=wp.vec3),
+    content: wp.array(dtype=wp.vec4),
+    soft: wp.array(dtype=wp.float32),
+    # out
+    kept_out: wp.array(dtype=wp.vec4),
+    trail_out: wp.array(dtype=wp.float32),
+    tile_out: wp.array(dtype=wp.int32),
+):
+    i = first + wp.tid()
+    t = view.texels[i]
+    look = looks[0]
+    here = view.position[t]
+    fresh = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    if near[cell_index(grid, cell_of(grid, here))] == frame[0]:
+        fresh = thickness_at(grid, look, here, texel_normal(view, t), position, facing, content)
+        fresh = fresh * _smooth(look.edge_low, look.edge_high, fresh[0])
+        seen = wp.max(fresh[0] - view.obstacle[t], 0.0)
+        fresh = fresh * (seen / wp.max(fresh[0], 1.0e-20))
+    old = kept_out[t]
+    trail = trail_out[t]
+    before = old[0]
+    if look.document != 0:
+        before = soft[t]
+    if fresh[0] == 0.0 and before == 0.0 and trail == 0.0:
+        return
+    height = wp.max(fresh[0], look.keep * before)
+    trail = wp.max(wp.min(fresh[0], look.trail), look.trail_keep * trail)
+    # What is left of the frame before keeps its mixture; a trail that nothing flows over dries.
+    parts = wp.vec3(old[1], old[2], old[3])
+    if height > 0.0:
+        rest = height - fresh[0]
+        parts = (wp.vec3(fresh[1], fresh[2], fresh[3]) + rest * parts) / height
+    if fresh[0] == 0.0:
+        parts = wp.vec3(parts[0], parts[1], parts[2] + look.drying * (parts[0] - parts[2]))
+    if height < look.thinnest:
+        height = 0.0
+    if trail < look.thinnest:
+        trail = 0.0
+    kept_out[t] = wp.vec4(height, parts[0], parts[1], parts[2])
+    trail_out[t] = trail
+    tile_out[tile_of(view, t)] = frame[0]
+    for k in range(AROUND):
+        tile_out[tile_of(view, view.around[i, k])] = frame[0]
+
+
+@wp.func
+def _byte(x: float):
+    return wp.uint32(wp.clamp(x, 0.0, 1.0) * 255.0 + 0.5)
+
+
+@wp.func
+def _shown(kept: wp.vec4, trail: float):
+    height = wp.max(kept[0], trail)
+    return height * wp.vec4(1.0, kept[1], kept[2], kept[3])
+
+
+@wp.kernel
+def soften(
+    first: int,
+    # params
+    view: Texels,
+    looks: wp.array(dtype=Look),
+    # in
+    frame: wp.array(dtype=wp.int32),
+    tile: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.vec4),
+    trail: wp.array(dtype=wp.float32),
+    # out
+    soft_out: wp.array(dtype=wp.float32),
+    pixel_out: wp.array(dtype=wp.uint32),
+):
+    """The mean over a texel and its neighbours, and its four bytes."""
+    i = first + wp.tid()
+    t = view.texels[i]
+    if tile[tile_of(view, t)] != frame[0]:
+        return
+    look = looks[0]
+    total = _shown(kept[t], trail[t])
+    for k in range(AROUND):
+        j = view.around[i, k]
+        total += _shown(kept[j], trail[j])
+    height = total[0] / 9.0
+    soft_out[t] = height
+    pixel = wp.uint32(0)
+    if total[0] > 0.0:
+        pixel = _byte(wp.sqrt(height / look.thickest))
+        pixel = pixel | (_byte(total[1] / total[0]) << wp.uint32(8))
+        pixel = pixel | (_byte(total[2] / total[0]) << wp.uint32(16))
+        pixel = pixel | (_byte(total[3] / total[0]) << wp.uint32(24))
+    pixel_out[t] = pixel
+
+
+@wp.kernel
+def fill_gutter(
+    first: int,
+    # in
+    gutter: wp.array(dtype=wp.int32),
+    source: wp.array(dtype=wp.int32),
+    # out
+    pixel_out: wp.array(dtype=wp.uint32),
+):
+    """Texels beside a chart repeat its border, so that a picture read between texels does not fade there."""
+    i = first + wp.tid()
+    pixel_out[gutter[i]] = pixel_out[source[i]]
+
+
+@wp.kernel
+def film_normals(
+    first: int,
+    # params
+    view: Texels,
+    # in
+    height: wp.array(dtype=wp.float32),
+    # out
+    normal_out: wp.array(dtype=wp.vec3),
+):
+    """(n − ∇h)/|…|: ∇h by least squares over the neighbours' places in space, so seams and stretch do not matter."""
+    i = first + wp.tid()
+    t = view.texels[i]
+    n = texel_normal(view, t)
+    e = wp.normalize(wp.cross(n, wp.where(wp.abs(n[0]) < 0.7, wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0))))
+    f = wp.cross(n, e)
+    here = view.position[t]
+    m = wp.vec3(0.0, 0.0, 0.0)
+    r = wp.vec2(0.0, 0.0)
+    for k in range(AROUND):
+        j = view.around[i, k]
+        d = view.position[j] - here
+        a = wp.dot(d, e)
+        b = wp.dot(d, f)
+        rise = height[j] - height[t]
+        m += wp.vec3(a * a, a * b, b * b)
+        r += wp.vec2(a * rise, b * rise)
+    det = m[0] * m[2] - m[1] * m[1]
+    slope = wp.vec3(0.0, 0.0, 0.0)
+    if det > 1.0e-6 * m[0] * m[2]:
+        slope = ((m[2] * r[0] - m[1] * r[1]) * e + (m[0] * r[1] - m[1] * r[0]) * f) / det
+    normal_out[t] = wp.normalize(n - slope)
+
+
+@wp.kernel
+def next_frame(
+    # out
+    frame_out: wp.array(dtype=wp.int32),
+):
+    frame_out[0] = frame_out[0] + 1

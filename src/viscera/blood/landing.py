@@ -1,0 +1,282 @@
+"""Where a flying drop meets a moving surface: a tree of boxes over the triangles, refitted by recorded launches.
+
+The tree is a complete binary one, stored level by level: node i has children 2i + 1 and 2i + 2, each leaf holds
+`LEAF` triangles. It is split at medians of the triangles' middles when it is made; later only boxes follow the tissue,
+leaves first, then one launch per level. Warp's own trees cannot: their refit is not part of a recorded program and a
+replay would quietly use the old boxes (DESIGN, traps). Without a stack: after a subtree comes the next sibling of the
+nearest ancestor that has one, which the node's number alone tells.
+
+A drop flies from x₀ to x₁ while a triangle's points P go from P₀ to P₁, both straight. They meet at P after the part τ of
+the frame if x₀ + τ (x₁ − x₀) = P₀ + τ (P₁ − P₀), that is, if the segment from x₀ + (P₁ − P₀) to x₁ meets the triangle as
+it is now, at P₁, after the part τ of its length. P₁ − P₀ is found by repetition, `ROUNDS` times; it is shared by neighbours
+along their edge, so nothing slips through there. So a drop is not passed over by tissue that rises. Triangles are taken
+larger by `RIM`, which covers what the repetition leaves while a triangle strains or turns by less than a tenth per frame.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+# ruff: noqa: RUF046
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Device, Stage
+from viscera.geometry.mesh import TriangleMesh
+
+wp.set_module_options({"enable_backward": False})
+
+LEAF = wp.constant(4)
+"""Triangles per leaf."""
+
+RIM = wp.constant(1.0e-3)
+"""By how much of its size a triangle is larger for a drop than it is: more than the maps of neighbours differ."""
+
+ROUNDS = wp.constant(3)
+"""Repetitions; each leaves about the triangle's strain and turn in the frame of what the one before left."""
+
+SLACK = wp.constant(1.0e-4)
+"""Part of a box's size by which it is larger than its triangles: more than `RIM` needs and rounding loses."""
+
+
+@wp.struct
+class LandingView:
+    """The tree as kernels read it."""
+
+    leaves: int
+    """A power of two; leaf k is node leaves - 1 + k."""
+    face: wp.array(dtype=wp.int32)
+    """Triangles of the leaves, `LEAF` each; shape (LEAF · leaves,)."""
+    triangles: wp.array(dtype=wp.vec3i)
+    vertices: wp.array(dtype=wp.vec3)
+    """Where the surface is now [m]."""
+    before: wp.array(dtype=wp.vec3)
+    """Where it was one frame ago [m]."""
+    low: wp.array(dtype=wp.vec3)
+    high: wp.array(dtype=wp.vec3)
+    """Corners of each node's box, over both places [m]; shape (2 · leaves - 1,)."""
+
+
+@wp.struct
+class Landing:
+    face: int
+    """-1: nothing was met."""
+    along: float
+    """Part of the segment that was flown, 0 to 1."""
+    second: float
+    third: float
+    """Weights of the triangle's second and third corner."""
+
+
+@dataclass(eq=False)
+class LandingTree:
+    """Made by `make_surface`."""
+
+    view: Any
+    vertices: Any
+    """The array that the tissue writes, vec3 [m]."""
+    before: Any
+    levels: int
+    device: Device
+
+
+@wp.kernel
+def remember_vertices(
+    first: int,
+    # in
+    vertices: wp.array(dtype=wp.vec3),
+    # out
+    before_out: wp.array(dtype=wp.vec3),
+):
+    i = first + wp.tid()
+    before_out[i] = vertices[i]
+
+
+@wp.kernel
+def fit_leaves(
+    first: int,
+    # in
+    view: LandingView,
+    # out
+    low_out: wp.array(dtype=wp.vec3),
+    high_out: wp.array(dtype=wp.vec3),
+):
+    leaf = first + wp.tid()
+    start = view.vertices[view.triangles[view.face[LEAF * leaf]][0]]
+    low = start
+    high = start
+    for k in range(LEAF):
+        corner = view.triangles[view.face[LEAF * leaf + k]]
+        for c in range(3):
+            now = view.vertices[corner[c]]
+            old = view.before[corner[c]]
+            low = wp.min(low, wp.min(now, old))
+            high = wp.max(high, wp.max(now, old))
+    size = wp.length(high - low)
+    room = wp.vec3(1.0, 1.0, 1.0) * ((RIM + SLACK) * size)
+    low_out[view.leaves - 1 + leaf] = low - room
+    high_out[view.leaves - 1 + leaf] = high + room
+
+
+@wp.kernel
+def fit_level(
+    first: int,
+    # params
+    begin: int,
+    # out
+    low_out: wp.array(dtype=wp.vec3),
+    high_out: wp.array(dtype=wp.vec3),
+):
+    node = begin + first + wp.tid()
+    low_out[node] = wp.min(low_out[2 * node + 1], low_out[2 * node + 2])
+    high_out[node] = wp.max(high_out[2 * node + 1], high_out[2 * node + 2])
+
+
+@wp.func
+def _segment_meets_box(start: wp.vec3, step: wp.vec3, low: wp.vec3, high: wp.vec3):
+    """Slabs. Where drop and triangle meet, the drop is inside the box, as that covers the triangle's motion."""
+    near = float(0.0)
+    far = float(1.0)
+    for axis in range(3):
+        if wp.abs(step[axis]) < 1.0e-20:
+            if start[axis] < low[axis] or start[axis] > high[axis]:
+                far = -1.0
+        else:
+            a = (low[axis] - start[axis]) / step[axis]
+            b = (high[axis] - start[axis]) / step[axis]
+            near = wp.max(near, wp.min(a, b))
+            far = wp.min(far, wp.max(a, b))
+    return near <= far
+
+
+@wp.func
+def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, best: Landing):
+    """Möller and Trumbore (1997), from outside only: a drop that leaves the surface does not land on it."""
+    corner = view.triangles[face]
+    a = view.vertices[corner[0]]
+    e = view.vertices[corner[1]] - a
+    f = view.vertices[corner[2]] - a
+    shift = a - view.before[corner[0]]
+    shift_e = view.vertices[corner[1]] - view.before[corner[1]] - shift
+    shift_f = view.vertices[corner[2]] - view.before[corner[2]] - shift
+    s = float(0.33)
+    t = float(0.33)
+    along = float(-1.0)
+    for _ in range(ROUNDS):
+        origin = start + shift + s * shift_e + t * shift_f
+        step = end - origin
+        p = wp.cross(step, f)
+        # det = -step·(e×f): positive when the step goes against the outward normal.
+        det = wp.dot(e, p)
+        along = -1.0
+        if det > 0.0:
+            d = origin - a
+            q = wp.cross(d, e)
+            s = wp.clamp(wp.dot(d, p) / det, -1.0, 2.0)
+            t = wp.clamp(wp.dot(step, q) / det, -1.0, 2.0)
+            along = wp.dot(f, q) / det
+    found = best
+    inside = s >= -RIM and t >= -RIM and s + t <= 1.0 + RIM
+    earlier = along < best.along or (along == best.along and face < best.face)
+    if inside and along >= 0.0 and along <= 1.0 and earlier:
+        second = wp.clamp(s, 0.0, 1.0)
+        found.face = face
+        found.along = along
+        found.second = second
+        found.third = wp.clamp(t, 0.0, 1.0 - second)
+    return found
+
+
+@wp.func
+def meet_surface(view: LandingView, start: wp.vec3, end: wp.vec3) -> Landing:
+    """First triangle that the flight from `start` (one frame ago) to `end` (now) meets from outside."""
+    best = Landing()
+    best.face = -1
+    best.along = 2.0
+    node = int(0)
+    inner = view.leaves - 1
+    going = bool(True)
+    while going:
+        if _segment_meets_box(start, end - start, view.low[node], view.high[node]):
+            if node < inner:
+                node = 2 * node + 1
+                continue
+            for k in range(LEAF):
+                best = _meet_triangle(view, view.face[LEAF * (node - inner) + k], start, end, best)
+        # Right children have even numbers; their parent's subtree is done with them.
+        while node > 0 and node % 2 == 0:
+            node = (node - 1) // 2
+        going = node > 0
+        node += 1
+    return best
+
+
+@wp.func
+def point_on(view: LandingView, face: int, second: float, third: float) -> wp.vec3:
+    corner = view.triangles[face]
+    first = 1.0 - second - third
+    return first * view.vertices[corner[0]] + second * view.vertices[corner[1]] + third * view.vertices[corner[2]]
+
+
+@wp.func
+def outward(view: LandingView, face: int) -> wp.vec3:
+    """Unit normal of a triangle."""
+    corner = view.triangles[face]
+    a = view.vertices[corner[0]]
+    return wp.normalize(wp.cross(view.vertices[corner[1]] - a, view.vertices[corner[2]] - a))
+
+
+def make_surface(mesh: TriangleMesh, vertices: Any, triangles: Any, device: Device) -> LandingTree:
+    """A tree over `mesh`, following `vertices` (a skin's, vec3 on the device); `triangles` as vec3i there."""
+    order = _split(mesh.vertices[mesh.triangles].mean(axis=1))
+    leaves = len(order) // int(LEAF)
+    nodes = 2 * leaves - 1
+    before = wp.clone(vertices)
+    view: Any = LandingView()
+    view.leaves = leaves
+    view.face = wp.array(order, dtype=wp.int32, device=device.warp)
+    view.triangles = triangles
+    view.vertices = vertices
+    view.before = before
+    view.low = wp.zeros(nodes, dtype=wp.vec3, device=device.warp)
+    view.high = wp.zeros(nodes, dtype=wp.vec3, device=device.warp)
+    surface = LandingTree(view, vertices, before, leaves.bit_length() - 1, device)
+    device.record(lambda stage: fit_surface(stage, surface), work=leaves).run()
+    return surface
+
+
+def fit_surface(stage: Stage, surface: LandingTree) -> None:
+    """Boxes around where the surface is now and where it was when `remember_surface` was called."""
+    view, boxes = surface.view, [surface.view.low, surface.view.high]
+    stage.launch(fit_leaves, view.leaves, [view, *boxes])
+    for level in reversed(range(surface.levels)):
+        stage.launch(fit_level, 2**level, [2**level - 1, *boxes])
+
+
+def remember_surface(stage: Stage, surface: LandingTree) -> None:
+    """Ends a frame: where the surface is now is where it was."""
+    stage.launch(remember_vertices, len(surface.before), [surface.vertices, surface.before])
+
+
+def _split(middles: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Triangles in leaf order: each group is halved at the median along the longest side of its box."""
+    leaf = int(LEAF)
+    leaves = 1
+    while leaves * leaf < len(middles):
+        leaves *= 2
+    # Filled up by repeating triangles: to meet one twice is to meet it once.
+    order = np.arange(leaves * leaf) % len(middles)
+    groups = order[None, :]
+    while groups.shape[1] > leaf:
+        at = middles[groups]
+        axis = np.argmax(at.max(axis=1) - at.min(axis=1), axis=1)
+        key = np.take_along_axis(at, axis[:, None, None], axis=2)[:, :, 0]
+        groups = np.take_along_axis(groups, np.argsort(key, axis=1, kind="stable"), axis=1)
+        groups = groups.reshape(2 * len(groups), -1)
+    return groups.ravel().astype(np.int32)
