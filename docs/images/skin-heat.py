@@ -34,7 +34,7 @@ hot = np.zeros(SIDE * SIDE, dtype=np.float32)
 hot[texels] = 60.0 * (np.linalg.norm(position[texels] - spot, axis=1) < 0.006)
 heat.temperature.assign(hot)
 before = total_heat(heat)
-program = device.record(lambda stage: step_heat(stage, heat), work=skin.count * heat.iterations)
+program = device.record(lambda stage: step_heat(stage, heat), work=skin.count * heat.stages)
 for _ in range(STEPS):
     program.run()
 warm = heat.temperature.numpy()

@@ -43,9 +43,9 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
         net = heat.network
         program = device.record(lambda stage, skin=skin, net=net: rebuild_network(stage, skin, net), work=skin.count)
         yield timed(NAME, "conductances", side * side, device, median_ms(program.run, device, repeats), extra=extra)
-        work = skin.count * heat.iterations
+        work = skin.count * heat.stages
         program = device.record(lambda stage, heat=heat: step_heat(stage, heat), work=work)
-        extra = {"iterations": heat.iterations, "links": len(skin.links.part)}
+        extra = {"stages": heat.stages, "links": len(skin.links.part)}
         yield timed(NAME, "heat, 16 ms", side * side, device, median_ms(program.run, device, repeats), extra=extra)
 
 

@@ -1,25 +1,33 @@
-"""Heat conduction in the skin: finite volumes on texels, implicit in time, across seams.
+"""Heat conduction in the skin: finite volumes on texels, stable at any step, across seams.
 
-In a layer of thickness s, each texel i holds the heat C_i θ_i, with θ its temperature above the body's, C = ρ c s A.
-With Fourier's law the heat flow between texels is k s g_ij (θ_i − θ_j), where g_ij = g_ji:
+In a layer of thickness s, each cell i (a texel, with the slivers merged into it: `bodies`) holds the heat C_i θ_i, with
+θ its temperature above the patient's and C = ρ c s A. With Fourier's law the heat flow between cells is
+k s g_ij (θ_i − θ_j), where g_ij = g_ji:
 
     along columns   g = o √G G^uu / Δu      o: open part of the side, Δu: distance of the nodes in texels
     along rows      g = o √G G^vv / Δv
     diagonals       g = ± ½ √G G^uv         where the atlas shears; from ¼[(d − a)² − (c − b)²] = (mean Δ_u)(mean Δ_v)
     over a seam     g = ℓ / (h_i + h_j)     ℓ: shared length of the edge, h: distance of a node from the edge
 
-and G the metric. What leaves one texel enters the other, so heat is conserved whatever the shapes are. Backward Euler,
+and G the metric. What leaves one cell enters the other, so heat is conserved whatever the shapes are. With
 
-    (C + dt (k s K + loss)) δ = −dt (k s K θ + loss (θ − θ_outside)) + dt power,    θ ← θ + δ,
+    L(θ)_i = (k s Σ_j g_ij (θ_j − θ_i) + power_i) / C_i − loss θ_i + gain
 
-is solved for the change δ by Chebyshev iteration with diagonal scaling (Golub and Varga 1961, doi:10.1007/BF01386013):
-one pass over the texels per iteration and no sums, so it is recorded as it is, and gives the same bits on any number of
-cores. Its residual polynomial stays within ±1 on the whole spectrum, so a step that is too long for the number of
-iterations loses accuracy, never stability.
+a step of dt takes S stages, a Runge–Kutta–Legendre method of first order (Meyer, Balsara and Aslam 2012,
+doi:10.1111/j.1365-2966.2012.20744.x), here written with what changes from one stage to the next:
+
+    Y_1 = Y_0 + w dt L(Y_0),    w = 2 / (S² + S)
+    Y_j = Y_{j-1} + (j−1)/j (Y_{j-1} − Y_{j-2}) + (2j−1)/j w dt L(Y_{j-1}),    θ ← Y_S.
+
+A mode that decays at the rate λ is multiplied by the Legendre polynomial P_S(1 − w dt λ), which is within ±1 up to
+dt λ = S² + S: a hundred times the explicit limit takes 20 stages. Each is one pass over the texels without sums, so it
+is recorded as it is, gives the same bits on any number of cores, and keeps heat to rounding. S follows from the
+stiffest whole texel when heat is made; `network` cuts what would be stiffer than S stages allow, so that tissue which is
+squeezed, or parameters that change later, cost accuracy there and never stability.
 
 Differs from the source (Kvick §3.3.4), which blurs the temperature texture: a blur knows neither metric nor seams, and
-its speed depends on the resolution. Losses: perfusion carries heat off in proportion to θ (Pennes 1948), air by
-convection.
+its speed depends on the resolution. Losses: perfusion carries heat off in proportion to θ (Pennes 1948,
+doi:10.1152/jappl.1948.1.2.93), air by convection.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a vector.
@@ -35,26 +43,35 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from viscera.device import Stage
+from viscera.device import Program, Stage
 from viscera.errors import InputError
-from viscera.heat.network import Network, make_network
+from viscera.heat.native import stage_cpu, stage_cuda
+from viscera.heat.network import TILE, Conductances, Network, Rates, make_network, rebuild_network
 from viscera.skin import Skin
 
 wp.set_module_options({"enable_backward": False})
 
-SQUEEZE = 4.0
-"""How much stiffer than whole texels at rest the equations may be before accuracy drops: cut or squeezed texels."""
+FRAME = 0.016
+"""Default step [s]: heat is stepped once per frame."""
 
-TOLERANCE = 1.0e-8
-"""Part of the residual that the iteration should leave. What it leaves is heat gained or lost, and total heat is to
-stay within 1e-5 over thousands of steps."""
+HEADROOM = 2.0
+"""How much stiffer than whole texels at rest bodies may be before conduction is cut: those at a border, and whole ones
+squeezed to 0.7 of their width."""
 
-MOST_ITERATIONS = 400
+MOST_STAGES = 400
+"""Stable up to 80 000 times the explicit limit."""
 
-HIGHEST = 3.0
-"""Bound of the scaled matrix' eigenvalues, whatever the deformation. Scaled by C + dt k s P, P the sum over sides and
-links: shear is held to half the least of its four sides, so |shear| sums to at most P/2, and Gershgorin gives
-(C + dt k s (P + P/2)) + dt k s (P + P/2) ≤ 3 (C + dt k s P)."""
+BLOOD_HEAT = 1060.0 * 3617.0
+"""Density times heat capacity of blood [J/(m³·K)]; IT'IS tissue database (itis.swiss), blood 1 050 kg/m³ and 3 617
+J/(kg·K), and 1 060 kg/m³ as elsewhere here."""
+
+LIVER_PERFUSION = 860.0 * 1.0e-6 / 60.0 * 1060.0 * BLOOD_HEAT
+"""Heat that blood carries off in liver, per volume and kelvin above body temperature [W/(m³·K)]; 860 mL per minute and
+kilogram (IT'IS tissue database). Zero in tissue that has coagulated."""
+
+STILL_AIR = 10.0
+"""Heat that a surface gives to still gas, per area and kelvin [W/(m²·K)]; free convection is 2 to 25 (Incropera,
+Fundamentals of Heat and Mass Transfer, table 1.1)."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +87,9 @@ class HeatParams:
     thickness: float = 1.0e-3
     """Of the layer that heats through [m]."""
     perfusion: float = 0.0
-    """Heat that blood carries off per volume and kelvin above body temperature [W/(m³·K)]."""
+    """Heat that blood carries off per volume and kelvin above body temperature [W/(m³·K)]; `LIVER_PERFUSION`."""
     air_transfer: float = 0.0
-    """Heat given to air per area and kelvin [W/(m²·K)]."""
+    """Heat given to air per area and kelvin [W/(m²·K)]; `STILL_AIR`."""
     body_temperature: float = 310.15
     """[K]"""
     air_temperature: float = 310.15
@@ -91,16 +108,10 @@ class HeatParams:
         """[m²/s]"""
         return self.conductivity / (self.density * self.heat_capacity)
 
-
-@wp.struct
-class Rates:
-    """Live numbers of the step; from an array, as scalars are frozen when a program is recorded."""
-
-    conduction: float
-    capacity: float
-    loss: float
-    inflow: float
-    dt: float
+    @property
+    def capacity(self) -> float:
+        """Of the layer [J/(K·m²)]."""
+        return self.density * self.heat_capacity * self.thickness
 
 
 @dataclass(eq=False)
@@ -111,184 +122,177 @@ class Heat:
     params: HeatParams
     dt: float
     """[s]"""
-    iterations: int
+    stages: int
+    """Of a step; even, so that a step ends in the array where it began."""
     temperature: Any
-    """Above the body's, per texel, float32 [K]."""
+    """Above the body's, per texel, float32 [K]. A sliver has its body's."""
     power: Any
     """Put into each texel from outside, float32 [W]."""
-    network: Any
+    network: Network
     rates: Any
     """One `Rates`."""
-    weights: Any
-    """Of each iteration, vec2."""
-    scale: Any
-    """One over the matrix' diagonal [K/J]."""
-    residual: Any
-    change: Any
-    step: tuple[Any, Any]
-
-
-@wp.func
-def _pull(g: float, x: wp.array(dtype=wp.float32), own: float, j: int):
-    if g == 0.0:
-        return wp.vec2(0.0, 0.0)
-    return wp.vec2(g * (own - x[j]), g)
-
-
-@wp.func
-def _outflow(net: Network, x: wp.array(dtype=wp.float32), i: int):
-    """Σ g (x_i − x_j) over the neighbours j of covered texel i, and Σ g without shear (see `HIGHEST`). Sides at the rim
-    of the texture are closed, so nothing beyond it is read."""
-    t = net.texels[i]
-    w = net.width
-    own = x[t]
-    total = _pull(net.left[t], x, own, t - 1) + _pull(net.left[t + 1], x, own, t + 1)
-    total += _pull(net.bottom[t], x, own, t - w) + _pull(net.bottom[t + w], x, own, t + w)
-    slant = _pull(net.shear[t], x, own, t - w - 1) + _pull(net.shear[t + w + 1], x, own, t + w + 1)
-    slant += _pull(-net.shear[t + 1], x, own, t + 1 - w) + _pull(-net.shear[t + w], x, own, t + w - 1)
-    total += wp.vec2(slant[0], 0.0)
-    for k in range(net.link_start[i], net.link_start[i + 1]):
-        total += _pull(net.link[k], x, own, net.link_texel[k])
-    return total
+    spare: Any
+    """The stage before."""
+    limits: Program
+    """Brings the network up to changed parameters."""
+    native: bool
+    """Whether stages run in C (`viscera.heat.native`) or as plain kernels."""
 
 
 @wp.kernel
-def begin_step(
+def gather_slivers(
     first: int,
     # in
-    net: Network,
+    net: Conductances,
     rates: wp.array(dtype=Rates),
-    weights: wp.array(dtype=wp.vec2),
-    temperature: wp.array(dtype=wp.float32),
     power: wp.array(dtype=wp.float32),
-    # out
-    scale_out: wp.array(dtype=wp.float32),
-    residual_out: wp.array(dtype=wp.float32),
-    change_out: wp.array(dtype=wp.float32),
-    step_out: wp.array(dtype=wp.float32),
-):
-    i = first + wp.tid()
-    t = net.texels[i]
-    rate = rates[0]
-    area = net.area[t]
-    flow = _outflow(net, temperature, i)
-    lost = area * (rate.loss * temperature[t] - rate.inflow)
-    residual = rate.dt * (power[t] - rate.conduction * flow[0] - lost)
-    scale = 1.0 / (area * rate.capacity + rate.dt * (rate.conduction * flow[1] + area * rate.loss))
-    scale_out[t] = scale
-    residual_out[t] = residual
-    change_out[t] = 0.0
-    step_out[t] = weights[0][1] * scale * residual
-
-
-@wp.kernel
-def iterate(
-    first: int,
-    # params
-    number: int,
-    # in
-    net: Network,
-    rates: wp.array(dtype=Rates),
-    weights: wp.array(dtype=wp.vec2),
-    scale: wp.array(dtype=wp.float32),
-    step: wp.array(dtype=wp.float32),
-    # out
-    residual_out: wp.array(dtype=wp.float32),
-    change_out: wp.array(dtype=wp.float32),
-    step_out: wp.array(dtype=wp.float32),
-):
-    i = first + wp.tid()
-    t = net.texels[i]
-    rate = rates[0]
-    own = step[t]
-    kept = net.area[t] * (rate.capacity + rate.dt * rate.loss)
-    residual = residual_out[t] - (kept * own + rate.dt * rate.conduction * _outflow(net, step, i)[0])
-    residual_out[t] = residual
-    change_out[t] = change_out[t] + own
-    step_out[t] = weights[number][0] * own + weights[number][1] * scale[t] * residual
-
-
-@wp.kernel
-def end_step(
-    first: int,
-    # in
-    texels: wp.array(dtype=wp.int32),
-    change: wp.array(dtype=wp.float32),
-    step: wp.array(dtype=wp.float32),
     # out
     temperature_out: wp.array(dtype=wp.float32),
 ):
-    t = texels[first + wp.tid()]
-    temperature_out[t] = temperature_out[t] + change[t] + step[t]
+    """A body takes the heat and the power of its slivers. Equal temperatures stay exactly what they are."""
+    b = first + wp.tid()
+    t = net.border[b]
+    own = temperature_out[t]
+    change = float(0.0)
+    for k in range(net.member_start[b], net.member_start[b + 1]):
+        m = net.member[k]
+        change += net.share[k] * (temperature_out[m] - own) + net.inverse[t] * rates[0].dt * power[m]
+    temperature_out[t] = own + change
 
 
-def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = 0.016) -> Heat:
+@wp.kernel
+def spread_to_slivers(
+    first: int,
+    # in
+    net: Conductances,
+    # out
+    temperature_out: wp.array(dtype=wp.float32),
+):
+    b = first + wp.tid()
+    for k in range(net.member_start[b], net.member_start[b + 1]):
+        temperature_out[net.member[k]] = temperature_out[net.border[b]]
+
+
+@wp.func
+def _inflow(g: float, x: wp.array(dtype=wp.float32), own: float, j: int):
+    # Beyond the texture nothing is read: sides at its rim are closed.
+    if g == 0.0:
+        return 0.0
+    return g * (x[j] - own)
+
+
+@wp.kernel
+def stage_plain(
+    first: int,
+    # params
+    momentum: float,
+    weight: float,
+    # in
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    power: wp.array(dtype=wp.float32),
+    now: wp.array(dtype=wp.float32),
+    # out
+    before_out: wp.array(dtype=wp.float32),
+):
+    """Y_j from Y_{j-1} in `now` and Y_{j-2} in `before_out`, which it replaces."""
+    element = first + wp.tid()
+    tile = element // TILE
+    lane = element % TILE
+    t = net.tile_texel[tile] + lane
+    w = net.width
+    own = now[t]
+    flow = _inflow(net.left[t], now, own, t - 1) + _inflow(net.left[t + 1], now, own, t + 1)
+    flow += _inflow(net.bottom[t], now, own, t - w) + _inflow(net.bottom[t + w], now, own, t + w)
+    flow += _inflow(net.shear[t], now, own, t - w - 1) + _inflow(net.shear[t + w + 1], now, own, t + w + 1)
+    flow -= _inflow(net.shear[t + 1], now, own, t - w + 1) + _inflow(net.shear[t + w], now, own, t + w - 1)
+    linked = net.tile_links[tile]
+    if linked >= 0:
+        for k in range(net.lane_links[linked + lane], net.lane_links[linked + lane + 1]):
+            flow += net.link[k] * (now[net.link_texel[k]] - own)
+    rate = rates[0]
+    inverse = net.inverse[t]
+    change = inverse * (flow + rate.dt * power[t])
+    if inverse > 0.0:
+        change += rate.gain - rate.loss * own
+    step = weight * change
+    if momentum != 0.0:
+        step += momentum * (own - before_out[t])
+    before_out[t] = own + step
+
+
+def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, native: bool = True) -> Heat:
     """Heat at body temperature on `skin`, for steps of `dt` [s]."""
     params = params or HeatParams()
     _check_step(dt)
-    device = skin.device.warp
+    device = skin.device
     size = skin.width * skin.height
+    # Vector loads reach a row and a tile over the texture's rim; there nothing is ever written.
+    margin = skin.width + 2 * TILE
 
-    def zeros(count: int = size) -> Any:
-        return wp.zeros(count, dtype=wp.float32, device=device)
+    def zeros() -> Any:
+        return wp.zeros(size + 2 * margin, dtype=wp.float32, device=device.warp)[margin : margin + size]
 
-    net = make_network(skin)
-    low = _lowest(skin, net, params, dt)
-    iterations = _iterations(low)
-    rates = wp.zeros(1, dtype=Rates, device=device)
-    weights = wp.array(_chebyshev(low, iterations), dtype=wp.vec2, device=device)
-    heat = Heat(
-        skin,
-        params,
-        dt,
-        iterations,
-        zeros(),
-        zeros(),
-        net,
-        rates,
-        weights,
-        zeros(),
-        zeros(),
-        zeros(),
-        (zeros(), zeros()),
-    )
-    _write_rates(heat)
+    rates = wp.zeros(1, dtype=Rates, device=device.warp)
+    network = make_network(skin, rates)
+    limits = device.record(lambda stage: rebuild_network(stage, skin, network), work=skin.count)
+    heat = Heat(skin, params, dt, 0, zeros(), zeros(), network, rates, zeros(), limits, native)
+    heat.stages = _stages(explicit_limit(heat), params, dt)
+    set_heat(heat, params)
     return heat
 
 
 def set_heat(heat: Heat, params: HeatParams, dt: float | None = None) -> None:
-    """Changes parameters while programs run; the number of iterations stays, so a much stiffer step is less exact."""
+    """Changes parameters while programs run; the number of stages stays, so a much stiffer step conducts less."""
     heat.params = params
     heat.dt = heat.dt if dt is None else dt
     _check_step(heat.dt)
-    low = _lowest(heat.skin, heat.network, params, heat.dt)
-    wp.copy(heat.weights, wp.array(_chebyshev(low, heat.iterations), dtype=wp.vec2, device=heat.skin.device.warp))
-    _write_rates(heat)
+    _write_rates(heat, float(heat.stages**2 + heat.stages))
+    heat.limits.run()
+    heat.skin.device.synchronize()
 
 
 def step_heat(stage: Stage, heat: Heat) -> None:
-    """One step of `heat.dt`."""
-    count, net, live = heat.skin.count, heat.network, [heat.rates, heat.weights]
-    step, spare = heat.step
-    out = [heat.scale, heat.residual, heat.change, step]
-    stage.launch(begin_step, count, [net, *live, heat.temperature, heat.power, *out])
-    for number in range(1, heat.iterations):
-        stage.launch(iterate, count, [number, net, *live, heat.scale, step, heat.residual, heat.change, spare])
-        step, spare = spare, step
-    stage.launch(end_step, count, [heat.skin.texels, heat.change, step, heat.temperature])
+    """One step of `heat.dt`: `heat.power` in, `heat.temperature` out."""
+    network, border = heat.network, len(heat.network.bodies.border)
+    cuda = stage.device.is_cuda
+    kernel = (stage_cuda if cuda else stage_cpu) if heat.native else stage_plain
+    count = network.tiles if heat.native and not cuda else network.tiles * TILE
+    now, before = heat.temperature, heat.spare
+    stage.launch(gather_slivers, border, [network.net, heat.rates, heat.power, now])
+    for j in range(1, heat.stages + 1):
+        weight = 2.0 / (heat.stages**2 + heat.stages) * (2 * j - 1) / j
+        stage.launch(kernel, count, [(j - 1) / j, weight, network.net, heat.rates, heat.power, now, before])
+        now, before = before, now
+    stage.launch(spread_to_slivers, border, [network.net, now])
 
 
 def total_heat(heat: Heat) -> float:
     """Heat above body temperature in the whole layer [J]."""
     energy = heat.skin.area.numpy().astype(np.float64) * heat.temperature.numpy()
-    return float(energy.sum()) * heat.params.density * heat.params.heat_capacity * heat.params.thickness
+    return float(energy.sum()) * heat.params.capacity
 
 
 def explicit_limit(heat: Heat) -> float:
     """Longest stable step of forward Euler on whole texels [s]; texels cut by a seam would allow far less."""
-    p = heat.params
-    stiffest = _stiffest(heat.skin, heat.network)
-    return math.inf if p.conductivity == 0.0 else 1.0 / (p.diffusivity * stiffest)
+    kept = heat.rates.numpy()
+    # Without limits and for a step of one second, conductances are what they are.
+    _write_rates(heat, math.inf, 1.0)
+    heat.limits.run()
+    heat.skin.device.synchronize()
+    size, w, net = heat.skin.width * heat.skin.height, heat.skin.width, heat.network.net
+    left, bottom, shear = (np.abs(array.numpy().astype(np.float64)) for array in (net.left, net.bottom, net.shear))
+    total = left[:size] + left[1 : size + 1] + bottom[:size] + bottom[w : size + w]
+    total += shear[:size] + shear[w + 1 : size + w + 1] + shear[1 : size + 1] + shear[w : size + w]
+    rate = (total * net.inverse.numpy()[:size])[heat.skin.coverage.numpy() > WHOLE]
+    wp.copy(heat.rates, wp.array(kept, dtype=Rates, device=heat.skin.device.warp))
+    heat.limits.run()
+    stiffest = float(rate.max(initial=0.0))
+    return 1.0 / stiffest if stiffest > 0.0 else math.inf
+
+
+WHOLE = 0.999
+"""Coverage from which a texel counts as whole."""
 
 
 def _check_step(dt: float) -> None:
@@ -296,51 +300,23 @@ def _check_step(dt: float) -> None:
         raise InputError(f"dt = {dt} is not possible.", "It must be a finite number of 0 or more.")
 
 
-def _write_rates(heat: Heat) -> None:
+def _write_rates(heat: Heat, limit: float, dt: float | None = None) -> None:
     p = heat.params
-    loss = p.perfusion * p.thickness + p.air_transfer
+    dt = heat.dt if dt is None else dt
     rates: Any = Rates()
-    rates.conduction = p.conductivity * p.thickness
-    rates.capacity = p.density * p.heat_capacity * p.thickness
-    rates.loss = loss
-    rates.inflow = p.air_transfer * (p.air_temperature - p.body_temperature)
-    rates.dt = heat.dt
+    rates.conduction = dt * p.conductivity * p.thickness
+    rates.capacity = p.capacity
+    # Losses that a step cannot carry are cut like conduction.
+    rates.loss = min(dt * (p.perfusion * p.thickness + p.air_transfer) / p.capacity, 0.5 * limit)
+    rates.gain = dt * p.air_transfer * (p.air_temperature - p.body_temperature) / p.capacity
+    rates.dt = dt
+    rates.limit = limit
     wp.copy(heat.rates, wp.array([rates], dtype=Rates, device=heat.skin.device.warp))
 
 
-def _stiffest(skin: Skin, net: Any) -> float:
-    """Largest Σg / area of whole texels (of all, where none is whole) [1/m²]."""
-    size, w = skin.width * skin.height, skin.width
-    left, bottom = (array.numpy().astype(np.float64) for array in (net.left, net.bottom))
-    total = left[:size] + left[1 : size + 1] + bottom[:size] + bottom[w : size + w]
-    texels = skin.texels.numpy()
-    owner = np.repeat(texels, np.diff(skin.link_start.numpy()))
-    total += np.bincount(owner, weights=net.link.numpy()[: len(owner)], minlength=size)
-    stiffness = total[texels] / skin.area.numpy()[texels]
-    whole = skin.coverage.numpy()[texels] > 0.999
-    return float((stiffness[whole] if whole.any() else stiffness).max())
-
-
-def _lowest(skin: Skin, net: Any, params: HeatParams, dt: float) -> float:
-    """Least eigenvalue of the scaled matrix: of a mode that hardly varies between neighbours, on the stiffest whole
-    texels; cut texels are too few and too scattered to carry one. An estimate: if it is too high, the
-    iteration leaves more than it should, and is still stable."""
-    return 1.0 / (1.0 + SQUEEZE * dt * params.diffusivity * _stiffest(skin, net))
-
-
-def _iterations(low: float) -> int:
-    root = math.sqrt(HIGHEST / low)
-    rate = (root - 1.0) / (root + 1.0)
-    return min(MOST_ITERATIONS, max(1, math.ceil(math.log(0.5 * TOLERANCE) / math.log(rate))))
-
-
-def _chebyshev(low: float, iterations: int) -> np.ndarray:
-    """Weights of the step before and of the scaled residual, for each iteration."""
-    middle, half = 0.5 * (HIGHEST + low), 0.5 * (HIGHEST - low)
-    weights = [(0.0, 1.0 / middle)]
-    before = half / middle
-    for _ in range(1, iterations):
-        now = 1.0 / (2.0 * middle / half - before)
-        weights.append((now * before, 2.0 * now / half))
-        before = now
-    return np.array(weights, dtype=np.float32)
+def _stages(longest: float, params: HeatParams, dt: float) -> int:
+    """The least even number that is stable for steps of `dt` on whole texels, with `HEADROOM`."""
+    loss = dt * (params.perfusion * params.thickness + params.air_transfer) / params.capacity
+    spectrum = HEADROOM * 2.0 * dt / longest + loss
+    needed = math.ceil(0.5 * (math.sqrt(1.0 + 4.0 * spectrum) - 1.0))
+    return min(MOST_STAGES, max(2, needed + needed % 2))
