@@ -101,12 +101,12 @@ class Lens:
         clip[1, 1] = 2.0 * self.focal / self.height
         clip[2, 2:] = -(f + n) / (f - n), -2.0 * f * n / (f - n)
         clip[3, 2] = -1.0
-        return clip @ view
+        return np.asarray(clip @ view, dtype=np.float64)
 
     @cached_property
     def inverse(self) -> FloatArray:
         """Q = P⁻¹."""
-        return np.linalg.inv(self.matrix)
+        return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
 
     @property
     def depth_scale(self) -> float:
