@@ -204,8 +204,8 @@ def _check_box(params: FluidParams) -> None:
                 f"the box is {length:g} m long along {'xyz'[axis]}, where it is periodic.",
                 f"A particle would meet itself: it must be at least {2.0 * params.radius:g} m.",
             )
-    if params.dimension == 2 and params.periodic[2]:
-        raise InputError("periodic along z is not possible in 2D.", "Leave periodic[2] False.")
+    if params.dimension == 2 and (params.periodic[2] or params.gravity[2] != 0.0):
+        raise InputError("2D has no z: neither gravity nor periods along it.", "Leave both 0.")
 
 
 def _check_choices(params: FluidParams) -> None:

@@ -38,8 +38,9 @@ NO_SUCTION = 0.0
 ANY_SUCTION = -1.0e30
 """Lowest pressures [Pa] without and with suction."""
 
-DRAINED, REFUSED, LOST = 0, 1, 2
-"""Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite."""
+DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
+"""Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite, and
+particles ever made, which is the next tag."""
 
 
 @wp.struct
@@ -147,11 +148,9 @@ class Fluid:
     axes: tuple[wp.array, ...]
     """Sorted, one float array (n + 16,) each: x, y, z, p/ρ², vx, vy, vz, 1/ρ; empty where kernels are plain."""
     report: wp.array
-    """int32 (3,): see DRAINED, REFUSED, LOST."""
+    """int32 (4,): see DRAINED, REFUSED, LOST, CREATED."""
     clock: wp.array
     """float64 (1,): time since the start [s]."""
-    created: int
-    """Fluid particles ever put in from the host; the next tag."""
     walls: int
     """Wall particles."""
     native: bool
@@ -248,8 +247,8 @@ def load(fluid: Fluid, saved: dict[str, np.ndarray]) -> None:
         array.assign(full)
     fluid.count.fill_(count)
     fluid.clock.assign(np.asarray(saved.get("clock", np.zeros(1))))
-    fluid.report.assign(np.asarray(saved.get("report", np.zeros(3)), dtype=np.int32))
-    fluid.created = int(saved["tag"].max(initial=-1)) + 1
+    made = int(saved["tag"].max(initial=-1)) + 1
+    fluid.report.assign(np.asarray(saved.get("report", [0, 0, 0, made]), dtype=np.int32))
     fluid.walls = int((saved["tag"] < 0).sum())
 
 
@@ -319,9 +318,8 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         pressure=make(float),
         rate=make(wp.vec4),
         axes=tuple(make(float, n + ng.LANES) for _ in range(8 if native else 0)),
-        report=make(wp.int32, 3),
+        report=make(wp.int32, 4),
         clock=make(wp.float64, 1),
-        created=0,
         walls=0,
         native=native,
         extra={"warm": make(float)} if not params.compressible else {},

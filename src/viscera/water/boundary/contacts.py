@@ -1,0 +1,410 @@
+"""Contacts: particles are balls of radius r that bounce off walls, slide along them with friction, and never pass them.
+
+Never. At each place x the distance d(x) to the nearest wall is known, so the ball of radius d around x holds no wall. A
+particle moves only inside such balls: by at most max(d − r/4, d/2), then it asks again. So it is always on the side where it
+started, at any speed, and float32 rounding (10⁻⁷ m) is far below the distances that are kept. A particle that stays in the ball
+it knows from earlier, a radius from its rim, needs to ask nothing: that is most of them.
+
+Response. With velocity v, wall velocity w, normal n (from the wall to the particle), restitution ε and friction µ:
+
+    v_n = (v − w)·n < 0:   v ← v − (1 + ε) v_n n,   then the tangential part shrinks by at most µ (1 + ε) |v_n|, not below 0
+
+(Grahn eq. 7.3–7.5, Coulomb). The way of the step is treated alike: what is left of it after the wall is reached is reflected or
+slides, so friction holds a particle on a slope without creep (Andersson §3.2.2). ε acts above `rest_speed` only.
+
+Corners. A wall met at the end of the way becomes a plane n·y ≥ c for the displacement y, and the way is taken again from its
+beginning under all planes met so far (up to 4), by projected Gauss–Seidel sweeps: λ_i ≥ 0 along each normal, friction within
+µ λ_i. A particle in a corner thus finds y = 0 and stays where it is, to the bit, instead of being pushed to and fro between two
+walls (Grahn §7.3, Figure 7.5). Where walls are nearer to each other than 2r it keeps what room there is.
+
+Differs from the source in: 7.3 acts only if v·n < 0; 7.5 needs µ (1 + ε) |v_n| and must not divide by v_t = 0; 7.6 is limited to
+the free ball, else it pushes through the opposite wall; friction stops and never reverses (Andersson §3.2.3); detection is
+continuous, which Grahn §4.3 gives up for speed.
+"""
+
+# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.water.boundary.nearest import Nearest
+from viscera.water.boundary.walls import LEAST, Walls, WallsView, nearest_wall
+
+wp.set_module_options({"enable_backward": False})
+
+PLANES = wp.constant(4)
+"""Walls that one step can meet at once: three make a corner, one to spare."""
+
+SWEEPS = wp.constant(24)
+"""Of Gauss–Seidel over the planes. Two planes at angle θ converge by cos²θ per sweep: 0.1 % at 40°."""
+
+SAME = wp.constant(0.9995)
+"""Cosine above which two normals (2°) are one plane."""
+
+TRIES = wp.constant(6)
+"""Ways tried from one place, each with one more plane."""
+
+HOPS = wp.constant(64)
+"""Free balls a particle may cross in one step. What is left of its way then is given up."""
+
+SLOP = 1.0e-3
+"""Part of the radius by which a particle may lie deeper than it should without being pushed."""
+
+PUSH = 0.25
+"""Part of the radius by which a particle that lies too deep is pushed out per step, at most."""
+
+FLAT = wp.constant(1.0e-6)
+"""Part of the wanted way below which a sweep's change ends the iteration."""
+
+
+@dataclass(frozen=True)
+class ContactParams:
+    """How particles meet walls."""
+
+    restitution: float = 0.0
+    """ε, 0 to 1. Fluid particles do not bounce; drops may."""
+    friction: float = 0.0
+    """µ of Coulomb, 0 or more."""
+    rest_speed: float = 0.05
+    """Approach below this does not bounce [m/s]: gravity's share in a few steps. Else things at rest hum."""
+
+    def __post_init__(self) -> None:
+        limits = {"restitution": 1.0, "friction": math.inf, "rest_speed": math.inf}
+        for name, most in limits.items():
+            value = getattr(self, name)
+            if not (math.isfinite(value) and 0.0 <= value <= most):
+                allowed = "from 0 to 1" if most == 1.0 else "of 0 or more"
+                raise InputError(f"{name} = {value} is not possible.", f"It must be a finite number {allowed}.")
+
+
+@wp.struct
+class ContactRule:
+    """Live numbers of the step; from an array, as scalars are frozen when a program is recorded."""
+
+    radius: float
+    """[m]"""
+    restitution: float
+    friction: float
+    rest_speed: float
+
+
+@dataclass(eq=False)
+class Contacts:
+    """Made by `make_contacts`."""
+
+    walls: Walls
+    rule: wp.array
+    """One `ContactRule`."""
+    free_ball: wp.array
+    """Per particle a ball without walls, centre and radius, vec4 [m]. It need not be this particle's: it is checked."""
+    face: wp.array
+    """Triangle that each particle touched last step, -1 for none, int32."""
+    weights: wp.array
+    """Barycentric coordinates of the touch, vec3."""
+    kick: wp.array
+    """Change of velocity by the walls in the last step, vec3 [m/s]; times mass it is what walls feel."""
+
+
+@wp.struct
+class Met:
+    """Planes n·y ≥ limit that a displacement y must keep."""
+
+    count: int
+    normals: wp.mat44
+    """Rows n; the last column is the limit [m]."""
+    walls: wp.mat44
+    """Rows: velocity of the wall [m/s]; the last column is its restitution now."""
+
+
+@wp.func
+def plane_normal(rows: wp.mat44, i: int) -> wp.vec3:
+    return wp.vec3(rows[i, 0], rows[i, 1], rows[i, 2])
+
+
+@wp.func
+def add_plane(met: Met, near: Nearest, limit: float, bounce: float) -> Met:
+    """One plane more; a normal that is there already keeps the stricter limit."""
+    now = met
+    place = met.count
+    for i in range(met.count):
+        if wp.dot(plane_normal(met.normals, i), near.normal) > SAME:
+            place = i
+    if place < PLANES:
+        keep = limit
+        if place < met.count:
+            keep = wp.max(limit, met.normals[place, 3])
+        for c in range(3):
+            now.normals[place, c] = near.normal[c]
+            now.walls[place, c] = near.velocity[c]
+        now.normals[place, 3] = keep
+        now.walls[place, 3] = bounce
+        now.count = wp.max(met.count, place + 1)
+    return now
+
+
+@wp.func
+def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
+    """The displacement that comes of `wanted` [m] in `time` [s]; with time 0, the velocity that comes of `wanted` [m/s].
+
+    With one plane the first sweep is exact: restitution, then Coulomb.
+    """
+    result = wanted
+    pressed = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    dragged = wp.mat44(0.0)
+    shortest = FLAT * wp.length(wanted)
+    for _sweep in range(SWEEPS):
+        before = result
+        for i in range(met.count):
+            n = plane_normal(met.normals, i)
+            w = plane_normal(met.walls, i)
+            limit = wp.dot(n, w)
+            meets = limit
+            carried = w
+            if time > 0.0:
+                limit = met.normals[i, 3]
+                meets = wp.min(limit, 0.0)
+                carried = time * w
+            goal = limit + met.walls[i, 3] * wp.max(meets - wp.dot(n, wanted), 0.0)
+            press = wp.max(pressed[i] + goal - wp.dot(n, result), 0.0)
+            result += (press - pressed[i]) * n
+            pressed[i] = press
+            if friction > 0.0:
+                # Being pushed out of a wall (limit above 0) presses on nothing.
+                most = friction * wp.max(press - (limit - meets), 0.0)
+                old = plane_normal(dragged, i)
+                slip = result - carried
+                drag = old - (slip - wp.dot(n, slip) * n)
+                size = wp.length(drag)
+                if size > most:
+                    drag = drag * (most / size)
+                result += drag - old
+                for c in range(3):
+                    dragged[i, c] = drag[c]
+        if wp.length(result - before) <= shortest:
+            break
+    return result
+
+
+@wp.func
+def touched(met: Met, wanted: wp.vec3, way: wp.vec3, near_enough: float) -> Met:
+    """Only the planes that held the particle back or that it has reached: the others were looked at in advance."""
+    now = Met()
+    for i in range(met.count):
+        n = plane_normal(met.normals, i)
+        limit = met.normals[i, 3]
+        if wp.dot(n, wanted) < limit or wp.dot(n, way) <= limit + near_enough:
+            for c in range(4):
+                now.normals[now.count, c] = met.normals[i, c]
+                now.walls[now.count, c] = met.walls[i, c]
+            now.count += 1
+    return now
+
+
+@wp.func
+def shorter(way: wp.vec3, most: float) -> wp.vec3:
+    length = wp.length(way)
+    cut = way
+    if length > most:
+        cut = way * (most / length)
+    return cut
+
+
+@wp.struct
+class Hop:
+    """A move inside one free ball."""
+
+    way: wp.vec3
+    met: Met
+    touch: Nearest
+    """The wall touched last."""
+    ball: wp.vec4
+    """A free ball around the end, or around the beginning if the end was not looked at."""
+
+
+@wp.func
+def bounce_of(rule: ContactRule, near: Nearest, velocity: wp.vec3) -> float:
+    return wp.where(wp.dot(near.normal, velocity - near.velocity) < -rule.rest_speed, rule.restitution, 0.0)
+
+
+@wp.func
+def try_hop(
+    walls: WallsView,
+    rule: ContactRule,
+    start: wp.vec3,
+    near: Nearest,
+    wanted: wp.vec3,
+    velocity: wp.vec3,
+    time: float,
+    keep: float,
+) -> Hop:
+    """From `start`, where the nearest wall is `near`: `wanted`, as far as walls that keep `keep` away allow."""
+    hop = Hop()
+    hop.touch = near
+    hop.ball = wp.vec4(start[0], start[1], start[2], near.free)
+    most = wp.max(near.free - LEAST * rule.radius, 0.5 * near.free)
+    if near.distance < keep:
+        most = wp.max(most, keep - near.distance)  # a wall that knows its side may push from beyond
+    if near.distance - wp.length(wanted) < keep:
+        hop.met = add_plane(hop.met, near, keep - near.distance, bounce_of(rule, near, velocity))
+    for _attempt in range(TRIES):
+        hop.way = shorter(obey(wanted, hop.met, time, rule.friction), most)
+        length = wp.length(hop.way)
+        if length <= 1.0e-3 * SLOP * rule.radius or near.free - length >= rule.radius:
+            break
+        end = start + hop.way
+        there = nearest_wall(walls, end)
+        hop.ball = wp.vec4(end[0], end[1], end[2], there.free)
+        if there.distance >= keep - 0.1 * SLOP * rule.radius:
+            break
+        hop.touch = there
+        limit = wp.dot(there.normal, hop.way) + keep - there.distance
+        hop.met = add_plane(hop.met, there, limit, bounce_of(rule, there, velocity))
+    hop.met = touched(hop.met, wanted, hop.way, SLOP * rule.radius)
+    return hop
+
+
+@wp.kernel
+def meet_walls(
+    first: int,
+    # params
+    walls: WallsView,
+    rules: wp.array(dtype=ContactRule),
+    # in
+    count: wp.array(dtype=wp.int32),
+    dt: wp.array(dtype=float),
+    before: wp.array(dtype=wp.vec3),
+    # out
+    position_out: wp.array(dtype=wp.vec3),
+    velocity_out: wp.array(dtype=wp.vec3),
+    free_ball_out: wp.array(dtype=wp.vec4),
+    face_out: wp.array(dtype=wp.int32),
+    weights_out: wp.array(dtype=wp.vec3),
+    kick_out: wp.array(dtype=wp.vec3),
+):
+    """`position_out` and `velocity_out` come in as the step without walls left them."""
+    i = first + wp.tid()
+    if i >= count[0]:
+        return
+    rule = rules[0]
+    place = before[i]
+    target = position_out[i]
+    ball = free_ball_out[i]
+    centre = wp.vec3(ball[0], ball[1], ball[2])
+    face_out[i] = -1
+    kick_out[i] = wp.vec3(0.0, 0.0, 0.0)
+    if (
+        walls.moving[0] == 0
+        and wp.length(place - centre) < ball[3]
+        and wp.length(target - centre) <= ball[3] - 1.001 * rule.radius
+    ):
+        return
+    left = target - place
+    velocity = velocity_out[i]
+    arrived = velocity
+    if not wp.isfinite(left):
+        return  # the step before broke it; the neighbour grid reports it
+    radius = rule.radius
+    for _hop in range(HOPS):
+        near = nearest_wall(walls, place)
+        ball = wp.vec4(place[0], place[1], place[2], near.free)
+        # How far to keep off: the radius, or a little more than now where that is not given yet.
+        keep = radius
+        if near.distance > (1.0 - SLOP) * radius:
+            keep = wp.min(radius, near.distance)
+        elif near.distance < (1.0 - PUSH) * radius:
+            keep = near.distance + PUSH * radius
+        whole = wp.length(left)
+        most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
+        part = 1.0
+        if whole > most:
+            part = wp.max(most, 0.0) / whole
+        hop = try_hop(walls, rule, place, near, part * left, velocity, part * dt[0], keep)
+        if hop.ball[3] < wp.min(near.free, LEAST * radius) or (
+            near.distance < (1.0 - SLOP) * radius and hop.ball[3] < near.free
+        ):
+            # No room to be pushed out: keep the distance there is instead.
+            kept = wp.max(near.distance, LEAST * radius)
+            hop = try_hop(walls, rule, place, near, part * left, velocity, part * dt[0], kept)
+            if hop.ball[3] < wp.min(near.free, LEAST * radius):
+                hop.way = wp.vec3(0.0, 0.0, 0.0)
+                hop.ball = ball
+        place += hop.way
+        ball = hop.ball
+        left = (1.0 - part) * left
+        if hop.met.count > 0:
+            velocity = obey(velocity, hop.met, 0.0, rule.friction)
+            left = obey(left, hop.met, 0.0, rule.friction)
+            if hop.touch.distance < 1.5 * radius:
+                face_out[i] = hop.touch.face
+                weights_out[i] = hop.touch.weights
+        if wp.length(left) <= 1.0e-6 * radius:
+            break
+    position_out[i] = place
+    velocity_out[i] = velocity
+    free_ball_out[i] = ball
+    kick_out[i] = velocity - arrived
+
+
+def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = None) -> Contacts:
+    """Contacts of up to `capacity` particles with `walls`."""
+    if capacity < 0:
+        raise InputError(f"capacity is {capacity}.", "Give the most particles there can be, 0 or more.")
+    device = walls.device.warp
+    contacts = Contacts(
+        walls=walls,
+        rule=wp.zeros(1, dtype=ContactRule, device=device),
+        # A radius below any distance: nothing is known yet.
+        free_ball=wp.full(capacity, wp.vec4(0.0, 0.0, 0.0, -1.0), dtype=wp.vec4, device=device),
+        face=wp.full(capacity, -1, dtype=wp.int32, device=device),
+        weights=wp.zeros(capacity, dtype=wp.vec3, device=device),
+        kick=wp.zeros(capacity, dtype=wp.vec3, device=device),
+    )
+    set_contacts(contacts, params or ContactParams())
+    return contacts
+
+
+def set_contacts(contacts: Contacts, params: ContactParams) -> None:
+    """Other numbers from now on, also in recorded programs."""
+    rule = ContactRule()
+    rule.radius = contacts.walls.radius
+    rule.restitution, rule.friction, rule.rest_speed = params.restitution, params.friction, params.rest_speed
+    contacts.rule.assign([rule])
+
+
+def step_contacts(
+    stage: Stage,
+    contacts: Contacts,
+    count: wp.array,
+    dt: wp.array,
+    before: wp.array,
+    position: wp.array,
+    velocity: wp.array,
+) -> None:
+    """After a step from `before` to `position`: put particles and velocities where the walls allow. One launch.
+
+    `count` (int32) and `dt` (float [s]) have shape (1,) and are read on the device; the others are vec3 per particle.
+    """
+    capacity = len(contacts.face)
+    for name, array in (("before", before), ("position", position), ("velocity", velocity)):
+        if array.dtype is not wp.vec3 or len(array) < capacity:
+            raise InputError(
+                f"{name}: {len(array)} of {array.dtype.__name__}.", f"Give at least {capacity} vec3, one per particle."
+            )
+    known = [contacts.free_ball, contacts.face, contacts.weights, contacts.kick]
+    arguments = [contacts.walls.view, contacts.rule, count, dt, before, position, velocity, *known]
+    stage.launch(meet_walls, capacity, arguments)
+
+
+def live(value: float | int, contacts_or_walls: Contacts | Walls) -> wp.array:
+    """A number as the device reads it, shape (1,): a count or a dt that stays."""
+    walls = contacts_or_walls.walls if isinstance(contacts_or_walls, Contacts) else contacts_or_walls
+    dtype = wp.int32 if isinstance(value, int | np.integer) else wp.float32
+    return wp.full(1, value, dtype=dtype, device=walls.device.warp)

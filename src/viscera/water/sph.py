@@ -1,0 +1,86 @@
+"""One step of a fluid of smoothed particles; read this first.
+
+    sort the particles by cell
+    density, from the particles around or from continuity
+    pressure, from the equation of state
+    forces, and boundaries' forces
+    move, and contacts
+
+After Grahn chapters 3 and 7.2 and Andersson §3.1; the equations stand with the kernels: density.py, forces.py,
+tension.py, walls.py, pressure_solver.py (which keeps density constant instead of taking pressure from it).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.device import Stage
+from viscera.neighbors import grid as ng
+from viscera.water import density, forces, native, walls
+from viscera.water.state import Fluid
+
+
+def step_fluid(stage: Stage, fluid: Fluid) -> None:
+    """One step of dt."""
+    for boundary in fluid.boundaries:
+        boundary.before_step(stage, fluid)
+    sort(stage, fluid)
+    find_density(stage, fluid)
+    find_pressure(stage, fluid)
+    find_forces(stage, fluid)
+    move(stage, fluid)
+    for boundary in fluid.boundaries:
+        boundary.contact(stage, fluid)
+
+
+def sort(stage: Stage, fluid: Fluid) -> None:
+    f, n = fluid, fluid.capacity
+    ng.build(stage, f.grid_params, f.grid, f.position)
+    before = [f.position, f.velocity, f.tag, f.kept_density, f.rate]
+    after = [f.place, f.motion, f.held, f.sorted_tag, f.density]
+    stage.launch(density.sort_particles, n, [f.grid.view, f.live, f.grid.original, *before, *after])
+    if f.native:
+        stage.launch(native.split_places, n, [f.grid.view, f.place, *f.axes[:3]])
+
+
+def find_density(stage: Stage, fluid: Fluid) -> None:
+    f, n = fluid, fluid.capacity
+    if f.params.density == "summation" and f.native:
+        stage.launch(native.sum_density, n, [f.grid.view, f.smoothing, f.live, f.sorted_tag, *f.axes[:3], f.density])
+    elif f.params.density == "summation":
+        around = [f.grid.view, f.smoothing, f.images, f.live]
+        stage.launch(density.sum_density, n, [*around, f.place, f.sorted_tag, f.density])
+    for boundary in f.boundaries:
+        boundary.add_density(stage, f)
+
+
+def find_pressure(stage: Stage, fluid: Fluid) -> None:
+    f, n = fluid, fluid.capacity
+    out = [f.pressure, f.place, f.motion]
+    stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.sorted_tag, f.density, *out])
+    if f.walls:
+        around = [f.grid.view, f.smoothing, f.images, int(f.params.no_slip), f.live]
+        stage.launch(walls.fill_walls, n, [*around, f.sorted_tag, f.grid.position, f.held, f.density, *out])
+    if f.native:
+        stage.launch(native.split_motions, n, [f.grid.view, f.place, f.motion, *f.axes[3:]])
+
+
+def find_forces(stage: Stage, fluid: Fluid) -> None:
+    f, n = fluid, fluid.capacity
+    if f.native:
+        around = [f.grid.view, f.smoothing, int(f.params.alpha + f.params.beta > 0.0), f.live]
+        stage.launch(native.sum_forces, n, [*around, f.sorted_tag, *f.axes, f.rate])
+    else:
+        around = [f.grid.view, f.smoothing, f.images, f.live]
+        stage.launch(forces.sum_forces, n, [*around, f.place, f.motion, f.sorted_tag, f.rate])
+    for boundary in f.boundaries:
+        boundary.add_force(stage, f)
+
+
+def move(stage: Stage, fluid: Fluid) -> None:
+    f, n = fluid, fluid.capacity
+    kept = [f.grid.position, f.held, f.sorted_tag, f.rate]
+    stage.launch(
+        forces.integrate, n, [f.grid.view, f.images, f.live, *kept, f.position, f.velocity, f.tag, f.kept_density]
+    )
+    stage.once(lambda: wp.launch(forces.tick, dim=1, inputs=[f.live, f.clock], device=f.device.warp))
