@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import runpy
 from functools import cache
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viscera.anatomy import gallbladder, in_fossa, liver
+from viscera.anatomy import gallbladder, in_fossa, liver, pad
 from viscera.anatomy.implicit import Body, Ellipsoid, carve, join, polygonise
+from viscera.anatomy.pad import SIZE as PAD_SIZE
 from viscera.errors import InputError
 from viscera.geometry import (
     TriangleMesh,
@@ -247,3 +249,14 @@ def test_a_lattice_of_whole_cells_has_the_masses_and_the_volume_asked_for(count:
     cells = cells_around(made.nodes, NodeIndex(made.nodes))
     assert cells.any(axis=1).all()
     assert cells.sum() / 8 * made.spacing**3 == pytest.approx(organ.volume, rel=0.03)
+
+
+def test_a_pad_is_closed_has_its_size_and_differs_by_seed() -> None:
+    one, other = pad(), pad(seed=3)
+    require_closed(one)
+    low, high = one.bounds
+    # Hills and furrow are at most 3.4 mm and 2.2 mm; the box is that of the brick but for them.
+    np.testing.assert_allclose(high - low, PAD_SIZE, atol=0.006)
+    assert one.vertices.shape != other.vertices.shape or not np.allclose(one.vertices, other.vertices)
+    with pytest.raises(InputError, match="along z"):
+        pad((0.1, 0.1, math.nan))

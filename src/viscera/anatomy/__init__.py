@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.liver import in_fossa, liver
+from viscera.anatomy.pad import pad
 
-__all__ = ["gallbladder", "in_fossa", "liver"]
+__all__ = ["gallbladder", "in_fossa", "liver", "pad"]

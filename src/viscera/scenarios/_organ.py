@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.geometry.embedding import embed
 from viscera.geometry.mesh import TriangleMesh
+from viscera.skin import Skin
 from viscera.tissue.lattice import Tissue
 from viscera.units import KILOPASCAL, MILLI, STANDARD_GRAVITY
 from viscera.view import Camera, Parameter
@@ -69,10 +70,11 @@ def fill(mesh: TriangleMesh, masses: int) -> Body:
     return Body(mesh, voxels.nodes, point(np.asarray(voxels.origin)), float(voxels.spacing))
 
 
-def make_organ(name: str, look: str, body: Body, tissue: Tissue) -> Organ:
-    """The organ as a world has it: its surface hangs on its lattice."""
+def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:
+    """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
     device = tissue.device.warp
+    vertices = wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device) if skin is None else skin.vertices
     return Organ(
         name=name,
         look=look,
@@ -81,7 +83,8 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue) -> Organ:
         rest=wp.array(body.mesh.vertices.astype(np.float32), dtype=wp.vec3, device=device),
         places=wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device),
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
-        vertices=wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device),
+        vertices=vertices,
+        skin=skin,
     )
 
 

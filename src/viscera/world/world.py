@@ -23,6 +23,7 @@ from viscera.device import Device, Program, Stage
 from viscera.errors import InputError
 from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Tool, check_tool_input
+from viscera.skin import Skin, rebuild_skin
 from viscera.tissue.kernels import TOOLS
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.params import TICK
@@ -51,8 +52,8 @@ class Organ:
     weights: wp.array[Any]
     vertices: wp.array[Any]
     """As of the last frame [m]."""
-    uv: NDArray[np.float32] | None = None
-    """Where the triangles' corners lie in its textures, shape (triangles, 3, 2)."""
+    skin: Skin | None = None
+    """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
 
 
 @dataclass
@@ -191,9 +192,7 @@ class World:
         # Which buffer holds the present alternates with the substeps, so there is a program for each case.
         buffers = tuple(organ.tissue.current for organ in self._organs)
         if buffers not in self._skins:
-            self._skins[buffers] = self.device.record(
-                self._record_skin, work=sum(len(o.vertices) for o in self._organs)
-            )
+            self._skins[buffers] = self.device.record(self._record_skin, work=sum(map(_surface_work, self._organs)))
         self._skins[buffers].run()
         self.device.synchronize()
         self._stopwatch.total["skin"] += time.perf_counter() - start
@@ -206,6 +205,8 @@ class World:
                 tissue.state.position[tissue.current], tissue.state.velocity, organ.vertices,
             ]  # fmt: skip
             stage.launch(follow_lattice, len(organ.vertices), args)
+            if organ.skin is not None:
+                rebuild_skin(stage, organ.skin)
 
     # --- inputs ---
 
@@ -440,7 +441,12 @@ class World:
 
 def _surface(organ: Organ) -> Surface:
     rest = np.array(organ.rest.numpy(), dtype=np.float32)
-    return Surface(organ.name, organ.look, organ.triangles, organ.name, len(organ.vertices), rest, organ.uv)
+    uv = None if organ.skin is None else organ.skin.atlas.corners.astype(np.float32)
+    return Surface(organ.name, organ.look, organ.triangles, organ.name, len(organ.vertices), rest, uv)
+
+
+def _surface_work(organ: Organ) -> int:
+    return len(organ.vertices) + (0 if organ.skin is None else organ.skin.count)
 
 
 def _pack(tool: Tool) -> NDArray[np.float64]:
