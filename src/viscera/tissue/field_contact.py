@@ -13,6 +13,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.geometry.distance import FieldGrid, sample_field
+from viscera.geometry.parts import pose_position, pose_rotation
 from viscera.tissue.kernels import (
     FORCE_PARTS,
     FORCE_UNITS,
@@ -33,16 +34,6 @@ _TILE = wp.constant(TILE)
 
 POSE_FLOATS = 16
 """active, friction, then position and quaternion at the start and at the end of the tick."""
-
-
-@wp.func
-def pose_position(poses: wp.array(dtype=wp.float32), at: int):
-    return wp.vec3(poses[at], poses[at + 1], poses[at + 2])
-
-
-@wp.func
-def pose_rotation(poses: wp.array(dtype=wp.float32), at: int):
-    return wp.quat(poses[at + 3], poses[at + 4], poses[at + 5], poses[at + 6])
 
 
 @wp.kernel
