@@ -1,0 +1,293 @@
+"""Electrodes: how an instrument near tissue puts power into it.
+
+Each texel's nearness n to a part at signed distance d is, with the electrode's reach r (Kvick §3.3.2),
+
+    contact    n = 1 where d < r, else 0              the document's choice
+    distance   n = clamp(1 − d/r, 0, 1)               what it tried first
+
+the mean over `SAMPLES` poses on the tool's way through the frame, so that a fast tool leaves a line and not a row of
+stamps. A monopolar electrode takes the largest n of its active parts; a bipolar one the least: it heats what lies
+within reach of both jaws. The current goes where tissue conducts, by its water w and char c,
+
+    G_i = n_i A_i g_i,    g = w + σ_dry (1 − w)(1 − c),    P_i = V² G_i,    V² = min(P/ΣG, V²_max)
+
+with P the power that the generator is set to. Dry tissue resists, and eschar insulates: heat moves to wet tissue
+around, and when there is none left the generator's voltage is not enough and its power falls, as in the theatre.
+
+Differs from the source: it raises a temperature by a fixed rate where the distance is small enough; `constant="flux"`
+does that (P_i = flux n_i A_i). Current in depth is not solved: it heats the layer of the skin's heat alone.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import warp as wp
+
+from viscera.device import Port, Stage
+from viscera.errors import InputError
+from viscera.geometry.distance import FieldGrid, in_grid, sample_field
+from viscera.geometry.parts import JointedTool, in_part_frame, near_part_ball
+from viscera.heat.burn import Burn, BurnRates, char_of
+from viscera.heat.sums import FAN, TreeSum, end_of_block, finish_sum, first_of_block, make_sum
+
+wp.set_module_options({"enable_backward": False})
+
+Nearness = Literal["contact", "distance"]
+Constant = Literal["power", "flux"]
+
+SAMPLES = 4
+"""Poses on the tool's way through a frame: at 16 ms a tool 1 mm wide leaves an unbroken line up to 0.25 m/s."""
+
+_SAMPLES = wp.constant(SAMPLES)
+BY_DISTANCE = wp.constant(1)
+NEAREST_PART, EVERY_PART = wp.constant(0), wp.constant(1)
+
+
+@dataclass(frozen=True)
+class ElectrodeParams:
+    """How an electrode heats."""
+
+    power: float = 30.0
+    """That the generator is set to [W]; 20 to 40 W are usual for a monopolar hook, as much for bipolar forceps."""
+    reach: float = 0.3e-3
+    """Tissue nearer than this is heated [m]; the gap that a spark or wet tissue bridges. Tuned."""
+    nearness: Nearness = "contact"
+    constant: Constant = "power"
+    bipolar: bool = False
+    """Whether current goes from part to part, and heats what is within reach of all active ones."""
+    most_flux: float = 8.0e6
+    """Where the generator's voltage ends: power into wet tissue per area [W/m²]; and the flux where that is constant.
+    Tuned."""
+    dry_conductance: float = 0.1
+    """σ_dry: of dry tissue over that of wet; what sparks carry. Tuned: eschar in about two seconds."""
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("nearness", get_args(Nearness)), ("constant", get_args(Constant))):
+            if getattr(self, name) not in kinds:
+                raise InputError(f"{name} = {getattr(self, name)!r} is not known.", f"Allowed are {', '.join(kinds)}.")
+        for name, least, most in (
+            ("power", 0.0, 1000.0),
+            ("reach", 1e-6, 0.1),
+            ("most_flux", 0.0, 1e12),
+            ("dry_conductance", 0.0, 1.0),
+        ):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and least <= value <= most):
+                raise InputError(f"{name} = {value} is not possible.", f"Allowed are {least:g} to {most:g}.")
+
+
+LIVE_FLOATS = 8
+LIVE_ON, LIVE_POWER, LIVE_REACH = wp.constant(0), wp.constant(1), wp.constant(2)
+LIVE_BY_DISTANCE, LIVE_CONSTANT_FLUX = wp.constant(3), wp.constant(4)
+LIVE_MOST_FLUX, LIVE_DRY = wp.constant(5), wp.constant(6)
+
+
+@dataclass(eq=False)
+class Electrode:
+    """Made by `make_electrode`."""
+
+    tool: JointedTool
+    burn: Burn
+    params: ElectrodeParams
+    parts: tuple[int, ...]
+    """Numbers of the tool's active parts."""
+    live: Port
+    conductance: Any
+    """Nearness, then G, per texel, float32 [m²]."""
+    sums: TreeSum
+    """ΣG and the touched area [m²]."""
+    scale: Any
+    """V², one float32 [W/m²]."""
+    delivered: Port
+    """Power into tissue [W] and touched area [m²] in the last step."""
+
+    def press(self, pedal: bool) -> None:
+        """The foot switch: whether it heats from the next step on."""
+        self.live.host[0] = float(pedal)
+
+    def set(self, params: ElectrodeParams) -> None:
+        """Changes the generator while programs run; what a pedal says stays."""
+        for part in self.parts:
+            margin = self.tool.parts[part].field.margin
+            if params.reach > margin:
+                raise InputError(
+                    f"reach = {params.reach} is beyond the distance field of {self.tool.parts[part].name!r}.",
+                    f"It knows distances up to {margin:g} m: make the part with a larger margin.",
+                )
+        if params.bipolar != self.params.bipolar:
+            raise InputError("bipolar cannot change.", "Make another electrode.")
+        self.params = params
+        self.live.host[1:7] = (
+            params.power,
+            params.reach,
+            float(params.nearness == "distance"),
+            float(params.constant == "flux"),
+            params.most_flux,
+            params.dry_conductance,
+        )
+
+
+@wp.kernel
+def near_part(
+    first: int,
+    # params
+    field: FieldGrid,
+    part: int,
+    combine: int,
+    begin: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32),
+    texels: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    # out
+    near_out: wp.array(dtype=wp.float32),
+):
+    """Nearness to one part, joined with that to the parts before it."""
+    t = texels[first + wp.tid()]
+    near = float(0.0)
+    if live[LIVE_ON] != 0.0:
+        x = position[t]
+        if near_part_ball(poses, part, x):
+            reach = live[LIVE_REACH]
+            for k in range(_SAMPLES):
+                local = in_part_frame(poses, part, (float(k) + 0.5) / float(_SAMPLES), x)
+                # Outside the grid is beyond its margin, which no reach exceeds.
+                if in_grid(field, local):
+                    distance = sample_field(field, local)[3]
+                    if live[LIVE_BY_DISTANCE] != 0.0:
+                        near += wp.clamp(1.0 - distance / reach, 0.0, 1.0)
+                    elif distance < reach:
+                        near += 1.0
+            near = near / float(_SAMPLES)
+    if begin == 0:
+        if combine == EVERY_PART:
+            near = wp.min(near, near_out[t])
+        else:
+            near = wp.max(near, near_out[t])
+    near_out[t] = near
+
+
+@wp.kernel
+def conduct(
+    first: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    texels: wp.array(dtype=wp.int32),
+    area: wp.array(dtype=wp.float32),
+    rates: wp.array(dtype=BurnRates),
+    damage: wp.array(dtype=wp.float32),
+    charring: wp.array(dtype=wp.float32),
+    water: wp.array(dtype=wp.float32),
+    # out
+    conductance_out: wp.array(dtype=wp.float32),
+    sum_out: wp.array(dtype=wp.vec2d),
+):
+    """Nearness becomes conductance, and the sum's first level."""
+    block = first + wp.tid()
+    model = rates[0].model
+    total = wp.vec2d()
+    for i in range(first_of_block(block), end_of_block(block, texels.shape[0])):
+        t = texels[i]
+        near = conductance_out[t]
+        if near > 0.0:
+            through = near * area[t]
+            touched = through
+            if live[LIVE_CONSTANT_FLUX] == 0.0:
+                wet = water[t]
+                bare = 1.0 - char_of(model, damage[t], charring[t])
+                through *= wet + live[LIVE_DRY] * (1.0 - wet) * bare
+            conductance_out[t] = through
+            total += wp.vec2d(wp.float64(through), wp.float64(touched))
+    sum_out[block] = total
+
+
+@wp.kernel
+def drive(
+    first: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    sums: wp.array(dtype=wp.vec2d),
+    # out
+    scale_out: wp.array(dtype=wp.float32),
+    delivered_out: wp.array(dtype=wp.float32),
+):
+    """What the generator gives to tissue of this conductance."""
+    through = float(sums[0][0])
+    scale = live[LIVE_MOST_FLUX]
+    if live[LIVE_CONSTANT_FLUX] == 0.0 and live[LIVE_POWER] < scale * through:
+        scale = live[LIVE_POWER] / through
+    scale_out[0] = scale
+    delivered_out[0] = scale * through
+    delivered_out[1] = float(sums[0][1])
+
+
+@wp.kernel
+def give_power(
+    first: int,
+    # params
+    adds: int,
+    # in
+    texels: wp.array(dtype=wp.int32),
+    conductance: wp.array(dtype=wp.float32),
+    scale: wp.array(dtype=wp.float32),
+    # out
+    power_out: wp.array(dtype=wp.float32),
+):
+    t = texels[first + wp.tid()]
+    power = scale[0] * conductance[t]
+    if adds != 0:
+        power += power_out[t]
+    power_out[t] = power
+
+
+def make_electrode(tool: JointedTool, burn: Burn, params: ElectrodeParams | None = None) -> Electrode:
+    """An electrode that is off, of the tool's active parts; skin and tool share one frame of reference."""
+    params = params or ElectrodeParams()
+    skin, device = burn.heat.skin, burn.heat.skin.device
+    parts = tuple(number for number, part in enumerate(tool.parts) if part.active)
+    if not parts or (params.bipolar and len(parts) < 2):
+        raise InputError(
+            f"{tool.name!r} has {len(parts)} active parts.",
+            "A monopolar electrode needs one at least, a bipolar one two.",
+        )
+    electrode = Electrode(
+        tool,
+        burn,
+        params,
+        parts,
+        live=device.port(LIVE_FLOATS, wp.float32),
+        conductance=wp.zeros(skin.width * skin.height, dtype=wp.float32, device=device.warp),
+        sums=make_sum(skin.count, device),
+        scale=wp.zeros(1, dtype=wp.float32, device=device.warp),
+        delivered=device.port(2, wp.float32),
+    )
+    electrode.set(params)
+    return electrode
+
+
+def step_electrodes(stage: Stage, electrodes: Sequence[Electrode]) -> None:
+    """Writes `heat.power` of the skin they share: before `step_heat`."""
+    for number, one in enumerate(electrodes):
+        burn, skin, live = one.burn, one.burn.heat.skin, one.live.array
+        stage.upload(one.live)
+        stage.upload(one.tool.poses)
+        for turn, part in enumerate(one.parts):
+            fixed = [one.tool.parts[part].field.grid, part, int(one.params.bipolar), int(turn == 0)]
+            args = [live, one.tool.poses.array, skin.texels, skin.position, one.conductance]
+            stage.launch(near_part, skin.count, [*fixed, *args])
+        tissue = [skin.texels, skin.area, burn.rates, burn.damage, burn.charring, burn.water]
+        stage.launch(conduct, -(-skin.count // FAN), [live, *tissue, one.conductance, one.sums.levels[0]])
+        finish_sum(stage, one.sums)
+        stage.launch(drive, 1, [live, one.sums.total, one.scale, one.delivered.array])
+        args = [int(number > 0), skin.texels, one.conductance, one.scale, burn.heat.power]
+        stage.launch(give_power, skin.count, args)
+        stage.download(one.delivered)

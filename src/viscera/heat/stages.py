@@ -1,0 +1,191 @@
+"""How burnt tissue looks: a table of stages that a user can edit, and the burn's maps packed for the page.
+
+The document interpolates between three textures: healthy, whitened, dark (Kvick §3.3.3), and reconfigures its stages
+within seconds (§4.1.1). Here a stage is a row of plain numbers, and the look between two burn levels is the linear
+mix of their rows.
+
+    texture   R  temperature, (T − COLDEST)/(HOTTEST − COLDEST)      G  coagulation      B  char      A  water left
+
+The page reads level = G + B. Texels beside a chart's border get their nearest covered neighbour's value, so that
+bilinear sampling at the border mixes tissue with tissue.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike, NDArray
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.heat.burn import Burn, BurnRates, char_of, coagulation_of
+from viscera.skin import Skin
+
+wp.set_module_options({"enable_backward": False})
+
+COLDEST = 310.15
+"""Temperature at R = 0 [K]: 37 °C."""
+HOTTEST = 673.15
+"""Temperature at R = 255 [K]: 400 °C; one step of R is 1.42 K."""
+
+_COLDEST, _HOTTEST = wp.constant(COLDEST), wp.constant(HOTTEST)
+
+MOST_STAGES = 8
+"""What the page's shader has room for."""
+
+
+@dataclass(frozen=True)
+class BurnStage:
+    """How tissue looks from this burn level on; colours are linear RGB, 0 to 1."""
+
+    level: float
+    """0 healthy, 1 coagulated, 2 charred."""
+    name: str
+    colour: tuple[float, float, float]
+    cover: float
+    """How much of the organ's own colour this one replaces, 0 to 1."""
+    roughness: float
+    """0 a mirror, 1 matt."""
+    wetness: float
+    """Of the clear coat, 0 to 1; the page multiplies it with the water that is left."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "name":
+                continue
+            most = 2.0 if field.name == "level" else 1.0
+            numbers = value if isinstance(value, tuple) else (value,)
+            if field.name == "colour" and len(numbers) != 3:
+                raise InputError(f"stage {self.name!r}: colour has {len(numbers)} numbers.", "Give red, green, blue.")
+            if not all(math.isfinite(n) and 0.0 <= n <= most for n in numbers):
+                raise InputError(
+                    f"stage {self.name!r}: {field.name} = {value} is not allowed.", f"Allowed are 0 to {most:g}."
+                )
+
+
+DEFAULT_STAGES = (
+    BurnStage(0.0, "healthy", (0.42, 0.07, 0.05), cover=0.0, roughness=0.35, wetness=1.0),
+    BurnStage(0.5, "pale", (0.62, 0.36, 0.28), cover=0.7, roughness=0.45, wetness=0.8),
+    BurnStage(1.0, "white", (0.80, 0.70, 0.58), cover=0.95, roughness=0.60, wetness=0.5),
+    BurnStage(1.25, "tan", (0.50, 0.32, 0.16), cover=1.0, roughness=0.75, wetness=0.15),
+    BurnStage(1.6, "brown", (0.13, 0.06, 0.03), cover=1.0, roughness=0.90, wetness=0.0),
+    BurnStage(2.0, "black", (0.015, 0.012, 0.012), cover=1.0, roughness=1.0, wetness=0.0),
+)
+"""Tuned for appearance: coagulated liver is pale tan, eschar black and dull."""
+
+
+def check_stages(stages: Sequence[BurnStage]) -> tuple[BurnStage, ...]:
+    """The table, if its levels start at 0 and rise."""
+    if not 1 <= len(stages) <= MOST_STAGES:
+        raise InputError(f"{len(stages)} stages are not possible.", f"Give 1 to {MOST_STAGES}.")
+    if stages[0].level != 0.0:
+        raise InputError(f"stages[0].level = {stages[0].level} is not 0.", "The first stage is healthy tissue.")
+    for number, (low, high) in enumerate(itertools.pairwise(stages)):
+        if high.level <= low.level:
+            raise InputError(
+                f"stages[{number + 1}].level = {high.level} does not rise above {low.level}.",
+                "Sort the stages by level, no two alike.",
+            )
+    return tuple(stages)
+
+
+def look_at(stages: Sequence[BurnStage], level: ArrayLike) -> NDArray[np.float64]:
+    """Colour (3), cover, roughness and wetness at these levels, shape (…, 6)."""
+    checked = check_stages(stages)
+    rows = np.array([(*s.colour, s.cover, s.roughness, s.wetness) for s in checked])
+    at = np.asarray(level, dtype=np.float64)
+    return np.stack([np.interp(at, [s.level for s in checked], column) for column in rows.T], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class BurnTexture:
+    """Made by `make_texture`."""
+
+    burn: Burn
+    targets: Any
+    """Texels that are written: the covered ones, then those beside them, int32."""
+    sources: Any
+    """Where each takes its value from, int32."""
+    pixels: Any
+    """vec4ub, shape (height, width); as NumPy uint8 (height, width, 4), row 0 at v = 0."""
+
+
+@wp.func
+def as_byte(share: float):
+    return wp.uint8(wp.clamp(share, 0.0, 1.0) * 255.0 + 0.5)
+
+
+@wp.kernel
+def pack_texture(
+    first: int,
+    # params
+    width: int,
+    # in
+    targets: wp.array(dtype=wp.int32),
+    sources: wp.array(dtype=wp.int32),
+    rates: wp.array(dtype=BurnRates),
+    temperature: wp.array(dtype=wp.float32),
+    damage: wp.array(dtype=wp.float32),
+    charring: wp.array(dtype=wp.float32),
+    water: wp.array(dtype=wp.float32),
+    # out
+    pixels_out: wp.array2d(dtype=wp.vec4ub),
+):
+    i = first + wp.tid()
+    to = targets[i]
+    t = sources[i]
+    rate = rates[0]
+    heat = (rate.body + temperature[t] - _COLDEST) / (_HOTTEST - _COLDEST)
+    white = coagulation_of(rate.model, damage[t])
+    black = char_of(rate.model, damage[t], charring[t])
+    row = to // width
+    pixels_out[row, to - row * width] = wp.vec4ub(as_byte(heat), as_byte(white), as_byte(black), as_byte(water[t]))
+
+
+def make_texture(burn: Burn) -> BurnTexture:
+    skin = burn.heat.skin
+    device = skin.device.warp
+    targets, sources = with_border(skin)
+    return BurnTexture(
+        burn,
+        wp.array(targets, dtype=wp.int32, device=device),
+        wp.array(sources, dtype=wp.int32, device=device),
+        wp.zeros((skin.height, skin.width), dtype=wp.vec4ub, device=device),
+    )
+
+
+def step_texture(stage: Stage, texture: BurnTexture) -> None:
+    """Brings `texture.pixels` up to date."""
+    burn = texture.burn
+    heat = burn.heat
+    maps = [texture.targets, texture.sources, burn.rates, heat.temperature, burn.damage, burn.charring, burn.water]
+    stage.launch(pack_texture, texture.targets.shape[0], [heat.skin.width, *maps, texture.pixels])
+
+
+def with_border(skin: Skin) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Covered texels and the ring of those beside them, and the covered texel that each stands for: itself, or the next
+    one along a side, or else over a corner."""
+    covered = np.zeros((skin.height, skin.width), dtype=bool)
+    covered.ravel()[skin.texels.numpy()] = True
+    number = np.arange(covered.size, dtype=np.int32).reshape(covered.shape)
+    source = np.where(covered, number, -1)
+    sides = [(0, 1), (0, -1), (1, 0), (-1, 0)]
+    corners = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    padded = np.pad(np.where(covered, number, -1), 1, constant_values=-1)
+    for down, right in sides + corners:
+        beside = padded[1 + down : 1 + down + skin.height, 1 + right : 1 + right + skin.width]
+        source = np.where(source < 0, beside, source)
+    ring = np.flatnonzero((source.ravel() >= 0) & ~covered.ravel())
+    targets = np.concatenate([skin.texels.numpy(), ring]).astype(np.int32)
+    return targets, source.ravel()[targets].astype(np.int32)
