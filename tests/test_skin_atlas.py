@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from viscera.errors import InputError
+from viscera.anatomy import gallbladder
+from viscera.anatomy.bake import shipped_atlases
+from viscera.errors import InputError, MeshError
 from viscera.geometry import TriangleMesh, atlas, icosphere, torus
-from viscera.geometry.atlas import AtlasSettings, cache_folder, faults_of, unique_atlas
+from viscera.geometry.atlas import SHIPPED, AtlasSettings, cache_folder, faults_of, signed_areas, unique_atlas
 
 
 def sheet(cells: int = 8) -> TriangleMesh:
@@ -77,8 +80,8 @@ def test_an_atlas_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (kept,) = cache_folder().iterdir()
     assert kept.is_relative_to(tmp_path)
     bakes: list[str] = []
-    bake = atlas._bake
-    monkeypatch.setattr(atlas, "_bake", lambda *given: bakes.append("baked") or bake(*given))
+    bake = atlas.bake
+    monkeypatch.setattr(atlas, "bake", lambda *given: bakes.append("baked") or bake(*given))
     again = unique_atlas(ring, AtlasSettings(128))
     assert not bakes
     assert (again.uv == first.uv).all()
@@ -97,7 +100,51 @@ def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     assert unique_atlas(icosphere(0.05, 1), AtlasSettings(64), blocked).charts > 0
 
 
-@pytest.mark.parametrize("given", [{"resolution": 8}, {"padding": 0}, {"distortion": float("nan")}])
+@pytest.fixture
+def without_xatlas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that has NumPy and Warp alone."""
+    monkeypatch.setitem(sys.modules, "xatlas", None)
+
+
+@pytest.mark.usefixtures("without_xatlas")
+def test_procedural_organs_bring_their_atlas(tmp_path: Path) -> None:
+    """Wherever they stand, and nothing else is in the folder; `python -m viscera.anatomy.bake` makes them again."""
+    names = set()
+    for name, mesh, settings in shipped_atlases():
+        names.add(name)
+        assert (SHIPPED / name).stat().st_size < 300_000
+        there = mesh.moved([0.1, -0.2, 0.3]).scaled(1.2)
+        for one in (mesh, there):
+            made = unique_atlas(one, settings, tmp_path)
+            assert (made.vertex[made.triangles] == one.triangles).all()
+        assert faults_of(made) == ""
+    assert {path.name for path in SHIPPED.glob("*.npz")} == names
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("without_xatlas")
+def test_an_organ_of_another_shape_gets_no_shipped_atlas(tmp_path: Path) -> None:
+    organ = gallbladder()
+    bulged = TriangleMesh(organ.vertices * (1.0, 1.0, 1.0 + 1e-3), organ.triangles, "bulged")
+    with pytest.raises(MeshError, match="xatlas"):
+        unique_atlas(bulged, AtlasSettings(256), tmp_path)
+
+
+@pytest.mark.parametrize("reserve", [0.25, 0.5])
+def test_rows_are_kept_free_for_cuts(tmp_path: Path, reserve: float) -> None:
+    ring = torus(0.06, 0.02, 48, 24)
+    made = unique_atlas(ring, AtlasSettings(256, reserve=reserve), tmp_path)
+    assert made.uv[:, 1].max() <= 1.0 - reserve
+    assert faults_of(made) == ""
+    # Both axes keep one scale, so a square packing shrinks by the free rows twice.
+    whole = unique_atlas(ring, AtlasSettings(256), tmp_path)
+    used, before = (np.abs(signed_areas(one.corners)).sum() for one in (made, whole))
+    assert used > 0.85 * (1.0 - reserve) ** 2 * before
+
+
+@pytest.mark.parametrize(
+    "given", [{"resolution": 8}, {"padding": 0}, {"distortion": float("nan")}, {"reserve": 1.0}, {"reserve": -0.1}]
+)
 def test_settings_are_checked(given: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(given))):
         AtlasSettings(**given)  # pyright: ignore[reportArgumentType]

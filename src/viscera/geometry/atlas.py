@@ -4,6 +4,10 @@ A mesh that brings unique texture coordinates keeps them. Without any, or where 
 (charts by cost, least squares conformal maps, packed with a gap), once: the result is kept in the user's cache folder,
 under a name that depends on the mesh and the settings. The mesh itself is never changed: an atlas has its own vertices,
 one per side of a seam.
+
+Atlases of the procedural organs come with the package (`SHIPPED`; made by `python -m viscera.anatomy.bake`), so that
+they need neither time nor xatlas. Those are found by the mesh's triangles and by the lengths of its edges, which moving,
+turning and scaling leave alone, as does another processor's rounding.
 """
 
 from __future__ import annotations
@@ -27,8 +31,18 @@ from viscera.geometry.mesh import FloatArray, IntArray, TriangleMesh
 RESOLUTIONS = (64, 4096)
 """Least and largest side of a texture, in texels."""
 
-FORMAT = 1
+FORMAT = 2
 """Part of a cached atlas' name; raise it when what is stored changes."""
+
+SHIPPED = Path(__file__).parent / "atlases"
+"""Atlases that come with the package."""
+
+SHIPPED_RESOLUTIONS = (256, 512)
+"""For textures of 256² texels, and for those of 512² and finer."""
+
+SAME_SHAPE = 1.0e-6
+"""Relative difference of `shape_print` up to which two meshes have one shape: above rounding, below any change of an
+organ's rules."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,8 @@ class AtlasSettings:
     """Texels between charts at that resolution. A texel is √2 across, so 2 keep charts apart."""
     distortion: float = 2.0
     """xatlas' cost at which a chart stops growing: more means fewer seams and more stretch."""
+    reserve: float = 0.0
+    """Part of the texture, its topmost rows, that stays free for surfaces that cuts open."""
 
     def __post_init__(self) -> None:
         low, high = RESOLUTIONS
@@ -48,6 +64,8 @@ class AtlasSettings:
             raise InputError(f"padding = {self.padding} is not possible.", "Allowed are 2 to 64 texels.")
         if not 0.1 <= self.distortion <= 100.0:
             raise InputError(f"distortion = {self.distortion} is not possible.", "Allowed are 0.1 to 100.")
+        if not 0.0 <= self.reserve <= 0.75:
+            raise InputError(f"reserve = {self.reserve} is not possible.", "Allowed are 0 to 0.75 of the texture.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +96,7 @@ class Atlas:
 
 
 def unique_atlas(mesh: TriangleMesh, settings: AtlasSettings | None = None, cache: Path | None = None) -> Atlas:
-    """The mesh's own coordinates where they are unique, else an atlas from the cache, else a new one."""
+    """The mesh's own coordinates where they are unique, else an atlas of the package or the cache, else a new one."""
     settings = settings or AtlasSettings()
     if mesh.uv is None:
         return baked_atlas(mesh, settings, cache, ("the mesh has no texture coordinates: an atlas was made",))
@@ -168,35 +186,83 @@ def atlas_key(mesh: TriangleMesh, settings: AtlasSettings) -> str:
 
 
 def baked_atlas(mesh: TriangleMesh, settings: AtlasSettings, cache: Path | None, notes: tuple[str, ...]) -> Atlas:
-    """From `cache` (the user's folder when None), or made and put there."""
+    """From the package or from `cache` (the user's folder when None), or made and put there."""
+    shipped = _read(SHIPPED / f"{shipped_key(mesh, settings)}.npz", mesh)
+    if shipped is not None and same_shape(shipped.pop("shape"), mesh):
+        return Atlas(**shipped, resolution=settings.resolution, notes=notes)
     path = (cache or cache_folder()) / f"{atlas_key(mesh, settings)}.npz"
-    # A damaged file is as good as none: it is made again.
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as kept:
-        arrays: dict[str, Any] = {name: kept[name] for name in ("uv", "triangles", "vertex", "chart")}
-        if len(arrays["triangles"]) == len(mesh.triangles):
-            return Atlas(**arrays, resolution=settings.resolution, notes=notes)
-    arrays = _bake(mesh, settings)
+    arrays = _read(path, mesh)
+    if arrays is not None:
+        del arrays["shape"]
+        return Atlas(**arrays, resolution=settings.resolution, notes=notes)
+    arrays = bake(mesh, settings)
     # A folder that cannot be written costs time at the next start, nothing else.
     with contextlib.suppress(OSError):
-        _write(path, arrays)
+        write_atlas(path, mesh, arrays)
     return Atlas(**arrays, resolution=settings.resolution, notes=notes)
 
 
-def _write(path: Path, arrays: dict[str, Any]) -> None:
+def shipped_key(mesh: TriangleMesh, settings: AtlasSettings) -> str:
+    """A name for all meshes with these triangles, wherever their vertices are."""
+    digest = hashlib.sha256(repr((FORMAT, settings)).encode())
+    digest.update(np.ascontiguousarray(mesh.triangles, dtype=np.int32).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def shape_print(mesh: TriangleMesh) -> FloatArray:
+    """A few sums over all edges' lengths, in units of the mesh's size: alike for meshes of one shape alone."""
+    corners = mesh.corners
+    lengths = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).ravel()
+    number = np.arange(len(lengths))
+    # Every edge counts with another weight in each sum.
+    return np.array([(1.0 + np.cos(turn * number)) @ lengths for turn in (1.0, 2.0, 3.0, 5.0)]) / lengths.sum()
+
+
+def same_shape(kept: FloatArray, mesh: TriangleMesh) -> bool:
+    return bool(np.abs(kept - shape_print(mesh)).max() <= SAME_SHAPE)
+
+
+def _read(path: Path, mesh: TriangleMesh) -> dict[str, Any] | None:
+    # A damaged file is as good as none: it is made again.
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as kept:
+        uv, vertex = kept["uv"].astype(np.float64), kept["vertex"].astype(np.int32)
+        corner = np.cumsum(kept["corner"], dtype=np.int32).reshape(-1, 3)
+        if corner.shape == mesh.triangles.shape and (vertex[corner] == mesh.triangles).all():
+            chart = connected_charts(corner, len(vertex))
+            return {"uv": uv, "triangles": corner, "vertex": vertex, "chart": chart, "shape": kept["shape"]}
+    return None
+
+
+def write_atlas(path: Path, mesh: TriangleMesh, made: dict[str, Any]) -> None:
     """All at once: another process may be reading or writing the same atlas."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Differences of neighbouring numbers pack to a fraction; charts follow from triangles.
+    arrays = {
+        "uv": made["uv"].astype(np.float32),
+        "vertex": made["vertex"].astype(np.int32),
+        "corner": np.diff(made["triangles"].ravel(), prepend=0).astype(np.int32),
+        "shape": shape_print(mesh),
+    }
     handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".npz")
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez_compressed(file, **arrays)
+        os.chmod(draft, 0o644)  # drafts are private, a cache or a package is not
         os.replace(draft, path)
     except BaseException:
         os.unlink(draft)
         raise
 
 
-def _bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
-    import xatlas
+def bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
+    """A new atlas by xatlas; fields of `Atlas`."""
+    try:
+        import xatlas
+    except ImportError as error:
+        raise MeshError(
+            f"{mesh.name}: this mesh has no atlas yet, and xatlas, which makes one, is not installed.",
+            "Install xatlas, or use a mesh with unique texture coordinates or a procedural organ as it comes.",
+        ) from error
 
     # xatlas' thresholds are absolute and its floats short: it gets the mesh about the origin, one unit large.
     scaled = (mesh.vertices - mesh.centre) / max(mesh.extent, 1e-12)
@@ -208,7 +274,7 @@ def _bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
     packing.create_image = False
     packing.padding = settings.padding
     # The packer overshoots what it is asked for by up to a third; asked for less, charts keep their distance.
-    packing.resolution = int(0.8 * settings.resolution)
+    packing.resolution = int(0.8 * settings.resolution * (1.0 - settings.reserve) ** 0.5)
     made.generate(charts, packing)
     vertex, triangles, uv = made[0]
     if triangles.shape != mesh.triangles.shape or not (vertex[triangles] == mesh.triangles).all():
@@ -216,6 +282,10 @@ def _bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
     size = np.array([made.width, made.height], dtype=np.float64)
     # In xatlas' own texels, then back to a square: both axes keep one scale.
     square = uv.astype(np.float64) * size / size.max()
+    if settings.reserve > 0.0:
+        if size[1] > size[0]:
+            square = np.stack([1.0 - square[:, 1], square[:, 0]], axis=1)  # a quarter turn: the free rows are on top
+        square *= min(1.0, (1.0 - settings.reserve) / square[:, 1].max())
     triangles = triangles.astype(np.int32)
     return {
         # Short floats, so that texel coordinates (a power of two times these) are exact on every device.

@@ -13,8 +13,8 @@ and G the metric. What leaves one cell enters the other, so heat is conserved wh
 
     L(θ)_i = (k s Σ_j g_ij (θ_j − θ_i) + power_i) / C_i − loss θ_i + gain
 
-a step of dt takes S stages, a Runge–Kutta–Legendre method of first order (Meyer, Balsara and Aslam 2012,
-doi:10.1111/j.1365-2966.2012.20744.x), here written with what changes from one stage to the next:
+a step of dt takes S stages, a Runge–Kutta–Legendre method of first order (Meyer, Balsara and Aslam 2014,
+doi:10.1016/j.jcp.2013.08.021), here written with what changes from one stage to the next:
 
     Y_1 = Y_0 + w dt L(Y_0),    w = 2 / (S² + S)
     Y_j = Y_{j-1} + (j−1)/j (Y_{j-1} − Y_{j-2}) + (2j−1)/j w dt L(Y_{j-1}),    θ ← Y_S.
@@ -22,8 +22,8 @@ doi:10.1111/j.1365-2966.2012.20744.x), here written with what changes from one s
 A mode that decays at the rate λ is multiplied by the Legendre polynomial P_S(1 − w dt λ), which is within ±1 up to
 dt λ = S² + S: a hundred times the explicit limit takes 20 stages. Each is one pass over the texels without sums, so it
 is recorded as it is, gives the same bits on any number of cores, and keeps heat to rounding. S follows from the
-stiffest whole texel when heat is made; `network` cuts what would be stiffer than S stages allow, so that tissue which is
-squeezed, or parameters that change later, cost accuracy there and never stability.
+stiffest whole texel when heat is made; `network` cuts what would be stiffer than S stages allow, so that tissue which
+is squeezed, or parameters that change later, cost accuracy there and never stability.
 
 Differs from the source (Kvick §3.3.4), which blurs the temperature texture: a blur knows neither metric nor seams, and
 its speed depends on the resolution. Losses: perfusion carries heat off in proportion to θ (Pennes 1948,
@@ -61,13 +61,15 @@ squeezed to 0.7 of their width."""
 MOST_STAGES = 400
 """Stable up to 80 000 times the explicit limit."""
 
-BLOOD_HEAT = 1060.0 * 3617.0
-"""Density times heat capacity of blood [J/(m³·K)]; IT'IS tissue database (itis.swiss), blood 1 050 kg/m³ and 3 617
-J/(kg·K), and 1 060 kg/m³ as elsewhere here."""
+BLOOD_HEAT = 1050.0 * 3617.0
+"""Density times heat capacity of blood [J/(m³·K)]; IT'IS tissue database (itis.swiss)."""
 
-LIVER_PERFUSION = 860.0 * 1.0e-6 / 60.0 * 1060.0 * BLOOD_HEAT
-"""Heat that blood carries off in liver, per volume and kelvin above body temperature [W/(m³·K)]; 860 mL per minute and
-kilogram (IT'IS tissue database). Zero in tissue that has coagulated."""
+LIVER_FLOW = 860.0 * 1.0e-6 / 60.0
+"""Blood through liver at rest, 860 mL per minute and kilogram [m³/(s·kg)]; IT'IS tissue database."""
+
+LIVER_PERFUSION = LIVER_FLOW * 1060.0 * BLOOD_HEAT
+"""Heat that blood carries off in liver, per volume and kelvin above body temperature [W/(m³·K)], about 58 000. None in
+tissue that has coagulated."""
 
 STILL_AIR = 10.0
 """Heat that a surface gives to still gas, per area and kelvin [W/(m²·K)]; free convection is 2 to 25 (Incropera,

@@ -122,7 +122,8 @@ def make_skin(
     height = width if height is None else height
     _check_size(width=width, height=height)
     device = device or open_device("cpu")
-    atlas = atlas or unique_atlas(mesh, AtlasSettings(resolution=min(width, height)))
+    # An atlas serves every finer texture, and those for 512² come with the package.
+    atlas = atlas or unique_atlas(mesh, AtlasSettings(resolution=min(width, height, AtlasSettings.resolution)))
     if atlas.triangles.shape != mesh.triangles.shape:
         raise MeshError(
             f"{mesh.name}: the atlas has {len(atlas.triangles)} triangles, the mesh {len(mesh.triangles)}.",
