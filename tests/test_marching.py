@@ -76,8 +76,8 @@ def test_fields_equal_float64_sums(device: Device):
             empty = params.support - params.drop_radius
         ours = marching.field.numpy()
         inner = (slice(1, -1),) * 3
-        # Float32 sums of some ten terms near one (colour) or of some millimetres (distance). Where shares are tiny, their
-        # rounding moves the mean.
+        # Float32 sums of some ten terms near one (colour) or of some millimetres (distance). Where shares are tiny,
+        # their rounding moves the mean.
         reached = share.sum(axis=-1)[inner] > 1e-6
         tolerance = 2e-6 if kind == "colour" else 1e-5 * params.support
         assert np.abs(ours - slow)[inner][reached].max() < tolerance
@@ -122,7 +122,9 @@ def test_one_drop_in_the_distance_field_is_a_ball(device: Device):
     vertices, _, triangles = marching_arrays(marching)
     reach = np.linalg.norm(vertices - np.array([0.001, 0.002, 0.003]), axis=1)
     assert np.abs(reach / 0.001 - 1.0).max() < 0.008
-    assert volume(vertices - vertices.mean(axis=0), triangles) == pytest.approx(4 / 3 * math.pi * 1e-9, rel=0.03)
+    # Facets lie inside the ball: a diagonal of √2 s sags by 2 s²/(8 r), and the volume lacks up to three such shares.
+    lack = 1.0 - volume(vertices - vertices.mean(axis=0), triangles) / (4 / 3 * math.pi * 1e-9)
+    assert 0.0 < lack < 3.0 * 0.25 * 0.25**2
 
 
 def test_closed_also_where_particles_leave_the_box(device: Device):
