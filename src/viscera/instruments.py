@@ -82,12 +82,13 @@ class Tool:
         self._place(self.end)
 
     def _place(self, ends: NDArray[np.float64]) -> None:
-        ends[0] = self.tip
         x, y, z, w = self.orientation
-        length = self.instrument.length
-        ends[1, 0] = self.tip[0] + length * 2.0 * (x * z + w * y)
-        ends[1, 1] = self.tip[1] + length * 2.0 * (y * z - w * x)
-        ends[1, 2] = self.tip[2] + length * (1.0 - 2.0 * (x * x + y * y))
+        shaft = (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
+        first = self.instrument.offset
+        last = first + self.instrument.length
+        for axis in range(3):
+            ends[0, axis] = self.tip[axis] + first * shaft[axis]
+            ends[1, axis] = self.tip[axis] + last * shaft[axis]
 
 
 def check_tool_input(command: ToolInput, tools: int) -> ToolInput:

@@ -56,11 +56,12 @@ class Surface:
 @dataclass(frozen=True)
 class Texture:
     """A picture on a surface that changes: the snapshot array of its name, uint8, shape (height, width, 4), row 0 at
-    v = 0. `role` says what the four numbers mean: `burn` as `heat.burn` packs it, `film` as `blood.film_image` does."""
+    v = 0. `role` says what the four numbers mean: `burn` as `heat.stages` packs it, `film` as `blood.film_image` does;
+    of `ink`, a line drawn on the skin, alpha alone counts."""
 
     name: str
     surface: str
-    role: Literal["burn", "film"]
+    role: Literal["burn", "film", "ink"]
     width: int
     height: int
 
@@ -139,6 +140,8 @@ class Instrument:
     """Of the capsule's axis [m]; 0 for a sphere."""
     home: Vector3
     """Where it waits, outside the body [m]."""
+    offset: float = 0.0
+    """Where the shape that touches begins, above the tip [m]."""
     label: str = ""
     """For people; the name where there is none."""
     action: str = ""

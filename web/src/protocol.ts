@@ -97,13 +97,14 @@ export interface SurfaceInfo {
 
 /**
  * A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
- * the temperature, green how far it is coagulated, blue how far charred, alpha how dry. `film`: red is the thickness,
- * green the fraction of blood, blue that of bile, alpha how far it has clotted. docs/page.md has the scales.
+ * the temperature, green how far it is coagulated, blue how far charred, alpha the water left. `film`: red is the
+ * thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: alpha is how dark a
+ * drawn line is. docs/page.md has the scales.
  */
 export interface TextureInfo {
   name: string;
   surface: string;
-  role: "burn" | "film";
+  role: "burn" | "film" | "ink";
   width: number;
   height: number;
 }

@@ -121,12 +121,13 @@ class SurfaceInfo(_Part):
 
 class TextureInfo(_Part):
     """A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
-    the temperature, green how far it is coagulated, blue how far charred, alpha how dry. `film`: red is the thickness,
-    green the fraction of blood, blue that of bile, alpha how far it has clotted. docs/page.md has the scales."""
+    the temperature, green how far it is coagulated, blue how far charred, alpha the water left. `film`: red is the
+    thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: alpha is how dark a
+    drawn line is. docs/page.md has the scales."""
 
     name: str
     surface: str
-    role: Literal["burn", "film"]
+    role: Literal["burn", "film", "ink"]
     width: int
     height: int
 

@@ -1,0 +1,259 @@
+"""Cautery: coagulate tissue along a drawn line, white and not black, with a monopolar hook or bipolar forceps.
+
+A pad of liver (96 × 72 × 28 mm, or the user's own closed mesh) lies before the surgeon with a line in violet ink on it.
+What is burnt is decided by how long and how hard: 30 W into a square millimetre boil it at once and char it within two
+seconds, a hook that moves on in time leaves a white line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import types
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.geometry.tools import bipolar_forceps, monopolar_hook
+from viscera.heat.burn import set_burn
+from viscera.heat.conduction import set_heat
+from viscera.heat.electrode import ElectrodeParams
+from viscera.heat.stages import DEFAULT_STAGES, BurnStage, check_stages
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import Tool
+from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._instruments import forceps, hook
+from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
+from viscera.skin import Skin, make_skin
+from viscera.tissue.lattice import make_lattice
+from viscera.tissue.materials import LIVER
+from viscera.tissue.params import LatticeParams
+from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
+from viscera.view import Column, Parameter, Table
+from viscera.world import Contents, LiveParameter, LiveTable, World
+from viscera.world.cautery import BurnDrill, Cautery, Energised
+
+MASSES = 5_000
+"""About as many; 3.3 mm apart in the pad."""
+POISSON = 0.4
+TEXELS = 512
+"""Along a side of the skin; a texel is about 0.25 mm on the pad."""
+
+LINE_HALF_WIDTH = 0.8e-3
+"""Of the ink [m]."""
+NEAR = 3.0e-3
+"""Burns further than this from the line are astray [m]."""
+LINE_SPAN = 0.36
+"""The line goes so far to either side of the middle, as a share of the organ's length."""
+HOME_HEIGHT = 0.04
+"""Of waiting instruments above the surface [m]."""
+
+HOOK_ELECTRODE = ElectrodeParams(power=30.0)
+FORCEPS_ELECTRODE = ElectrodeParams(power=30.0, reach=1.5e-3, bipolar=True)
+"""What lies between the jaws is within 1.5 mm of both."""
+
+STIFFNESS = Parameter(
+    "stiffness", "Stiffness", "kPa", 1.0, 7.0, LIVER.young / KILOPASCAL, "Young's modulus of the tissue."
+)
+VISCOSITY = Parameter(
+    "viscosity", "Viscosity", "ms", 0.1, 0.2, 0.2, "Damps fast ripples: stress that follows the rate of strain."
+)
+POWER = Parameter("power", "Generator", "W", 5.0, 80.0, 30.0, "Power of the generator while the pedal is down.")
+BY_DISTANCE = Parameter(
+    "by_distance",
+    "Heat by distance",
+    "",
+    0.0,
+    1.0,
+    0.0,
+    "0: tissue within reach of the metal is heated alike. 1: the nearer the more.",
+)
+LAYER = Parameter(
+    "layer", "Heated layer", "mm", 0.3, 3.0, 1.0, "How deep tissue heats through at once; thicker heats more slowly."
+)
+PERFUSION = Parameter(
+    "perfusion", "Blood flow", "%", 0.0, 300.0, 100.0, "Of the tissue, against normal: it carries heat away."
+)
+
+INSTRUCTIONS = """\
+Coagulate the violet line until it is white, without turning anything black.
+Move the pointer over the tissue: the instrument follows its surface.
+Hold the left button to press the pedal: current flows while you hold it. Keep moving.
+Keys 1 and 2, or the buttons below, choose the hook or the forceps; the wheel goes deeper.
+Watch the measures: line done, charred, astray. T shows the temperature.
+Too black? Move faster or lower the generator's power. Held still, the hook chars within two seconds."""
+
+
+def modules() -> list[types.ModuleType]:
+    from viscera.geometry import distance
+    from viscera.heat import burn, conduction, electrode, native, network, stages, sums
+    from viscera.skin import maps
+    from viscera.tissue import native as lattice_native
+    from viscera.tissue import surface, volume
+
+    return [burn, conduction, distance, electrode, lattice_native, maps, native, network, stages, sums, surface, volume]
+
+
+def build(setting: Setting) -> Contents:
+    body = _pad() if setting.mesh is None else _from_mesh(setting.mesh)
+    positions = body.positions
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    tissue = make_lattice(
+        setting.device,
+        LatticeParams(
+            nodes=body.nodes,
+            spacing=body.spacing,
+            origin=body.origin,
+            anchored=positions[:, 2] <= low[2] + 0.15 * (high[2] - low[2]),
+            material=LIVER,
+            stiffest=STIFFNESS.maximum * KILOPASCAL,
+            longest_viscous_time=VISCOSITY.maximum * MILLI,
+            poisson=POISSON,
+        ),
+    )
+    skin = make_skin(body.mesh, width=TEXELS, device=setting.device)
+    organ = make_organ("pad", "liver", body, tissue, skin)
+    homes = [(side * 0.02, 0.0, float(high[2]) + HOME_HEIGHT) for side in (-1.0, 1.0)]
+    tools = [
+        Tool(0, hook(homes[0]), friction=LIVER.friction),
+        Tool(1, forceps(homes[1]), friction=LIVER.friction),
+    ]
+    cautery = Cautery(
+        organ,
+        [Energised(0, monopolar_hook(), HOOK_ELECTRODE), Energised(1, bipolar_forceps(), FORCEPS_ELECTRODE)],
+    )
+    line, near = _marked(skin, body, setting.seed)
+    camera, bounds = looking_down(body, (0.05, -0.75, 0.95))
+    return Contents(
+        organs=[organ],
+        tools=tools,
+        parameters=[*_heat_parameters(cautery), *tissue_parameters(STIFFNESS, VISCOSITY)],
+        camera=camera,
+        bounds=bounds,
+        systems=[cautery, BurnDrill(cautery, line, near)],
+        tables=[LiveTable(STAGES, lambda world, rows: None)],
+    )
+
+
+def _heat_parameters(cautery: Cautery) -> list[LiveParameter]:
+    usual = cautery.heat.params
+
+    def set_distance(world: World, value: float) -> None:
+        for electrode in cautery.electrodes:
+            electrode.set(replace(electrode.params, nearness="distance" if value >= 0.5 else "contact"))
+
+    def change(**fields: float) -> None:
+        set_heat(cautery.heat, replace(cautery.heat.params, **fields))
+        set_burn(cautery.burn, cautery.burn.params)
+
+    return [
+        LiveParameter(POWER, lambda world, value: cautery.set_power(value)),
+        LiveParameter(BY_DISTANCE, set_distance),
+        LiveParameter(LAYER, lambda world, value: change(thickness=value * MILLIMETRE)),
+        LiveParameter(PERFUSION, lambda world, value: change(perfusion=0.01 * value * usual.perfusion)),
+    ]
+
+
+@cache
+def _pad() -> Body:
+    from viscera.anatomy import pad
+
+    return fill(on_the_table(pad()), MASSES)
+
+
+def _from_mesh(path: Path) -> Body:
+    return fill(on_the_table(load_organ(path)), MASSES)
+
+
+def line_points(body: Body, seed: int, count: int = 200) -> NDArray[np.float64]:
+    """The line's way over the table, from left to right, shape (count, 2) [m]: a wave whose place the seed chooses."""
+    rng = np.random.default_rng(seed)
+    low, high = body.mesh.bounds
+    size = high - low
+    height, phase, level = rng.uniform(0.06, 0.12), rng.uniform(0.0, 2.0 * math.pi), rng.uniform(-0.12, 0.12)
+    share = np.linspace(-LINE_SPAN, LINE_SPAN, count)
+    x = 0.5 * (low[0] + high[0]) + share * size[0]
+    y = 0.5 * (low[1] + high[1]) + (level + height * np.sin(2.0 * math.pi * share / LINE_SPAN + phase)) * size[1]
+    return np.stack([x, y], axis=1)
+
+
+def _marked(skin: Skin, body: Body, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of every texel: whether it is on the line, and whether near it; on the upper side only."""
+    points = line_points(body, seed)
+    texels = skin.texels.numpy()
+    position = skin.position.numpy()[texels]
+    up = np.cross(skin.tangent_u.numpy()[texels], skin.tangent_v.numpy()[texels])[:, 2] > 0.0
+    distance = np.full(len(texels), np.inf)
+    for start, end in itertools.pairwise(points):
+        way = end - start
+        along = np.clip((position[:, :2] - start) @ way / (way @ way), 0.0, 1.0)
+        np.minimum(distance, np.linalg.norm(position[:, :2] - start - along[:, None] * way, axis=1), out=distance)
+    found = []
+    for reach in (LINE_HALF_WIDTH, NEAR):
+        chosen = np.zeros(skin.width * skin.height, dtype=np.bool_)
+        chosen[texels[up & (distance <= reach)]] = True
+        found.append(chosen)
+    return found[0], found[1]
+
+
+def _colour(stage: BurnStage) -> float:
+    """Linear RGB as one number, sRGB, 0 to 255 each."""
+    linear = np.asarray(stage.colour)
+    screen = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
+    red, green, blue = np.rint(255.0 * screen).astype(int).tolist()
+    return float(65536 * red + 256 * green + blue)
+
+
+STAGES = Table(
+    "burn_stages",
+    "Stages of a burn",
+    "How tissue looks at each burn level: 0 is healthy, 1 coagulated, 2 charred; in between it is mixed.",
+    (
+        Column("level", "From level", "", "number", 0.0, 2.0),
+        Column("colour", "Colour", "", "colour", 0.0, 16777215.0),
+        Column("cover", "Cover", "", "number", 0.0, 1.0),
+        Column("roughness", "Matt", "", "number", 0.0, 1.0),
+        Column("wetness", "Wet", "", "number", 0.0, 1.0),
+    ),
+    tuple((s.level, _colour(s), s.cover, s.roughness, s.wetness) for s in check_stages(DEFAULT_STAGES)),
+)
+
+
+SPEED = 0.008
+"""Of the script's hand along the line [m/s]."""
+
+
+def script(world: World, tick: int) -> Iterable[Input]:
+    """A hand that takes the hook along the line at 8 mm/s with the pedal down, every 10 ms."""
+    if tick % 10:
+        return []
+    body = _pad()
+    points = line_points(body, world.seed)
+    lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+    way = min(SPEED * 0.001 * tick, float(lengths[-1]))
+    x, y = (float(np.interp(way, lengths, column)) for column in points.T)
+    z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
+    return [ToolInput(0, (x, y, z - 0.0002), grip=1.0 if way < lengths[-1] else 0.0)]
+
+
+def surface_height(vertices: NDArray[np.float32], x: float, y: float) -> float:
+    """Of the upper side over this place of the table: a plane through the nearest vertices [m]."""
+    off = np.hypot(vertices[:, 0] - x, vertices[:, 1] - y) + 10.0 * (vertices[:, 2] < 0.5 * vertices[:, 2].max())
+    near = vertices[np.argsort(off)[:6]].astype(np.float64)
+    plane = np.stack([np.ones(len(near)), near[:, 0] - x, near[:, 1] - y], axis=1)
+    return float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])
+
+
+SCENARIO = Scenario(
+    name="cautery",
+    title="Cautery",
+    summary="Coagulate tissue along a drawn line with hook or forceps: white, not black.",
+    instructions=INSTRUCTIONS,
+    modules=modules,
+    build=build,
+    script=script,
+)
