@@ -15,11 +15,12 @@ sticks out of the surface (Kvick §6.2.6; o = ∞ is a mask),
 
 Differs from the source (§3.9.2): v there is whether any particle is in the texel, so density saturates and blobs follow
 the texture; b is kept instead of s, so every frame blurs again and blood glows at its borders (its own complaint,
-§4.1.2). `document=True` keeps b. Colour there is b itself; here the thickness is drawn, by absorption (`docs/bleeding.md`).
+§4.1.2). `document=True` keeps b. Colour there is b itself; here the thickness is drawn, by absorption
+(`docs/bleeding.md`).
 
-Four bytes per texel: R = 255 √(b/thickest), G = blood, B = bile, each as a part of the fluid (the rest is saline), A = how
-much of the fluid is clotted or dried blood. Texels beside a chart repeat its border. `height` has b as float [m];
-`tiles` has for each 16×16 tile the number of the frame in which it was last written.
+Four bytes per texel: R = 255 √(b/thickest), G = blood, B = bile, each as a part of the fluid (the rest is saline),
+A = how much of the fluid is clotted or dried blood. Texels beside a chart repeat its border. `height` has b as float
+[m]; `tiles` has for each 16×16 tile the number of the frame in which it was last written.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct.
@@ -38,6 +39,7 @@ from numpy.typing import NDArray
 from viscera.blood import image_kernels as kernels
 from viscera.blood.film_params import LITTLE, FilmParams
 from viscera.blood.film_state import FilmState
+from viscera.blood.views import film_view
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.grid import GridParams, GridState, build, make_grid
@@ -119,10 +121,8 @@ class FilmImage:
     view: Any
     looks: Any
     near: Any
-    facing: Any
-    content: Any
-    mixture: tuple[int, int]
-    """Which fluids are blood and bile; -1: none."""
+    film: Any
+    sources: Any
     first_face: int
     kept: Any
     wet: Any
@@ -162,7 +162,6 @@ def make_film_image(
     obstacle = zeros(size)
     tiles_x = -(-skin.width // kernels.TILE)
     gutter, source = _gutter(skin)
-    names = [fluid.name for fluid in film.fluids]
     image = FilmImage(
         skin,
         state,
@@ -179,9 +178,8 @@ def make_film_image(
         _texels(skin, tiles_x, obstacle),
         wp.zeros(1, dtype=kernels.Look, device=device),
         zeros(grid.cell_count, wp.int32),
-        zeros(capacity, wp.vec3),
-        zeros(capacity, wp.vec4),
-        (names.index("blood") if "blood" in names else -1, names.index("bile") if "bile" in names else -1),
+        film_view(state),
+        _sources(cells, capacity, device),
         first_face,
         zeros(size, wp.vec4),
         zeros(size),
@@ -214,25 +212,25 @@ def set_film_image(image: FilmImage, params: FilmImageParams, film: FilmParams) 
     look.thinnest = params.thinnest
     look.thickest = params.thickest
     look.document = int(params.document)
+    look.little = LITTLE
+    names = [fluid.name for fluid in film.fluids]
+    look.blood = names.index("blood") if "blood" in names else -1
+    look.bile = names.index("bile") if "bile" in names else -1
+    look.first_face = image.first_face
+    look.faces = len(image.skin.mesh.triangles)
     wp.copy(image.looks, wp.array([look], dtype=kernels.Look, device=image.skin.device.warp))
 
 
 def step_film_image(stage: Stage, image: FilmImage) -> None:
     """The picture of the film as it is now, `dt` after the one before. The skin's maps must be up to date."""
     n, count, grid = image.state.capacity, image.skin.count, image.cells.view
-    state, cells, faces = image.state, image.cells, [image.first_face, len(image.skin.mesh.triangles)]
-    what = [state.face, state.normal, state.fluid, state.clot, state.volume, state.fate]
-    sources = [cells.position, image.facing, image.content]
+    state, cells, sources = image.state, image.cells, image.sources
     device = image.skin.device.warp
     stage.once(lambda: wp.launch(kernels.next_frame, dim=1, inputs=[image.frame], device=device))
     build(stage, image.grid, cells, state.position)
-    stage.launch(
-        kernels.take_content,
-        n,
-        [grid, LITTLE, *image.mixture, *faces, cells.original, *what, image.facing, image.content],
-    )
+    stage.launch(kernels.take_content, n, [grid, image.looks, cells.original, image.film, sources])
     stage.launch(kernels.stamp_cells, n, [grid, image.frame, cells.position, image.near])
-    given = [grid, image.view, image.looks, image.frame, image.near, *sources, image.height]
+    given = [grid, image.view, image.looks, image.frame, image.near, sources, image.height]
     stage.launch(kernels.splat, count, [*given, image.kept, image.wet, image.tiles])
     shown = [image.view, image.looks, image.frame, image.tiles, image.kept, image.wet]
     stage.launch(kernels.soften, count, [*shown, image.height, image.words])
@@ -282,9 +280,17 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     return view
 
 
+def _sources(cells: GridState, capacity: int, device: Any) -> Any:
+    sources: Any = kernels.Sources()
+    sources.position = cells.position
+    sources.facing = wp.zeros(capacity, dtype=wp.vec3, device=device)
+    sources.content = wp.zeros(capacity, dtype=wp.vec4, device=device)
+    return sources
+
+
 def neighbour_table(skin: Skin) -> NDArray[np.int32]:
-    """Eight neighbours of each covered texel; places that a chart's border leaves empty are filled with the texels across
-    the seam, and what is still empty with the texel itself. Shape (count, 8)."""
+    """Eight neighbours of each covered texel; places that a chart's border leaves empty are filled with the texels
+    across the seam, and what is still empty with the texel itself. Shape (count, 8)."""
     texels = skin.texels.numpy()
     chart = np.full(skin.width * skin.height, -1)
     chart[texels] = skin.atlas.chart[skin.face.numpy()[texels]]

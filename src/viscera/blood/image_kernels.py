@@ -9,6 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.blood.film_state import STAYS
+from viscera.blood.views import FilmView
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 
 wp.set_module_options({"enable_backward": False})
@@ -46,6 +47,25 @@ class Look:
     """What 255 means [m]."""
     document: int
     """Not 0: what is kept is the blurred value, as in the document."""
+    little: float
+    """Volume of a picolitre [m³]."""
+    blood: int
+    bile: int
+    """Which fluid is blood and which bile; -1: none."""
+    first_face: int
+    faces: int
+    """The organ's triangles among the film's."""
+
+
+@wp.struct
+class Sources:
+    """Particles in the order of the picture's grid."""
+
+    position: wp.array(dtype=wp.vec3)
+    facing: wp.array(dtype=wp.vec3)
+    """Normal of the surface there."""
+    content: wp.array(dtype=wp.vec4)
+    """Volume of the particle, and of the blood, the bile and the clot in it [m³]."""
 
 
 @wp.struct
@@ -104,41 +124,31 @@ def take_content(
     first: int,
     # params
     grid: GridView,
-    little: float,
-    blood: int,
-    bile: int,
-    first_face: int,
-    faces: int,
+    looks: wp.array(dtype=Look),
     # in
     original: wp.array(dtype=wp.int32),
-    face: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=wp.vec3),
-    fluid: wp.array(dtype=wp.vec4),
-    clot: wp.array(dtype=wp.float32),
-    volume: wp.array(dtype=wp.int32),
-    fate: wp.array(dtype=wp.int32),
+    film: FilmView,
     # out
-    facing_out: wp.array(dtype=wp.vec3),
-    content_out: wp.array(dtype=wp.vec4),
+    sources_out: Sources,
 ):
-    """Volume of a particle, of its blood, bile and clot [m³], in sorted order; nothing of one that is on another organ
-    or leaves."""
+    """Sorted particles; nothing of one that is on another organ or leaves."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
     i = original[s]
+    look = looks[0]
     content = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    own = face[i] - first_face
-    if fate[i] == STAYS and own >= 0 and own < faces:
-        mixture = fluid[i]
-        parts = wp.vec4(1.0, 0.0, 0.0, clot[i])
-        if blood >= 0:
-            parts[1] = mixture[blood]
-        if bile >= 0:
-            parts[2] = mixture[bile]
-        content = (little * float(volume[i])) * parts
-    facing_out[s] = normal[i]
-    content_out[s] = content
+    own = film.face[i] - look.first_face
+    if film.fate[i] == STAYS and own >= 0 and own < look.faces:
+        mixture = film.fluid[i]
+        parts = wp.vec4(1.0, 0.0, 0.0, film.clot[i])
+        if look.blood >= 0:
+            parts[1] = mixture[look.blood]
+        if look.bile >= 0:
+            parts[2] = mixture[look.bile]
+        content = (look.little * float(film.volume[i])) * parts
+    sources_out.facing[s] = film.normal[i]
+    sources_out.content[s] = content
 
 
 @wp.func
@@ -156,22 +166,19 @@ def thickness_at(
     look: Look,
     here: wp.vec3,
     normal: wp.vec3,
-    position: wp.array(dtype=wp.vec3),
-    facing: wp.array(dtype=wp.vec3),
-    content: wp.array(dtype=wp.vec4),
+    sources: Sources,
 ):
-    """Σ V W: thickness of all fluid, and of the blood, the bile and the clot in it [m]. `content` has their volumes."""
+    """Σ V W: thickness of all fluid, and of the blood, the bile and the clot in it [m]."""
     total = wp.vec4(0.0, 0.0, 0.0, 0.0)
     square = look.radius * look.radius
     cell = cell_of(grid, here)
     for row in range(grid.rows):
         begin, end = row_range(grid, cell, row)
         for t in range(begin, end):
-            offset = position[t] - here
+            offset = sources.position[t] - here
             q = 1.0 - wp.dot(offset, offset) / square
-            if q > 0.0:
-                if wp.dot(facing[t], normal) > look.facing:
-                    total += (look.scale * q * q * q) * content[t]
+            if q > 0.0 and wp.dot(sources.facing[t], normal) > look.facing:
+                total += (look.scale * q * q * q) * sources.content[t]
     return total
 
 
@@ -185,9 +192,7 @@ def splat(
     # in
     frame: wp.array(dtype=wp.int32),
     near: wp.array(dtype=wp.int32),
-    position: wp.array(dtype=wp.vec3),
-    facing: wp.array(dtype=wp.vec3),
-    content: wp.array(dtype=wp.vec4),
+    sources: Sources,
     soft: wp.array(dtype=wp.float32),
     # out
     kept_out: wp.array(dtype=wp.vec4),
@@ -200,7 +205,7 @@ def splat(
     here = view.position[t]
     fresh = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if near[cell_index(grid, cell_of(grid, here))] == frame[0]:
-        fresh = thickness_at(grid, look, here, texel_normal(view, t), position, facing, content)
+        fresh = thickness_at(grid, look, here, texel_normal(view, t), sources)
         fresh = fresh * _smooth(look.edge_low, look.edge_high, fresh[0])
         seen = wp.max(fresh[0] - view.obstacle[t], 0.0)
         fresh = fresh * (seen / wp.max(fresh[0], 1.0e-20))

@@ -6,11 +6,12 @@ leaves first, then one launch per level. Warp's own trees cannot: their refit is
 replay would quietly use the old boxes (DESIGN, traps). Without a stack: after a subtree comes the next sibling of the
 nearest ancestor that has one, which the node's number alone tells.
 
-A drop flies from x₀ to x₁ while a triangle's points P go from P₀ to P₁, both straight. They meet at P after the part τ of
-the frame if x₀ + τ (x₁ − x₀) = P₀ + τ (P₁ − P₀), that is, if the segment from x₀ + (P₁ − P₀) to x₁ meets the triangle as
-it is now, at P₁, after the part τ of its length. P₁ − P₀ is found by repetition, `ROUNDS` times; it is shared by neighbours
-along their edge, so nothing slips through there. So a drop is not passed over by tissue that rises. Triangles are taken
-larger by `RIM`, which covers what the repetition leaves while a triangle strains or turns by less than a tenth per frame.
+A drop flies from x₀ to x₁ while a triangle's points P go from P₀ to P₁, both straight. They meet at P after the part
+τ of the frame if x₀ + τ (x₁ − x₀) = P₀ + τ (P₁ − P₀), that is, if the segment from x₀ + (P₁ − P₀) to x₁ meets the
+triangle as it is now, at P₁, after the part τ of its length. P₁ − P₀ is found by repetition, `ROUNDS` times;
+neighbours share it along their edge, so nothing slips through there, and tissue that rises does not pass over a drop.
+Triangles are taken larger by `RIM`, which covers what the repetition leaves while a triangle strains or turns by less
+than a tenth per frame.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
@@ -28,7 +29,6 @@ import warp as wp
 from numpy.typing import NDArray
 
 from viscera.device import Device, Stage
-from viscera.geometry.mesh import TriangleMesh
 
 wp.set_module_options({"enable_backward": False})
 
@@ -76,7 +76,7 @@ class Landing:
 
 @dataclass(eq=False)
 class LandingTree:
-    """Made by `make_surface`."""
+    """Made by `make_landing`."""
 
     view: Any
     vertices: Any
@@ -232,36 +232,36 @@ def outward(view: LandingView, face: int) -> wp.vec3:
     return wp.normalize(wp.cross(view.vertices[corner[1]] - a, view.vertices[corner[2]] - a))
 
 
-def make_surface(mesh: TriangleMesh, vertices: Any, triangles: Any, device: Device) -> LandingTree:
-    """A tree over `mesh`, following `vertices` (a skin's, vec3 on the device); `triangles` as vec3i there."""
-    order = _split(mesh.vertices[mesh.triangles].mean(axis=1))
+def make_landing(vertices: Any, triangles: Any, device: Device) -> LandingTree:
+    """A tree over `triangles` (vec3i) that follows `vertices` (vec3 [m]), both on the device: a film surface's."""
+    at = vertices.numpy().astype(np.float64)
+    order = _split(at[triangles.numpy()].mean(axis=1))
     leaves = len(order) // int(LEAF)
     nodes = 2 * leaves - 1
     before = wp.clone(vertices)
     view: Any = LandingView()
     view.leaves = leaves
     view.face = wp.array(order, dtype=wp.int32, device=device.warp)
-    view.triangles = triangles
-    view.vertices = vertices
-    view.before = before
+    view.triangles, view.vertices, view.before = triangles, vertices, before
     view.low = wp.zeros(nodes, dtype=wp.vec3, device=device.warp)
     view.high = wp.zeros(nodes, dtype=wp.vec3, device=device.warp)
-    surface = LandingTree(view, vertices, before, leaves.bit_length() - 1, device)
-    device.record(lambda stage: fit_surface(stage, surface), work=leaves).run()
-    return surface
+    tree = LandingTree(view, vertices, before, leaves.bit_length() - 1, device)
+    device.record(lambda stage: fit_landing(stage, tree), work=leaves).run()
+    device.synchronize()
+    return tree
 
 
-def fit_surface(stage: Stage, surface: LandingTree) -> None:
+def fit_landing(stage: Stage, tree: LandingTree) -> None:
     """Boxes around where the surface is now and where it was when `remember_surface` was called."""
-    view, boxes = surface.view, [surface.view.low, surface.view.high]
+    view, boxes = tree.view, [tree.view.low, tree.view.high]
     stage.launch(fit_leaves, view.leaves, [view, *boxes])
-    for level in reversed(range(surface.levels)):
+    for level in reversed(range(tree.levels)):
         stage.launch(fit_level, 2**level, [2**level - 1, *boxes])
 
 
-def remember_surface(stage: Stage, surface: LandingTree) -> None:
+def remember_surface(stage: Stage, tree: LandingTree) -> None:
     """Ends a frame: where the surface is now is where it was."""
-    stage.launch(remember_vertices, len(surface.before), [surface.vertices, surface.before])
+    stage.launch(remember_vertices, len(tree.before), [tree.vertices, tree.before])
 
 
 def _split(middles: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -8,8 +8,8 @@ coefficient of a sharp-edged hole):
 
     Q = 2 Δp / (R + √(R² + 4 K Δp)),    Q = 0 where Δp ≤ 0,
 
-with r the vessel's radius, L the length that resists, a the opening's radius. L = 0 leaves the orifice law
-Q = C A √(2 Δp/ρ); a wide opening leaves Poiseuille's Q = Δp/R. The form with the sum below the line loses no digits when
+with r the vessel's radius, L the length that resists, a the opening's radius. L = 0 leaves the orifice law Q = C A
+√(2 Δp/ρ); a wide opening leaves Poiseuille's Q = Δp/R. The form with the sum below the line loses no digits when
 either part vanishes. Source: F. M. White, Fluid Mechanics, ch. 6 (laminar pipe flow; thin-plate orifice, C ≈ 0.61 at
 high Reynolds number); both are steady laws, taken at each instant: a pulse of 1 s is long beside a/u, a millisecond.
 
@@ -95,9 +95,9 @@ VESSELS: dict[str, VesselParams] = {
     "vein": vessel_mmhg(8.0, 6.0, 4.0, 80.0),
     "capillary bed": vessel_mmhg(25.0, 15.0, 0.1, 2.0),
 }
-"""Pressures: arteries 120/80, small arteries and arterioles falling from about 85 to 30, capillaries 35 to 10, veins below
-10 mmHg (Hall, Guyton and Hall Textbook of Medical Physiology, 13th ed., ch. 14); portal vein 7 to 9 (normal 5 to 10).
-Diameters and lengths are of the size a surgeon of the abdomen meets: the artery is a cystic artery."""
+"""Pressures: arteries 120/80, arterioles falling from about 85 to 30, capillaries 35 to 10, veins below 10 mmHg (Hall,
+Guyton and Hall Textbook of Medical Physiology, 13th ed., ch. 14); portal vein normally 5 to 10. Diameters and lengths
+are of the size that a surgeon of the abdomen meets; the artery is like a cystic artery."""
 
 
 @wp.func

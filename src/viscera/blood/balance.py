@@ -1,0 +1,204 @@
+"""Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
+
+    given + rinsed + begun = film + queue + air + lost + sucked + expired + drained + left + broken
+
+holds exactly at the end of every frame: both sides are sums of integers. What the vessels still have is
+`BLOOD_VOLUME` − given, so the total over vessels, film and drops is constant too. The sums are made on the device, from
+the particles that are there, not from what the parts say they have done; the host reads one short array per frame.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import warp as wp
+
+from viscera.blood import drop_kernels
+from viscera.blood.drops import Drops
+from viscera.blood.film_params import LITTLE
+from viscera.blood.film_state import BROKEN, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
+from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, DropView, FilmView, QueueView
+from viscera.blood.wound_kernels import WoundView
+from viscera.blood.wounds import Wounds
+from viscera.device import Port, Stage
+from viscera.errors import StateError
+
+wp.set_module_options({"enable_backward": False})
+
+BLOOD_VOLUME = 5.0e-3
+"""In an adult's vessels [m³] (Hall, Guyton and Hall, ch. 25)."""
+
+FILM, QUEUE, AIR, GIVEN, HELD, RINSED, GONE = 0, FATES, FATES + 1, FATES + 2, FATES + 3, FATES + 4, FATES + 5
+"""Entries of the ledger [pL]: the film by fate, then the others, then what has gone from the air by fate."""
+
+ENTRIES = GONE + DROP_FATES
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Volumes [m³]."""
+
+    given: float
+    """By the vessels: blood lost."""
+    rinsed: float
+    """Out of the nozzle."""
+    begun: float
+    """What was there when the ledger was made."""
+    film: float
+    queue: float
+    """About to join the film."""
+    air: float
+    lost: float
+    """On the drape."""
+    sucked: float
+    expired: float
+    drained: float
+    """Into an incision."""
+    left: float
+    """Over the rim of an open surface."""
+    broken: float
+    held: float
+    """Blood that is due but found no room; still in the vessels."""
+    missing: int
+    """Left side minus right side [pL]: 0."""
+
+    @property
+    def vessels(self) -> float:
+        """What the body's vessels still have."""
+        return BLOOD_VOLUME - self.given
+
+    @property
+    def blood_lost(self) -> float:
+        return self.given
+
+
+@dataclass(eq=False)
+class Ledger:
+    """Made by `make_ledger`."""
+
+    state: FilmState
+    wounds: Wounds
+    drops: Drops
+    entries: Port
+    """int64, shape (ENTRIES,) [pL]."""
+    begun: int = 0
+
+
+@wp.kernel
+def count_film(
+    # in
+    film: FilmView,
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    """Whole numbers: the sum is the same in any order. On cpu launched by one core, as atomics there are plain."""
+    i = wp.tid()
+    if i < film.count[0]:
+        wp.atomic_add(entries_out, film.fate[i], wp.int64(film.volume[i]))
+
+
+@wp.kernel
+def count_queue(
+    # in
+    queue: QueueView,
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    i = wp.tid()
+    if i < queue.count[0]:
+        wp.atomic_add(entries_out, QUEUE, wp.int64(queue.volume[i]))
+
+
+@wp.kernel
+def count_air(
+    # in
+    drops: DropView,
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    i = wp.tid()
+    if i < drops.count[0]:
+        wp.atomic_add(entries_out, AIR, wp.int64(drops.volume[i]))
+
+
+@wp.kernel
+def count_rest(
+    # in
+    wounds: WoundView,
+    purse: wp.array(dtype=drop_kernels.Purse),
+    film_gone: wp.array(dtype=wp.int64),
+    air_gone: wp.array(dtype=wp.int64),
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    for w in range(wounds.count[0]):
+        entries_out[GIVEN] = entries_out[GIVEN] + wounds.given[w]
+        entries_out[HELD] = entries_out[HELD] + wounds.held[w]
+    entries_out[RINSED] = purse[0].rinsed
+    for k in range(1, FATES):
+        entries_out[k] = entries_out[k] + film_gone[k]
+    for k in range(DROP_FATES):
+        entries_out[GONE + k] = air_gone[k]
+
+
+def make_ledger(state: FilmState, wounds: Wounds, drops: Drops) -> Ledger:
+    """What is there now counts as begun."""
+    device = state.device
+    ledger = Ledger(state, wounds, drops, device.port(ENTRIES, wp.int64))
+    device.record(lambda stage: step_ledger(stage, ledger), work=1).run()
+    ledger.begun = -read_balance(ledger).missing
+    return ledger
+
+
+def step_ledger(stage: Stage, ledger: Ledger) -> None:
+    """Ends a frame: counts everything."""
+    drops, device, out = ledger.drops, stage.device.warp, ledger.entries.array
+    rest = [ledger.wounds.view, drops.purse, ledger.state.gone_volume, drops.gone_volume]
+    counts = (
+        (count_film, drops.film_view, drops.film_view.capacity),
+        (count_queue, drops.queue, drops.queue.capacity),
+        (count_air, drops.state.view, drops.state.capacity),
+    )
+    stage.clear(ledger.entries)
+    for kernel, view, size in counts:
+        stage.once(lambda k=kernel, v=view, n=size: wp.launch(k, dim=n, inputs=[v, out], device=device))
+    stage.once(lambda: wp.launch(count_rest, dim=1, inputs=[*rest, out], device=device))
+    stage.download(ledger.entries)
+
+
+def read_balance(ledger: Ledger) -> Balance:
+    """As the last `step_ledger` counted it. Waits for the device."""
+    ledger.state.device.synchronize()
+    entry = ledger.entries.host
+    gone = {
+        "film": entry[FILM + int(STAYS)],
+        "queue": entry[QUEUE],
+        "air": entry[AIR],
+        "lost": entry[GONE + int(LOST)],
+        "sucked": entry[FILM + int(SUCKED)] + entry[GONE + int(DROP_SUCKED)],
+        "expired": entry[FILM + int(EXPIRED)],
+        "drained": entry[FILM + int(DRAINED)],
+        "left": entry[FILM + int(LEFT)],
+        "broken": entry[FILM + int(BROKEN)] + entry[GONE + int(DROP_BROKEN)],
+    }
+    came = {"given": entry[GIVEN], "rinsed": entry[RINSED], "begun": np.int64(ledger.begun)}
+    missing = int(sum(came.values())) - int(sum(gone.values()))
+    volumes = {name: LITTLE * int(value) for name, value in (came | gone | {"held": entry[HELD]}).items()}
+    return Balance(**volumes, missing=missing)
+
+
+def check_balance(ledger: Ledger, tick: int) -> Balance:
+    """The balance, or StateError when it does not add up or a drop is no longer finite."""
+    balance = read_balance(ledger)
+    if balance.missing or balance.broken > 0.0:
+        what = f"{balance.missing} pL of fluid are missing" if balance.missing else "a drop's place is not finite"
+        numbers = ", ".join(f"{f.name} {1e9 * getattr(balance, f.name):g} µL" for f in fields(Balance)[:-1])
+        raise StateError(
+            f"blood: {what} ({numbers}).", "Report this: volume is kept exactly.", stage="blood", tick=tick
+        )
+    return balance

@@ -1,0 +1,127 @@
+"""The film's arrays, its queue and the drops as kernels read and write them."""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportAttributeAccessIssue=false, reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from viscera.blood.film_state import FilmState
+from viscera.device import Device
+
+wp.set_module_options({"enable_backward": False})
+
+FLYING = wp.constant(0)
+LANDED = wp.constant(1)
+"""Met the surface; waits for the film's queue."""
+LOST = wp.constant(2)
+"""Left the scene's box: it is on the drape."""
+DROP_SUCKED = wp.constant(3)
+DROP_BROKEN = wp.constant(4)
+"""Its position is not finite; `check_balance` raises."""
+DROP_FATES = 5
+
+
+@wp.struct
+class FilmView:
+    """Particles of the film, see `FilmState`."""
+
+    capacity: int
+    count: wp.array(dtype=wp.int32)
+    position: wp.array(dtype=wp.vec3)
+    velocity: wp.array(dtype=wp.vec3)
+    face: wp.array(dtype=wp.int32)
+    normal: wp.array(dtype=wp.vec3)
+    volume: wp.array(dtype=wp.int32)
+    fluid: wp.array(dtype=wp.vec4)
+    clot: wp.array(dtype=wp.float32)
+    density: wp.array(dtype=wp.float32)
+    fate: wp.array(dtype=wp.int32)
+
+
+@wp.struct
+class QueueView:
+    """Particles that wait to be taken into the film, see `SpawnQueue`."""
+
+    capacity: int
+    count: wp.array(dtype=wp.int32)
+    face: wp.array(dtype=wp.int32)
+    barycentric: wp.array(dtype=wp.vec2)
+    velocity: wp.array(dtype=wp.vec3)
+    volume: wp.array(dtype=wp.int32)
+    fluid: wp.array(dtype=wp.vec4)
+
+
+@wp.struct
+class DropView:
+    """Drops in the air; entries [0, count) are valid. Arrays have shape (capacity,)."""
+
+    capacity: int
+    count: wp.array(dtype=wp.int32)
+    position: wp.array(dtype=wp.vec3)
+    velocity: wp.array(dtype=wp.vec3)
+    volume: wp.array(dtype=wp.int32)
+    fluid: wp.array(dtype=wp.vec4)
+    fate: wp.array(dtype=wp.int32)
+    face: wp.array(dtype=wp.int32)
+    barycentric: wp.array(dtype=wp.vec2)
+
+
+@dataclass(eq=False)
+class DropArrays:
+    """Made by `make_drop_arrays`."""
+
+    capacity: int
+    count: Any
+    """Drops now, int32, shape (1,)."""
+    position: Any
+    """vec3 [m]"""
+    velocity: Any
+    """vec3 [m/s]"""
+    volume: Any
+    """int32 [pL]"""
+    fluid: Any
+    """Concentrations, vec4, sum 1."""
+    fate: Any
+    """int32: `FLYING` …"""
+    face: Any
+    barycentric: Any
+    """Where a landed drop lies."""
+    view: Any
+
+
+def film_view(state: FilmState) -> Any:
+    return _filled(FilmView, state)
+
+
+def queue_view(state: FilmState) -> Any:
+    return _filled(QueueView, state.queue)
+
+
+def make_drop_arrays(capacity: int, device: Device) -> DropArrays:
+    kinds = {
+        "count": wp.int32,
+        "position": wp.vec3,
+        "velocity": wp.vec3,
+        "volume": wp.int32,
+        "fluid": wp.vec4,
+        "fate": wp.int32,
+        "face": wp.int32,
+        "barycentric": wp.vec2,
+    }
+    made = {n: wp.zeros(1 if n == "count" else capacity, dtype=t, device=device.warp) for n, t in kinds.items()}
+    drops = DropArrays(capacity, **made, view=None)
+    drops.view = _filled(DropView, drops)
+    return drops
+
+
+def _filled(struct: Any, source: Any) -> Any:
+    """An instance of the struct with the arrays of the same names."""
+    view = struct()
+    for name in struct.vars:
+        setattr(view, name, getattr(source, name))
+    return view
