@@ -323,6 +323,28 @@ def test_cores_and_kernels_agree(ball: tuple[TriangleMesh, Atlas]) -> None:
     assert np.abs(found[0] - found[2]).max() < 1e-5 * found[0].max()
 
 
+def test_conductances_in_c_are_those_of_the_plain_kernels(cpu: Device, ball: tuple[TriangleMesh, Atlas]) -> None:
+    """On a ball that was sheared and squeezed so far that conduction is cut in places."""
+    skin = make_skin(*ball, 128, device=cpu)
+    heat = make_heat(skin, dt=20.0)
+    shear = np.array([[1.0, 1.5, 0.0], [0.0, 1.0, 0.0], [0.8, 0.0, 0.2]])
+    skin.vertices.assign((ball[0].vertices @ shear.T).astype(np.float32))
+    names = ("left", "bottom", "shear", "link", "inverse", "share")
+    found = []
+    for native in (True, False):
+
+        def follow(stage, native=native) -> None:
+            rebuild_skin(stage, skin)
+            rebuild_network(stage, skin, heat.network, native)
+
+        cpu.record(follow).run()
+        found.append([getattr(heat.network.net, name).numpy().copy() for name in names])
+    cut = heat.network.fabric.cut.numpy()[np.unique(heat.network.bodies.host)[1:]]
+    assert 0.05 < (cut < 1.0).mean() < 0.9
+    for name, fast, plain in zip(names, *found, strict=True):
+        assert np.abs(fast - plain).max() < 2e-6 * np.abs(plain).max(), name
+
+
 def test_a_step_far_too_stiff_for_its_stages_stays_bounded(cpu: Device, ball: tuple[TriangleMesh, Atlas]) -> None:
     """Made for 16 ms, then set to minutes, to silver and to a gale: conduction and losses are cut, heat is kept."""
     skin = make_skin(*ball, 128, device=cpu)

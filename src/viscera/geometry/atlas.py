@@ -6,7 +6,7 @@ under a name that depends on the mesh and the settings. The mesh itself is never
 one per side of a seam.
 
 Atlases of the procedural organs come with the package (`SHIPPED`; made by `python -m viscera.anatomy.bake`), so that
-they need neither time nor xatlas. Those are found by the mesh's triangles and by the lengths of its edges, which moving,
+they need neither time nor xatlas. They are found by the mesh's triangles and by the lengths of its edges, which moving,
 turning and scaling leave alone, as does another processor's rounding.
 """
 

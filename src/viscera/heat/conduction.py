@@ -45,8 +45,9 @@ import warp as wp
 
 from viscera.device import Program, Stage
 from viscera.errors import InputError
+from viscera.heat.arrays import TILE, Conductances, Rates
 from viscera.heat.native import stage_cpu, stage_cuda
-from viscera.heat.network import TILE, Conductances, Network, Rates, make_network, rebuild_network
+from viscera.heat.network import WHOLE, Network, make_network, rebuild_network
 from viscera.skin import Skin
 
 wp.set_module_options({"enable_backward": False})
@@ -237,7 +238,7 @@ def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, n
 
     rates = wp.zeros(1, dtype=Rates, device=device.warp)
     network = make_network(skin, rates)
-    limits = device.record(lambda stage: rebuild_network(stage, skin, network), work=skin.count)
+    limits = device.record(lambda stage: rebuild_network(stage, skin, network, native), work=skin.count)
     heat = Heat(skin, params, dt, 0, zeros(), zeros(), network, rates, zeros(), limits, native)
     heat.stages = _stages(explicit_limit(heat), params, dt)
     set_heat(heat, params)
@@ -291,10 +292,6 @@ def explicit_limit(heat: Heat) -> float:
     heat.limits.run()
     stiffest = float(rate.max(initial=0.0))
     return 1.0 / stiffest if stiffest > 0.0 else math.inf
-
-
-WHOLE = 0.999
-"""Coverage from which a texel counts as whole."""
 
 
 def _check_step(dt: float) -> None:

@@ -1,4 +1,4 @@
-"""A stage of `viscera.heat.conduction` in C: a tile of 16 texels at once on cpu, one texel per thread on cuda.
+"""Kernels of heat in C. Stages: a tile of 16 texels at once on cpu, one texel per thread on cuda. Conductances: on cpu.
 
 An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
 instructions (docs/decisions/002-lattice-storage.md). One source serves both; only the macros differ. Texels without
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.heat.network import Conductances, Rates
+from viscera.heat.arrays import Conductances, Fabric, Rates
 
 wp.set_module_options({"enable_backward": False})
 
@@ -155,3 +155,209 @@ def stage_cuda(
     before_out: wp.array(dtype=wp.float32),
 ):
     stage_of_texel(first + wp.tid(), momentum, weight, net, rates, power, now, before_out)
+
+
+_TILES = """
+#if !defined(__CUDA_ARCH__)
+{
+#pragma clang fp contract(fast)
+typedef float V __attribute__((ext_vector_type(16)));
+typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+#define LOAD(p) ((V)(*(const U*)(p)))
+#define STORE(p, v) *(U*)(p) = (v)
+#define MIN(a, b) ({ const V a_ = (a), b_ = (V)(b); a_ < b_ ? a_ : b_; })
+#define MAX(a, b) ({ const V a_ = (a), b_ = (V)(b); a_ > b_ ? a_ : b_; })
+#define ABS(a) __builtin_elementwise_abs(a)
+const long t = net.tile_texel.data[tile];
+const long w = net.width;
+// Three numbers per texel, side by side: every third of 48.
+struct Metric {
+    V uu, uv, vv;
+    Metric(const float* m) {
+        const V a = LOAD(m), b = LOAD(m + 16), c = LOAD(m + 32);
+        const V p = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
+        const V q = __builtin_shufflevector(a, b, 1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0);
+        const V r = __builtin_shufflevector(a, b, 2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0);
+        uu = __builtin_shufflevector(p, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29);
+        uv = __builtin_shufflevector(q, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21, 24, 27, 30);
+        vv = __builtin_shufflevector(r, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31);
+    }
+};
+const auto square = [](V uu, V uv, V vv) {
+#pragma clang fp contract(fast)
+    return __builtin_elementwise_sqrt(MAX(uu * vv - uv * uv, 1.0e-30f));
+};
+BODY
+#undef LOAD
+#undef STORE
+#undef MIN
+#undef MAX
+#undef ABS
+}
+#endif
+"""
+
+_SIDES = """
+const float* m = (const float*)metric.data + 3 * t;
+const float k = rates.data[0].conduction;
+const Metric own(m), before(m - 3), below(m - 3 * w);
+const V lu = 0.5f * (own.uu + before.uu), lc = 0.5f * (own.uv + before.uv), lv = 0.5f * (own.vv + before.vv);
+STORE(left.data + t, k * LOAD(fabric.factor_left.data + t) * lv / square(lu, lc, lv));
+const V bu = 0.5f * (own.uu + below.uu), bc = 0.5f * (own.uv + below.uv), bv = 0.5f * (own.vv + below.vv);
+STORE(bottom.data + t, k * LOAD(fabric.factor_bottom.data + t) * bu / square(bu, bc, bv));
+"""
+
+_SHEAR = """
+if (t >= w) {
+    const float* m = (const float*)metric.data + 3 * t;
+    const float* left = net.left.data + t;
+    const float* bottom = net.bottom.data + t;
+    const Metric a(m - 3 * w - 3), b(m - 3 * w), c(m - 3), d(m);
+    const V uu = 0.25f * (a.uu + b.uu + c.uu + d.uu);
+    const V uv = 0.25f * (a.uv + b.uv + c.uv + d.uv);
+    const V vv = 0.25f * (a.vv + b.vv + c.vv + d.vv);
+    const V most = MIN(MIN(LOAD(left), LOAD(left - w)), MIN(LOAD(bottom), LOAD(bottom - 1)));
+    const V slant = -rates.data[0].conduction * uv / square(uu, uv, vv);
+    STORE(shear.data + t, LOAD(fabric.factor_shear.data + t) * MAX(MIN(slant, most), -most));
+}
+"""
+
+_LIMIT = """
+typedef int I __attribute__((ext_vector_type(16)));
+typedef int J __attribute__((ext_vector_type(16), aligned(4)));
+const auto rate = rates.data[0];
+const float* left = net.left.data + t;
+const float* bottom = net.bottom.data + t;
+const float* shear = net.shear.data + t;
+V total = LOAD(left) + LOAD(left + 1) + LOAD(bottom) + LOAD(bottom + w);
+total += ABS(LOAD(shear)) + ABS(LOAD(shear + w + 1)) + ABS(LOAD(shear + 1)) + ABS(LOAD(shear + w));
+V size = LOAD(area.data + t);
+const I body = *(const J*)(fabric.border_of.data + t);
+if (net.tile_links.data[tile] >= 0) {
+    for (int c = 0; c < 16; ++c) {
+        const int b = body[c];
+        if (b < 0) continue;
+        size[c] = fabric.border_area.data[b];
+        for (int k = fabric.link_start.data[b]; k < fabric.link_start.data[b + 1]; ++k) total[c] += net.link.data[k];
+    }
+}
+const V one = 1.0f / MAX(rate.capacity * size, 1.0e-20f);
+STORE(inverse.data + t, body == (I)(-2) ? (V)0.0f : one);
+const V room = (rate.limit - rate.loss) / MAX(2.0f * total * one, 1.0e-20f);
+STORE(cut.data + t, MIN(room, 1.0f));
+"""
+
+_CUT = """
+const float* f = fabric.cut.data + t;
+const V own = LOAD(f), along = MIN(own, LOAD(f - 1)), up = MIN(own, LOAD(f - w));
+const V least = MIN(MIN(along, up), LOAD(f - w - 1));
+if (__builtin_reduce_or(least < (V)1.0f)) {
+    STORE(left.data + t, LOAD(left.data + t) * along);
+    STORE(bottom.data + t, LOAD(bottom.data + t) * up);
+    STORE(shear.data + t, LOAD(shear.data + t) * least);
+}
+"""
+
+
+@wp.func_native(_TILES.replace("BODY", _SIDES))
+def _side_tile(
+    tile: int,
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    metric: wp.array(dtype=wp.vec3),
+    left: wp.array(dtype=wp.float32),
+    bottom: wp.array(dtype=wp.float32),
+): ...
+
+
+@wp.func_native(_TILES.replace("BODY", _SHEAR))
+def _shear_tile(
+    tile: int,
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    metric: wp.array(dtype=wp.vec3),
+    shear: wp.array(dtype=wp.float32),
+): ...
+
+
+@wp.func_native(_TILES.replace("BODY", _LIMIT))
+def _limit_tile(
+    tile: int,
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    area: wp.array(dtype=wp.float32),
+    inverse: wp.array(dtype=wp.float32),
+    cut: wp.array(dtype=wp.float32),
+): ...
+
+
+@wp.func_native(_TILES.replace("BODY", _CUT))
+def _cut_tile(
+    tile: int,
+    fabric: Fabric,
+    net: Conductances,
+    left: wp.array(dtype=wp.float32),
+    bottom: wp.array(dtype=wp.float32),
+    shear: wp.array(dtype=wp.float32),
+): ...
+
+
+@wp.kernel
+def side_tiles(
+    first: int,
+    # in
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    metric: wp.array(dtype=wp.vec3),
+    # out
+    left_out: wp.array(dtype=wp.float32),
+    bottom_out: wp.array(dtype=wp.float32),
+):
+    _side_tile(first + wp.tid(), fabric, net, rates, metric, left_out, bottom_out)
+
+
+@wp.kernel
+def shear_tiles(
+    first: int,
+    # in
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    metric: wp.array(dtype=wp.vec3),
+    # out
+    shear_out: wp.array(dtype=wp.float32),
+):
+    _shear_tile(first + wp.tid(), fabric, net, rates, metric, shear_out)
+
+
+@wp.kernel
+def limit_tiles(
+    first: int,
+    # in
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    area: wp.array(dtype=wp.float32),
+    # out
+    inverse_out: wp.array(dtype=wp.float32),
+    cut_out: wp.array(dtype=wp.float32),
+):
+    _limit_tile(first + wp.tid(), fabric, net, rates, area, inverse_out, cut_out)
+
+
+@wp.kernel
+def cut_tiles(
+    first: int,
+    # in
+    fabric: Fabric,
+    net: Conductances,
+    # out
+    left_out: wp.array(dtype=wp.float32),
+    bottom_out: wp.array(dtype=wp.float32),
+    shear_out: wp.array(dtype=wp.float32),
+):
+    _cut_tile(first + wp.tid(), fabric, net, left_out, bottom_out, shear_out)

@@ -25,91 +25,17 @@ import numpy as np
 import warp as wp
 
 from viscera.device import Stage
+from viscera.heat.arrays import PLAIN, SLIVER, TILE, TINY, Conductances, Fabric, Rates
 from viscera.heat.bodies import NEAREST, Bodies, merge_slivers
+from viscera.heat.native import cut_tiles, limit_tiles, shear_tiles, side_tiles
 from viscera.skin import Skin
 
 wp.set_module_options({"enable_backward": False})
 
-TILE = wp.constant(16)
-"""Texels of one row that are stepped together: the floats of a vector register."""
-
-FULL = wp.constant(0.999)
-"""Coverage from which a texel counts as whole: only there is the shear between four texels known."""
+WHOLE = 0.999
+"""Coverage from which a texel counts as whole."""
 
 LEAST = wp.constant(NEAREST)
-
-SLIVER = wp.constant(-2)
-PLAIN = -1
-"""In `Fabric.border_of`: part of another body; a body of one texel away from any border."""
-
-TINY = wp.constant(1.0e-20)
-"""Keeps divisions finite where a surface has no area or nothing is conducted."""
-
-
-@wp.struct
-class Rates:
-    """Live numbers of the step; from an array, as scalars are frozen when a program is recorded."""
-
-    conduction: float
-    """Heat that crosses a square of the layer within a step, per kelvin between its sides [J/K]."""
-    capacity: float
-    """Of the layer, per area [J/(K·m²)]."""
-    loss: float
-    """Part of its temperature that a texel loses within a step."""
-    gain: float
-    """What it gains from outside within a step [K]."""
-    dt: float
-    """[s]"""
-    limit: float
-    """Largest eigenvalue (of a step's matrix) for which the step is stable."""
-
-
-@wp.struct
-class Conductances:
-    """Maps have an entry per texel of the texture, and a row more; `border` arrays one per body of `Bodies.border`."""
-
-    width: int
-    tile_texel: wp.array(dtype=wp.int32)
-    """First texel of each tile of `TILE` texels that holds skin."""
-    tile_links: wp.array(dtype=wp.int32)
-    """Where the tile's links begin in `lane_links`; -1 for a tile without any."""
-    lane_links: wp.array(dtype=wp.int32)
-    """First links of the tile's texels and the end of the last one's, `TILE` + 1 numbers per tile."""
-
-    inverse: wp.array(dtype=wp.float32)
-    """One over the capacity of a body, at its host; 0 where there is none [K/J]."""
-    left: wp.array(dtype=wp.float32)
-    bottom: wp.array(dtype=wp.float32)
-    shear: wp.array(dtype=wp.float32)
-    """To the texel on the left, to the one below, and to the one below and left; the two others of those four get the
-    opposite. Heat that crosses within a step, per kelvin [J/K]."""
-    link: wp.array(dtype=wp.float32)
-    link_texel: wp.array(dtype=wp.int32)
-
-    border: wp.array(dtype=wp.int32)
-    member_start: wp.array(dtype=wp.int32)
-    member: wp.array(dtype=wp.int32)
-    share: wp.array(dtype=wp.float32)
-    """Part of its body's capacity that each sliver is."""
-
-
-@wp.struct
-class Fabric:
-    """What conductances are made from: fixed numbers of `Bodies`, and room for what lies between."""
-
-    factor_left: wp.array(dtype=wp.float32)
-    factor_bottom: wp.array(dtype=wp.float32)
-    link_start: wp.array(dtype=wp.int32)
-    link_border: wp.array(dtype=wp.int32)
-    link_seam: wp.array(dtype=wp.int32)
-    link_side: wp.array(dtype=wp.vec2i)
-    link_factor: wp.array(dtype=wp.float32)
-    border_area: wp.array(dtype=wp.float32)
-    border_place: wp.array(dtype=wp.vec3)
-    cut: wp.array(dtype=wp.float32)
-    """f of each body."""
-    border_of: wp.array(dtype=wp.int32)
-    """Place in `border` of each texel's body, or `SLIVER` or `PLAIN`."""
 
 
 @wp.func
@@ -121,10 +47,10 @@ def _square(metric: wp.vec3):
 @wp.kernel
 def side_conductances(
     first: int,
-    # params
-    width: int,
     # in
     fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
     metric: wp.array(dtype=wp.vec3),
     # out
@@ -132,14 +58,14 @@ def side_conductances(
     bottom_out: wp.array(dtype=wp.float32),
 ):
     t = texels[first + wp.tid()]
-    along = fabric.factor_left[t]
+    along = rates[0].conduction * fabric.factor_left[t]
     if along > 0.0:
         g = 0.5 * (metric[t] + metric[t - 1])
         along *= g[2] / _square(g)
     left_out[t] = along
-    up = fabric.factor_bottom[t]
+    up = rates[0].conduction * fabric.factor_bottom[t]
     if up > 0.0:
-        g = 0.5 * (metric[t] + metric[t - width])
+        g = 0.5 * (metric[t] + metric[t - net.width])
         up *= g[0] / _square(g)
     bottom_out[t] = up
 
@@ -147,27 +73,23 @@ def side_conductances(
 @wp.kernel
 def shear_conductances(
     first: int,
-    # params
-    width: int,
     # in
+    fabric: Fabric,
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
     metric: wp.array(dtype=wp.vec3),
-    coverage: wp.array(dtype=wp.float32),
-    left: wp.array(dtype=wp.float32),
-    bottom: wp.array(dtype=wp.float32),
     # out
     shear_out: wp.array(dtype=wp.float32),
 ):
     t = texels[first + wp.tid()]
-    if t % width > 0 and t >= width:
-        a = t - width - 1
-        b = t - width
-        c = t - 1
-        if wp.min(wp.min(coverage[a], coverage[b]), wp.min(coverage[c], coverage[t])) > FULL:
-            g = 0.25 * (metric[a] + metric[b] + metric[c] + metric[t])
-            # Beyond this the four texels' energy could become negative, and heat flow uphill.
-            most = wp.min(wp.min(left[t], left[b]), wp.min(bottom[t], bottom[c]))
-            shear_out[t] = 0.5 * wp.clamp(-g[1] / _square(g), -most, most)
+    factor = fabric.factor_shear[t]
+    if factor > 0.0:
+        b = t - net.width
+        g = 0.25 * (metric[b - 1] + metric[b] + metric[t - 1] + metric[t])
+        # Beyond this the four texels' energy could become negative, and heat flow uphill.
+        most = wp.min(wp.min(net.left[t], net.left[b]), wp.min(net.bottom[t], net.bottom[t - 1]))
+        shear_out[t] = factor * wp.clamp(-rates[0].conduction * g[1] / _square(g), -most, most)
 
 
 @wp.kernel
@@ -206,9 +128,9 @@ def _from_edge(point: wp.vec3, origin: wp.vec3, edge: wp.vec3, length: float):
 @wp.kernel
 def link_conductances(
     first: int,
-    # params
-    fabric: Fabric,
     # in
+    fabric: Fabric,
+    rates: wp.array(dtype=Rates),
     area: wp.array(dtype=wp.float32),
     coverage: wp.array(dtype=wp.float32),
     metric: wp.array(dtype=wp.vec3),
@@ -221,7 +143,7 @@ def link_conductances(
     for k in range(fabric.link_start[b], fabric.link_start[b + 1]):
         side = fabric.link_side[k]
         seam = fabric.link_seam[k]
-        factor = fabric.link_factor[k]
+        factor = rates[0].conduction * fabric.link_factor[k]
         # Sums of two are the same bits seen from either side, so the link is.
         if seam < 0:
             g = 0.5 * (metric[side[0]] + metric[side[1]])
@@ -240,9 +162,8 @@ def link_conductances(
 @wp.kernel
 def limit_bodies(
     first: int,
-    # params
-    fabric: Fabric,
     # in
+    fabric: Fabric,
     net: Conductances,
     rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
@@ -263,37 +184,33 @@ def limit_bodies(
         size = fabric.border_area[b]
         for k in range(fabric.link_start[b], fabric.link_start[b + 1]):
             total += net.link[k]
-    rate = rates[0]
-    inverse = 1.0 / (rate.capacity * wp.max(size, TINY))
+    inverse = 1.0 / wp.max(rates[0].capacity * size, TINY)
     inverse_out[t] = inverse
-    cut_out[t] = wp.min(1.0, (rate.limit - rate.loss) / wp.max(2.0 * rate.conduction * total * inverse, TINY))
+    cut_out[t] = wp.min(1.0, (rates[0].limit - rates[0].loss) / wp.max(2.0 * total * inverse, TINY))
 
 
 @wp.kernel
 def cut_sides(
     first: int,
-    # params
-    width: int,
     # in
-    rates: wp.array(dtype=Rates),
+    fabric: Fabric,
+    net: Conductances,
     texels: wp.array(dtype=wp.int32),
-    cut: wp.array(dtype=wp.float32),
     # out
     left_out: wp.array(dtype=wp.float32),
     bottom_out: wp.array(dtype=wp.float32),
     shear_out: wp.array(dtype=wp.float32),
 ):
-    """From lengths over distances to heat per kelvin and step."""
     t = texels[first + wp.tid()]
-    k = rates[0].conduction
-    own = cut[t]
+    b = t - net.width
+    own = fabric.cut[t]
     if left_out[t] > 0.0:
-        left_out[t] = left_out[t] * k * wp.min(own, cut[t - 1])
+        left_out[t] = left_out[t] * wp.min(own, fabric.cut[t - 1])
     if bottom_out[t] > 0.0:
-        bottom_out[t] = bottom_out[t] * k * wp.min(own, cut[t - width])
+        bottom_out[t] = bottom_out[t] * wp.min(own, fabric.cut[b])
     if shear_out[t] != 0.0:
-        least = wp.min(wp.min(own, cut[t - 1]), wp.min(cut[t - width], cut[t - width - 1]))
-        shear_out[t] = shear_out[t] * k * least
+        least = wp.min(wp.min(own, fabric.cut[t - 1]), wp.min(fabric.cut[b], fabric.cut[b - 1]))
+        shear_out[t] = shear_out[t] * least
 
 
 @wp.kernel
@@ -302,14 +219,13 @@ def cut_links(
     # in
     border: wp.array(dtype=wp.int32),
     fabric: Fabric,
-    rates: wp.array(dtype=Rates),
     # out
     link_out: wp.array(dtype=wp.float32),
 ):
     b = first + wp.tid()
     for k in range(fabric.link_start[b], fabric.link_start[b + 1]):
         other = border[fabric.link_border[k]]
-        link_out[k] = link_out[k] * rates[0].conduction * wp.min(fabric.cut[border[b]], fabric.cut[other])
+        link_out[k] = link_out[k] * wp.min(fabric.cut[border[b]], fabric.cut[other])
 
 
 @dataclass(eq=False)
@@ -345,8 +261,8 @@ def make_network(skin: Skin, rates: Any) -> Network:
     tiles, tile_links, lane_links = _tiles(skin, bodies)
     net.tile_texel, net.tile_links, net.lane_links = put(tiles), put(tile_links), put(lane_links)
     # A row and a tile more: what is above and right of the last texels is asked for, and closed.
-    rim = size + skin.width + 2 * TILE
-    net.inverse, net.left, net.bottom, net.shear = (zeros(rim) for _ in range(4))
+    rim = skin.width + 2 * TILE
+    net.inverse, net.left, net.bottom, net.shear = (zeros(size + rim) for _ in range(4))
     net.link, net.link_texel = zeros(links), put(bodies.border[bodies.link_border])
     net.border, net.member_start, net.member = put(bodies.border), put(bodies.member_start), put(bodies.member)
     net.share = zeros(slivers)
@@ -356,28 +272,43 @@ def make_network(skin: Skin, rates: Any) -> Network:
     fabric.link_seam, fabric.link_side = put(bodies.link_seam), put(bodies.link_texel, wp.vec2i)
     fabric.link_factor = put(bodies.link_factor, wp.float32)
     fabric.border_area, fabric.border_place = zeros(len(bodies.border)), zeros(len(bodies.border), wp.vec3)
-    fabric.cut, fabric.border_of = zeros(size), put(_border_of(bodies))
+    fabric.factor_shear, fabric.border_of = put(_four_whole(skin), wp.float32), put(_border_of(bodies))
+    # Vector loads reach over the rim of the texture.
+    fabric.cut = zeros(size + 2 * rim)[rim : rim + size]
     return Network(bodies, net, fabric, rates, len(tiles))
 
 
-def rebuild_network(stage: Stage, skin: Skin, network: Network) -> None:
+def rebuild_network(stage: Stage, skin: Skin, network: Network, native: bool = True) -> None:
     """Conductances for the skin as it is now; after `rebuild_skin`."""
-    net, fabric, rates = network.net, network.fabric, network.rates
-    border = len(network.bodies.border)
-    maps = [skin.texels, skin.metric]
-    edges = [skin.area, skin.coverage, skin.metric, skin.vertices, skin.seam_vertex]
+    net, fabric, rates, bodies = network.net, network.fabric, network.rates, network.bodies
+    tiled = native and not stage.device.is_cuda
+    count, where = (network.tiles, []) if tiled else (skin.count, [skin.texels])
+    maps, edges = [*where, skin.metric], [skin.area, skin.coverage, skin.metric, skin.vertices, skin.seam_vertex]
+    sides, shear, limit, cut = (
+        (side_tiles, shear_tiles, limit_tiles, cut_tiles)
+        if tiled
+        else (side_conductances, shear_conductances, limit_bodies, cut_sides)
+    )
     places = [fabric.border_area, fabric.border_place, net.share]
-    stage.launch(side_conductances, skin.count, [net.width, fabric, *maps, net.left, net.bottom])
-    stage.launch(shear_conductances, skin.count, [net.width, *maps, skin.coverage, net.left, net.bottom, net.shear])
-    stage.launch(border_bodies, border, [net, skin.area, skin.position, *places])
-    stage.launch(link_conductances, border, [fabric, *edges, net.link])
-    stage.launch(limit_bodies, skin.count, [fabric, net, rates, skin.texels, skin.area, net.inverse, fabric.cut])
-    stage.launch(cut_sides, skin.count, [net.width, rates, skin.texels, fabric.cut, net.left, net.bottom, net.shear])
-    stage.launch(cut_links, border, [net.border, fabric, rates, net.link])
+    stage.launch(sides, count, [fabric, net, rates, *maps, net.left, net.bottom])
+    stage.launch(shear, count, [fabric, net, rates, *maps, net.shear])
+    stage.launch(border_bodies, len(bodies.border), [net, skin.area, skin.position, *places])
+    stage.launch(link_conductances, len(bodies.border), [fabric, rates, *edges, net.link])
+    stage.launch(limit, count, [fabric, net, rates, *where, skin.area, net.inverse, fabric.cut])
+    stage.launch(cut, count, [fabric, net, *where, net.left, net.bottom, net.shear])
+    stage.launch(cut_links, len(bodies.border), [net.border, fabric, net.link])
+
+
+def _four_whole(skin: Skin) -> np.ndarray:
+    """½ at each texel that is whole together with those on its left, below it, and below and left."""
+    whole = skin.image(skin.coverage) > WHOLE
+    four = np.zeros(whole.shape, dtype=np.float32)
+    four[1:, 1:] = 0.5 * (whole[1:, 1:] & whole[:-1, 1:] & whole[1:, :-1] & whole[:-1, :-1])
+    return four.ravel()
 
 
 def _border_of(bodies: Bodies) -> np.ndarray:
-    place = np.where(bodies.host == np.arange(len(bodies.host)), PLAIN, int(SLIVER)).astype(np.int32)
+    place = np.where(bodies.host == np.arange(len(bodies.host)), int(PLAIN), int(SLIVER)).astype(np.int32)
     place[bodies.border] = np.arange(len(bodies.border), dtype=np.int32)
     return place
 

@@ -3,11 +3,14 @@
 Within a triangle the atlas is affine, so ∂x/∂texel is constant there; a texel takes the mean over the pieces of
 triangles in it, weighted by their share. Differs from the source, which differentiates a map of positions (Kvick
 §3.8.3): that breaks down beside seams, where a neighbouring texel is somewhere else.
+
+What a triangle gives to its texels stands in one row of `ROW` floats: u, v, metric, area. On cpu a piece is then one
+vector multiply-add (`texel_maps_cpu`, in C); the plain kernel does the same number by number.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a vector.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 
@@ -15,82 +18,158 @@ import warp as wp
 
 wp.set_module_options({"enable_backward": False})
 
+ROW = wp.constant(16)
+"""Floats per triangle: u at 0, v at 3, u·u, u·v and v·v at 6, |u × v| at 9; a vector register."""
+
+
+@wp.struct
+class Texels:
+    """Where texels are on the surface; never changes."""
+
+    texels: wp.array(dtype=wp.int32)
+    pieces: wp.array(dtype=wp.int32)
+    piece_face: wp.array(dtype=wp.int32)
+    piece_weight: wp.array(dtype=wp.float32)
+    share: wp.array(dtype=wp.float32)
+    """One over the sum of each covered texel's weights."""
+    face: wp.array(dtype=wp.int32)
+    barycentric: wp.array(dtype=wp.vec2)
+    triangles: wp.array(dtype=wp.vec3i)
+
 
 @wp.kernel
-def face_tangents(
+def face_rows(
     first: int,
     # in
     vertices: wp.array(dtype=wp.vec3),
     triangles: wp.array(dtype=wp.vec3i),
     to_edges: wp.array(dtype=wp.vec4),
     # out
-    face_u_out: wp.array(dtype=wp.vec3),
-    face_v_out: wp.array(dtype=wp.vec3),
+    rows_out: wp.array(dtype=wp.float32),
 ):
-    """∂x/∂column and ∂x/∂row of each triangle [m per texel]."""
+    """∂x/∂column and ∂x/∂row of each triangle [m per texel], and what follows from them."""
     i = first + wp.tid()
     corner = triangles[i]
     origin = vertices[corner[0]]
     e = vertices[corner[1]] - origin
     f = vertices[corner[2]] - origin
     m = to_edges[i]
-    face_u_out[i] = m[0] * e + m[2] * f
-    face_v_out[i] = m[1] * e + m[3] * f
+    u = m[0] * e + m[2] * f
+    v = m[1] * e + m[3] * f
+    row = i * ROW
+    for c in range(3):
+        rows_out[row + c] = u[c]
+        rows_out[row + 3 + c] = v[c]
+    rows_out[row + 6] = wp.dot(u, u)
+    rows_out[row + 7] = wp.dot(u, v)
+    rows_out[row + 8] = wp.dot(v, v)
+    rows_out[row + 9] = wp.length(wp.cross(u, v))
+
+
+@wp.func
+def _three(rows: wp.array(dtype=wp.float32), place: int):
+    return wp.vec3(rows[place], rows[place + 1], rows[place + 2])
 
 
 @wp.kernel
 def texel_maps(
     first: int,
     # in
-    pieces: wp.array(dtype=wp.int32),
-    piece_face: wp.array(dtype=wp.int32),
-    piece_weight: wp.array(dtype=wp.float32),
-    texels: wp.array(dtype=wp.int32),
-    face_u: wp.array(dtype=wp.vec3),
-    face_v: wp.array(dtype=wp.vec3),
+    skin: Texels,
+    rows: wp.array(dtype=wp.float32),
+    vertices: wp.array(dtype=wp.vec3),
     # out
     tangent_u_out: wp.array(dtype=wp.vec3),
     tangent_v_out: wp.array(dtype=wp.vec3),
     metric_out: wp.array(dtype=wp.vec3),
     area_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.vec3),
 ):
     i = first + wp.tid()
     u = wp.vec3(0.0, 0.0, 0.0)
     v = wp.vec3(0.0, 0.0, 0.0)
     metric = wp.vec3(0.0, 0.0, 0.0)
     area = float(0.0)
-    share = float(0.0)
-    for k in range(pieces[i], pieces[i + 1]):
-        face = piece_face[k]
-        weight = piece_weight[k]
-        a = face_u[face]
-        b = face_v[face]
-        u += weight * a
-        v += weight * b
-        metric += weight * wp.vec3(wp.dot(a, a), wp.dot(a, b), wp.dot(b, b))
-        area += weight * wp.length(wp.cross(a, b))
-        share += weight
-    texel = texels[i]
-    tangent_u_out[texel] = u / share
-    tangent_v_out[texel] = v / share
-    metric_out[texel] = metric / share
+    for k in range(skin.pieces[i], skin.pieces[i + 1]):
+        row = skin.piece_face[k] * ROW
+        weight = skin.piece_weight[k]
+        u += weight * _three(rows, row)
+        v += weight * _three(rows, row + 3)
+        metric += weight * _three(rows, row + 6)
+        area += weight * rows[row + 9]
+    texel = skin.texels[i]
+    share = skin.share[i]
+    tangent_u_out[texel] = share * u
+    tangent_v_out[texel] = share * v
+    metric_out[texel] = share * metric
     area_out[texel] = area
+    corner = skin.triangles[skin.face[texel]]
+    b = skin.barycentric[texel]
+    origin = vertices[corner[0]]
+    position_out[texel] = origin + b[0] * (vertices[corner[1]] - origin) + b[1] * (vertices[corner[2]] - origin)
+
+
+_TEXEL = """
+#if !defined(__CUDA_ARCH__)
+{
+#pragma clang fp contract(fast)
+typedef float V __attribute__((ext_vector_type(16)));
+typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+const int* face = skin.piece_face.data;
+const float* weight = skin.piece_weight.data;
+int k = skin.pieces.data[i];
+const int end = skin.pieces.data[i + 1];
+V sum = weight[k] * (V)(*(const U*)(rows.data + 16L * face[k]));
+for (++k; k < end; ++k) sum += weight[k] * (V)(*(const U*)(rows.data + 16L * face[k]));
+const V mean = sum * skin.share.data[i];
+const long t = skin.texels.data[i];
+float* u = (float*)(tangent_u.data + t);
+float* v = (float*)(tangent_v.data + t);
+float* m = (float*)(metric.data + t);
+u[0] = mean[0]; u[1] = mean[1]; u[2] = mean[2];
+v[0] = mean[3]; v[1] = mean[4]; v[2] = mean[5];
+m[0] = mean[6]; m[1] = mean[7]; m[2] = mean[8];
+area.data[t] = sum[9];
+const int* corner = (const int*)(skin.triangles.data + skin.face.data[t]);
+const float* b = (const float*)(skin.barycentric.data + t);
+const float* p = (const float*)vertices.data;
+float* x = (float*)(position.data + t);
+for (int c = 0; c < 3; ++c) {
+    const float origin = p[3L * corner[0] + c];
+    x[c] = origin + b[0] * (p[3L * corner[1] + c] - origin) + b[1] * (p[3L * corner[2] + c] - origin);
+}
+}
+#endif
+"""
+
+
+@wp.func_native(_TEXEL)
+def _texel(
+    i: int,
+    skin: Texels,
+    rows: wp.array(dtype=wp.float32),
+    vertices: wp.array(dtype=wp.vec3),
+    tangent_u: wp.array(dtype=wp.vec3),
+    tangent_v: wp.array(dtype=wp.vec3),
+    metric: wp.array(dtype=wp.vec3),
+    area: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.vec3),
+): ...
 
 
 @wp.kernel
-def texel_positions(
+def texel_maps_cpu(
     first: int,
     # in
-    texels: wp.array(dtype=wp.int32),
-    face: wp.array(dtype=wp.int32),
-    barycentric: wp.array(dtype=wp.vec2),
+    skin: Texels,
+    rows: wp.array(dtype=wp.float32),
     vertices: wp.array(dtype=wp.vec3),
-    triangles: wp.array(dtype=wp.vec3i),
     # out
+    tangent_u_out: wp.array(dtype=wp.vec3),
+    tangent_v_out: wp.array(dtype=wp.vec3),
+    metric_out: wp.array(dtype=wp.vec3),
+    area_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.vec3),
 ):
-    texel = texels[first + wp.tid()]
-    corner = triangles[face[texel]]
-    b = barycentric[texel]
-    origin = vertices[corner[0]]
-    position_out[texel] = origin + b[0] * (vertices[corner[1]] - origin) + b[1] * (vertices[corner[2]] - origin)
+    i = first + wp.tid()
+    _texel(i, skin, rows, vertices, tangent_u_out, tangent_v_out, metric_out, area_out, position_out)

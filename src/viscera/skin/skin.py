@@ -28,7 +28,7 @@ from viscera.errors import InputError, MeshError
 from viscera.geometry.atlas import RESOLUTIONS, Atlas, AtlasSettings, shared_texels, signed_areas, unique_atlas
 from viscera.geometry.coverage import Pieces, cut_by_texels
 from viscera.geometry.mesh import FloatArray, TriangleMesh
-from viscera.skin.maps import face_tangents, texel_maps, texel_positions
+from viscera.skin.maps import ROW, Texels, face_rows, texel_maps, texel_maps_cpu
 from viscera.skin.seams import Links, Seams, find_seams, link_texels
 
 LOST_AREA = 0.005
@@ -70,6 +70,8 @@ class Skin:
     piece_face: Array
     piece_weight: Array
     """Triangles in the texel and the fraction of its square that each covers."""
+    share: Array
+    """One over the sum of a covered texel's weights, float32, shape (count,)."""
     triangles: Array
     """vec3i, shape (triangles,)."""
     to_edges: Array
@@ -88,9 +90,8 @@ class Skin:
     # What follows the tissue.
     vertices: Array
     """Write deformed positions here, vec3 [m]."""
-    face_u: Array
-    face_v: Array
-    """∂x/∂column and ∂x/∂row of each triangle, vec3 [m]."""
+    rows: Array
+    """What each triangle gives to its texels; see `viscera.skin.maps`."""
     position: Array
     """Of the node, vec3 [m]."""
     tangent_u: Array
@@ -147,24 +148,28 @@ def make_skin(
     links = _covered_links(link_texels(atlas, seams, width, height), pieces)
     arrays = _fixed_maps(mesh, corners, pieces, width, width * height) | _moving_maps(mesh, width * height)
     arrays |= _link_lookup(links, seams, arrays["texels"])
-    skin = Skin(
-        mesh, atlas, seams, links, device, width, height, lost, **{n: _upload(a, device) for n, a in arrays.items()}
-    )
+    uploaded = {name: _upload(values, device) for name, values in arrays.items()}
+    uploaded["metric"] = _with_rim(uploaded["metric"], width)
+    skin = Skin(mesh, atlas, seams, links, device, width, height, lost, **uploaded)
     # Made by the same program that keeps it up to date, so a skin at rest is no special case.
     device.record(lambda stage: rebuild_skin(stage, skin), work=skin.count).run()
     device.synchronize()
     return skin
 
 
-def rebuild_skin(stage: Stage, skin: Skin) -> None:
+def rebuild_skin(stage: Stage, skin: Skin, native: bool = True) -> None:
     """Brings all moving maps up to `skin.vertices`."""
-    faces = [skin.vertices, skin.triangles, skin.to_edges, skin.face_u, skin.face_v]
-    maps = [skin.pieces, skin.piece_face, skin.piece_weight, skin.texels, skin.face_u, skin.face_v]
-    maps += [skin.tangent_u, skin.tangent_v, skin.metric, skin.area]
-    places = [skin.texels, skin.face, skin.barycentric, skin.vertices, skin.triangles, skin.position]
-    stage.launch(face_tangents, len(skin.mesh.triangles), faces)
-    stage.launch(texel_maps, skin.count, maps)
-    stage.launch(texel_positions, skin.count, places)
+    kernel = texel_maps_cpu if native and not stage.device.is_cuda else texel_maps
+    maps = [skin.tangent_u, skin.tangent_v, skin.metric, skin.area, skin.position]
+    stage.launch(face_rows, len(skin.mesh.triangles), [skin.vertices, skin.triangles, skin.to_edges, skin.rows])
+    stage.launch(kernel, skin.count, [_texels(skin), skin.rows, skin.vertices, *maps])
+
+
+def _texels(skin: Skin) -> Any:
+    one: Any = Texels()
+    for name in ("texels", "pieces", "piece_face", "piece_weight", "share", "face", "barycentric", "triangles"):
+        setattr(one, name, getattr(skin, name))
+    return one
 
 
 def _check_size(**sides: int) -> None:
@@ -227,6 +232,7 @@ def _fixed_maps(mesh: TriangleMesh, corners: FloatArray, pieces: Pieces, width: 
         "pieces": np.append(begin, len(pieces.texel)).astype(np.int32),
         "piece_face": pieces.face,
         "piece_weight": pieces.weight.astype(np.float32),
+        "share": (1.0 / covered).astype(np.float32),
         "triangles": mesh.triangles,
         "to_edges": to_edges.reshape(-1, 4).astype(np.float32),
     }
@@ -260,13 +266,17 @@ def _moving_maps(mesh: TriangleMesh, size: int) -> dict[str, Any]:
         return np.zeros((count, *parts), dtype=np.float32)
 
     names = ("position", "tangent_u", "tangent_v", "metric")
-    faces = len(mesh.triangles)
     return {
         "vertices": mesh.vertices.astype(np.float32),
-        "face_u": zeros(faces, 3),
-        "face_v": zeros(faces, 3),
+        "rows": zeros(len(mesh.triangles) * ROW),
         "area": zeros(size),
     } | {name: zeros(size, 3) for name in names}
+
+
+def _with_rim(values: Array, width: int) -> Array:
+    """The same map inside a larger one of zeros: loads of a whole tile may reach a row and a tile over its rim."""
+    rim, size = width + 32, values.shape[0]
+    return wp.zeros(size + 2 * rim, dtype=values.dtype, device=values.device)[rim : rim + size]
 
 
 def _upload(values: NDArray[Any], device: Device) -> Array:
