@@ -1,25 +1,27 @@
 """Contacts: particles are balls of radius r that bounce off walls, slide along them with friction, and never pass them.
 
 Never. At each place x the distance d(x) to the nearest wall is known, so the ball of radius d around x holds no wall. A
-particle moves only inside such balls: by at most max(d − r/4, d/2), then it asks again. So it is always on the side where it
-started, at any speed, and float32 rounding (10⁻⁷ m) is far below the distances that are kept. A particle that stays in the ball
-it knows from earlier, a radius from its rim, needs to ask nothing: that is most of them.
+particle moves only inside such balls: by at most max(d − r/4, d/2), then it asks again. So it is always on the side
+where it started, at any speed, and float32 rounding (10⁻⁷ m) is far below the distances that are kept. A particle that
+stays in the ball it knows from earlier, a radius from its rim, needs to ask nothing: that is most of them.
 
 Response. With velocity v, wall velocity w, normal n (from the wall to the particle), restitution ε and friction µ:
 
-    v_n = (v − w)·n < 0:   v ← v − (1 + ε) v_n n,   then the tangential part shrinks by at most µ (1 + ε) |v_n|, not below 0
+    v_n = (v − w)·n < 0:   v ← v − (1 + ε) v_n n,   then |v_t| ← max(0, |v_t| − µ (1 + ε) |v_n|)
 
-(Grahn eq. 7.3–7.5, Coulomb). The way of the step is treated alike: what is left of it after the wall is reached is reflected or
-slides, so friction holds a particle on a slope without creep (Andersson §3.2.2). ε acts above `rest_speed` only.
+(Grahn eq. 7.3–7.5, Coulomb). The way of the step is treated alike: what is left of it after the wall is reached is
+reflected or slides, so friction holds a particle on a slope without creep (Andersson §3.2.2). ε acts above
+`rest_speed` only.
 
-Corners. A wall met at the end of the way becomes a plane n·y ≥ c for the displacement y, and the way is taken again from its
-beginning under all planes met so far (up to 4), by projected Gauss–Seidel sweeps: λ_i ≥ 0 along each normal, friction within
-µ λ_i. A particle in a corner thus finds y = 0 and stays where it is, to the bit, instead of being pushed to and fro between two
-walls (Grahn §7.3, Figure 7.5). Where walls are nearer to each other than 2r it keeps what room there is.
+Corners. A wall met at the end of the way becomes a plane n·y ≥ c for the displacement y, and the way is taken again
+from its beginning under all planes met so far (up to 4), by projected Gauss–Seidel sweeps: λ_i ≥ 0 along each normal,
+friction within µ λ_i. A particle in a corner thus finds y = 0 and stays where it is, to the bit, instead of being
+pushed to and fro between two walls (Grahn §7.3, Figure 7.5). Where walls are nearer to each other than 2r it keeps
+what room there is.
 
-Differs from the source in: 7.3 acts only if v·n < 0; 7.5 needs µ (1 + ε) |v_n| and must not divide by v_t = 0; 7.6 is limited to
-the free ball, else it pushes through the opposite wall; friction stops and never reverses (Andersson §3.2.3); detection is
-continuous, which Grahn §4.3 gives up for speed.
+Differs from the source in: 7.3 acts only if v·n < 0; 7.5 needs µ (1 + ε) |v_n| and must not divide by v_t = 0; 7.6 is
+limited to the free ball, else it pushes through the opposite wall; friction stops and never reverses (Andersson
+§3.2.3); detection is continuous, which Grahn §4.3 gives up for speed.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -152,7 +154,8 @@ def add_plane(met: Met, near: Nearest, limit: float, bounce: float) -> Met:
 
 @wp.func
 def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
-    """The displacement that comes of `wanted` [m] in `time` [s]; with time 0, the velocity that comes of `wanted` [m/s].
+    """The displacement that comes of `wanted` [m] in `time` [s]; with time 0, the velocity that comes of `wanted`
+    [m/s].
 
     With one plane the first sweep is exact: restitution, then Coulomb.
     """

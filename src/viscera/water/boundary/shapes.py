@@ -7,8 +7,8 @@ In a shape's own frame, φ is the exact signed distance, negative inside, with p
     box        q = |p| − b,                φ = |max(q, 0)| + min(max(q_x, q_y, q_z), 0)
     cylinder   the same in 2D with q = (√(x² + y²) − r, |z| − half length), the axis along z
 
-A vessel holds the fluid inside (distance −φ), an obstacle keeps it outside (distance φ). A shape moves with velocity v and
-turns with ω about its centre c; its wall at x moves with v + ω × (x − c).
+A vessel holds the fluid inside (distance −φ), an obstacle keeps it outside (distance φ). A shape moves with velocity v
+and turns with ω about its centre c; its wall at x moves with v + ω × (x − c).
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false

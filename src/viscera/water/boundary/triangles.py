@@ -13,7 +13,8 @@ Segment (Grahn §4.4.2, Andersson §3.2.2): l₀ + d (l₁ − l₀) meets the p
 and the triangle if the three volumes (l₁ − l₀)·(pᵢ × pⱼ), corners relative to l₀, have one sign.
 
 Differs from the source in:
-- §4.4.3 step 1 needs both determinants ≤ 0; step 2 takes an edge only where both its μ are positive (else it picks a wrong
+- §4.4.3 step 1 needs both determinants ≤ 0; step 2 takes an edge only where both its μ are positive (else it picks a
+  wrong
   edge in 1.8 % of random cases); no early exit for a corner inside the sphere, which gives a wrong contact point.
 - 4.22 runs from 0 to 1, and 4.23 is l₀ + d (l₁ − l₀).
 - 4.20, 4.21 divide by zero unless the normal's dominant axis is dropped; the volumes need no axis, and two triangles

@@ -1,17 +1,20 @@
 """Triangles in a hashed grid: the walls near a point are the list of its own cell.
 
 Space is cut into cells of side l. Each triangle is entered into every cell that its box, extended by the reach R on all
-sides, overlaps (Grahn §7.3, Figure 7.4), so whoever asks for triangles within R looks into one cell. Cells live in buckets,
+sides, overlaps (Grahn §7.3, Figure 7.4), so whoever asks for triangles within R looks into one cell. Cells live in
+buckets,
 
     bucket = (i·73856093 ⊕ j·19349663 ⊕ k·83492791) mod N   (Teschner et al. 2003; N a power of two),
 
-an array of entries (triangle, cell) sorted by bucket; an entry of another cell that fell into the same bucket is skipped.
+an array of entries (triangle, cell) sorted by bucket; an entry of another cell that fell into the same bucket is
+skipped.
 
-The table is rebuilt on the device in four launches (count, add up, enter, and the corners before), so a deforming wall can
-be part of a recorded program. Lists need no order: of equally near triangles the one with the lowest number wins.
+The table is rebuilt on the device in four launches (count, add up, enter, and the corners before), so a deforming wall
+can be part of a recorded program. Lists need no order: of equally near triangles the one with the lowest number wins.
 
-Differs from the source in that cells are floored and bounded, the modulo is not negative and the cell itself is compared
-(4.1, §4.1.2), and in that the box grows by the reach instead of a whole cell: fewer entries for the same answer.
+Differs from the source in that cells are floored and bounded, the modulo is not negative and the cell itself is
+compared (4.1, §4.1.2), and in that the box grows by the reach instead of a whole cell: fewer entries for the same
+answer.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -39,7 +42,8 @@ ENTRY_LIMIT = 2**27
 """Entries in all: a gigabyte."""
 
 ROUNDING = 1.0e-5
-"""Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach."""
+"""Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach.
+Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach."""
 
 SPARE = 1.5
 """Room for entries over what the first shape needs: a wall that deforms may need more."""
@@ -203,7 +207,8 @@ def enter_triangles(
     entries_out: wp.array(dtype=wp.vec2i),
     missing_out: wp.array(dtype=wp.int32),
 ):
-    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`; `check` reports them."""
+    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`; `check` reports them.
+    Counts the buckets down to zero again. Entries without room are counted in `missing_out`; `check` reports them."""
     t = first + wp.tid()
     low = box_low(table, t)
     high = box_high(table, t)
@@ -324,7 +329,8 @@ def _measure(
     entries = int(sizes.prod(axis=1).sum())
     if entries > ENTRY_LIMIT:
         return entries, 1
-    # Rounding may put a box into one cell more than here; the 64 spare entries and `SPARE` are not for that, so count it.
+    # Rounding may put a box into one cell more than here; the 64 spare entries and `SPARE` are not for that, so count
+    # it.
     marks = np.zeros(cells[::-1] + 1, dtype=np.int32)
     for sign_x, x in ((1, first[:, 0]), (-1, last[:, 0] + 1)):
         for sign_y, y in ((1, first[:, 1]), (-1, last[:, 1] + 1)):

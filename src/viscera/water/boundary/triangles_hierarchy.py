@@ -1,10 +1,10 @@
 """Triangles in a bounding volume hierarchy: Warp's `Mesh`, asked for the nearest point within a reach.
 
-A tree of boxes, each around its children's boxes (Grahn §4.2.1); a branch whose box is farther than the best so far is not
-entered. Warp builds it (surface area heuristic on cpu) and answers; what is ours is the form of the answer.
+A tree of boxes, each around its children's boxes (Grahn §4.2.1); a branch whose box is farther than the best so far is
+not entered. Warp builds it (surface area heuristic on cpu) and answers; what is ours is the form of the answer.
 
-For walls that deform the boxes are fitted again (`Mesh.refit`). A recorded program on cpu does not replay that, without an
-error: fit between runs, never inside one. The hashed grid has no such trap.
+For walls that deform the boxes are fitted again (`Mesh.refit`). A recorded program on cpu does not replay that,
+without an error: fit between runs, never inside one. The hashed grid has no such trap.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false

@@ -1,13 +1,15 @@
 """Walls: what keeps a fluid in its vessel. Triangles in one of three structures, shapes by formula, or both.
 
-All answer one question, `nearest_wall`: how far is the nearest wall from a point, up to a reach, and in which direction?
+All answer one question, `nearest_wall`: how far is the nearest wall from a point, up to a reach, and in which
+direction?
 
-Walls may move. A mesh goes from where it was to where the organ's skin is now in equal parts, one per step of the fluid:
+Walls may move. A mesh goes from where it was to where the organ's skin is now in equal parts, one per step of the
+fluid:
 
     x(k) = x_from + (k/n) (x_to − x_from),   velocity (x_to − x_from)/frame,
 
-and stands still when its n parts are over until it is aimed again. In a recorded program that needs the hashed grid; the
-hierarchy is fitted between programs (see triangles_hierarchy), a field is rigid.
+and stands still when its n parts are over until it is aimed again. In a recorded program that needs the hashed grid;
+the hierarchy is fitted between programs (see triangles_hierarchy), a field is rigid.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -25,10 +27,10 @@ import warp as wp
 
 from viscera.device import Device, Port, Stage
 from viscera.errors import InputError, StateError
-from viscera.geometry.distance import DistanceField, FieldGrid, distance_field
+from viscera.geometry.distance import FieldGrid
 from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
-from viscera.water.boundary.field import nearest_in_field
+from viscera.water.boundary.field import WallField, make_field, nearest_in_field
 from viscera.water.boundary.nearest import Nearest, nothing_near
 from viscera.water.boundary.shapes import Shape, ShapeNow, moved_shape, nearest_shape, shape_now
 from viscera.water.boundary.triangles_hashed import Hashed, HashedTriangles, make_hashed, nearest_hashed, rebuild_hashed
@@ -103,7 +105,7 @@ class Walls:
     shapes: tuple[Shape, ...]
     hashed: Hashed | None
     tree: wp.Mesh | None
-    field: DistanceField | None
+    field: WallField | None
     motion: Port
     """Velocity and spin of each shape, two vec3 per shape; write `motion.host`."""
     vertices: wp.array
@@ -132,8 +134,9 @@ def make_walls(
 ) -> Walls:
     """Walls for particles of `radius` [m].
 
-    An open mesh is refused, with the place of its holes, unless `closed` is False (a landscape, a tube whose ends are shut by
-    shapes). `reach` [m]: how far walls are seen. `room` [m]: how far a `deforming` mesh may leave its box and stay quick.
+    An open mesh is refused, with the place of its holes, unless `closed` is False (a landscape, a tube whose ends are
+    shut by shapes). `reach` [m]: how far walls are seen. `room` [m]: how far a `deforming` mesh may leave its box and
+    stay quick.
     """
     _check_radius(radius)
     reach = float(reach if reach is not None else REACH * radius)
@@ -160,7 +163,7 @@ def make_walls(
                 f"field_spacing = {spacing:g} m is too coarse for particles of {radius:g} m.",
                 f"It must be at most {FIELD_SPACING * radius:g} m: the field is wrong by up to 0.87 of it.",
             )
-        field = distance_field(mesh, spacing, margin=reach, device=device)
+        field = make_field(mesh, spacing, reach, device)
         view.grid = field.grid
     view.structure = STRUCTURES[structure] if mesh is not None else 0
     view.field_side = -1.0 if fluid_inside else 1.0
@@ -286,7 +289,8 @@ def aim_walls(stage: Stage, walls: Walls, vertices: wp.array) -> None:
 
 
 def move_walls(stage: Stage, walls: Walls, dt: wp.array, parts: int = 1) -> None:
-    """One step of `dt` (float, shape (1,)) [s]: shapes move, a mesh that was aimed goes one of `parts` parts of its way."""
+    """One step of `dt` (float, shape (1,)) [s]: shapes move, a mesh that was aimed goes one of `parts` parts of its
+    way."""
     if walls.mesh is not None and walls.structure != "hashed":
         raise InputError(
             f"a {walls.structure} cannot follow a moving mesh inside a recorded program.",
@@ -305,10 +309,10 @@ def refit_walls(walls: Walls, vertices: np.ndarray | wp.array, frame: float) -> 
     """Put a hierarchy's mesh at `vertices` [m], where it came to within `frame` [s]. Not inside a recorded program."""
     if walls.tree is None:
         raise InputError("only a hierarchy is fitted again.", "A hashed grid follows by itself: see `move_walls`.")
-    before = walls.tree.points.numpy()
+    before = walls.tree.points.numpy().copy()
     after = vertices.numpy() if isinstance(vertices, wp.array) else np.asarray(vertices, dtype=np.float32)
     walls.tree.points.assign(after)
-    walls.tree.velocities.assign((after - before) / np.float32(frame))
+    walls.velocity.assign((after - before) / np.float32(frame))
     walls.tree.refit()
     walls.view.moving.fill_(1)
 
