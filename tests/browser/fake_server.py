@@ -3,8 +3,9 @@
     python tests/browser/fake_server.py [--port 8000]
 
 The page's own tests need states that a healthy server does not show (a crash, another protocol, slow compilation);
-`POST /fake/NAME` makes them: starting, running, crash, ended, protocol, problem, drop, refuse, accept. It speaks
-`messages.py`, so it cannot drift from the schema.
+`POST /fake/NAME` makes them: starting, running, crash, ended, protocol, problem, drop, refuse, accept. `paint`, `char`,
+`film` and `clean` change what lies on the slab (`fake_skin.py`). It speaks `messages.py`, so it cannot drift from the
+schema.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 import uvicorn
+from fake_skin import FORCEPS, HOOK, MEASURES, PARTICLES, RINSE, TABLE, TEXTURES, FakeSkin, corner_places, drops
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -32,6 +34,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from viscera.server import messages as m
 from viscera.server.guard import SECURITY_HEADERS
+from viscera.server.tiles import TextureStore
 
 STATIC = Path(__file__).parents[2] / "src" / "viscera" / "server" / "static"
 SIZE = (0.096, 0.096, 0.032)
@@ -96,7 +99,10 @@ class FakeWorld:
     message: str = ""
     progress: float = 1.0
     protocol: int = m.PROTOCOL
-    tool: m.Tool | None = None
+    tools: dict[int, m.Tool] = field(default_factory=dict)
+    skin: FakeSkin = field(default_factory=FakeSkin)
+    painted: int = 0
+    """Grows when the skin changes."""
     applied: dict[int, int] = field(default_factory=dict)
     stiffness: float = 5.0
     positions: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
@@ -109,8 +115,10 @@ class FakeWorld:
         x, y, z = self.rest.T
         goal[:, 2] += (z / SIZE[2]) * (0.0016 * np.sin(60 * x + 1) * np.cos(48 * y) + 0.0009 * np.sin(130 * y + 90 * x))
         self.force = (0.0, 0.0, 0.0)
-        if self.tool is not None and self.tool.active:
-            tip = np.array(self.tool.position)
+        self.burn()
+        tool = self.tools.get(0)
+        if tool is not None and tool.active:
+            tip = np.array(tool.position)
             depth = SIZE[2] - (tip[2] - RADIUS)
             away = np.hypot(x - tip[0], y - tip[1])
             if depth > 0 and abs(tip[0]) < 0.05 and abs(tip[1]) < 0.05:
@@ -122,11 +130,21 @@ class FakeWorld:
         self.positions = goal if self.positions.shape != goal.shape else self.positions + 0.45 * (goal - self.positions)
         self.tick += 16
 
+    def burn(self) -> None:
+        """Hook and forceps heat what they touch while their pedal is down."""
+        for tool in self.tools.values():
+            if tool.tool in (1, 2) and tool.active and tool.grip > 0.5:
+                self.skin.heat(tool.position[0], tool.position[1], 0.12)
+                self.painted += 1
+        if self.skin.burn[0].max() > 38:
+            self.skin.cool()
+            self.painted += 1
+
 
 def scene(world: FakeWorld) -> m.SceneDescription:
     surface = m.SurfaceInfo(
         name="block", material="tissue", triangles=world.triangles.tobytes(), array="tissue",
-        vertex_count=len(world.rest),
+        vertex_count=len(world.rest), uv=corner_places(world.rest, world.triangles, SIZE[2]).tobytes(),
     )  # fmt: skip
     probe = m.InstrumentInfo(name="probe", shape="sphere", radius=RADIUS, length=0.0, home=(0.0, 0.0, 0.08))
     parameters = [
@@ -145,20 +163,31 @@ def scene(world: FakeWorld) -> m.SceneDescription:
         camera=m.CameraInfo(
             position=(0.0, -0.155, 0.135), target=(0.0, 0.0, 0.016), up=(0.0, 0.0, 1.0), field_of_view=42,
         ),
-        surfaces=[surface], instruments=[probe], parameters=parameters,
+        surfaces=[surface], instruments=[probe, HOOK, FORCEPS, RINSE], parameters=parameters, textures=TEXTURES,
+        particles=PARTICLES, measures=MEASURES, tables=[TABLE],
+    )  # fmt: skip
+
+
+def packed(name: str, points: np.ndarray, shades: bytes = b"") -> m.ArrayData:
+    low, high = points.min(0), points.max(0)
+    data = np.round((points - low) / (high - low) * 65535).astype("<u2").tobytes()
+    box = (tuple(low.tolist()), tuple(high.tolist()))
+    return m.ArrayData(name=name, count=len(points), box=box, data=data, shades=shades)
+
+
+def tool_info(world: FakeWorld, number: int) -> m.ToolInfo:
+    tool = world.tools.get(number)
+    return m.ToolInfo(
+        tool=number, active=tool is not None and tool.active, position=tool.position if tool else (0.0, 0.0, 0.08),
+        orientation=tool.orientation if tool else (0.0, 0.0, 0.0, 1.0),
+        force=world.force if number == 0 else (0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0), grip=tool.grip if tool else 0.0,
     )  # fmt: skip
 
 
 def frame(world: FakeWorld, number: int) -> m.Frame:
-    low, high = world.positions.min(0), world.positions.max(0)
-    data = np.round((world.positions - low) / (high - low) * 65535).astype("<u2").tobytes()
-    box = (tuple(low.tolist()), tuple(high.tolist()))
-    array = m.ArrayData(name="tissue", count=len(world.positions), box=box, data=data)
-    tool = world.tool
-    info = m.ToolInfo(
-        tool=0, active=tool is not None and tool.active, position=tool.position if tool else (0.0, 0.0, 0.08),
-        orientation=tool.orientation if tool else (0.0, 0.0, 0.0, 1.0), force=world.force, torque=(0.0, 0.0, 0.0),
-    )  # fmt: skip
+    fountain = drops(world.tick)
+    shades = np.round(fountain[:, 3] * 255).astype(np.uint8).tobytes()
+    arrays = [packed("tissue", world.positions), packed("drops", fountain[:, :3], shades)]
     stages = [
         m.StageInfo(name="springs", ms=4.21),
         m.StageInfo(name="contact", ms=0.83),
@@ -166,8 +195,10 @@ def frame(world: FakeWorld, number: int) -> m.Frame:
     ]
     return m.Frame(
         number=number, session=world.session, tick=world.tick, time=world.tick / 1000, real_time_factor=world.speed,
-        arrays=[array], tools=[info], parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
-        stages=stages, applied=list(world.applied.items()),
+        arrays=arrays, tools=[tool_info(world, k) for k in range(4)],
+        parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
+        stages=stages, applied=list(world.applied.items()), measures=world.skin.measures(),
+        tables={TABLE.name: world.skin.rows},
     )  # fmt: skip
 
 
@@ -193,6 +224,8 @@ class FakeServer:
     def __init__(self) -> None:
         self.world = FakeWorld(*box_surface())
         self.browsers: set[WebSocket] = set()
+        self.textures = TextureStore(self.world.session)
+        self.shown = -1
         self.next_client = 1
         self.encode = msgspec.msgpack.Encoder().encode
         self.decode = msgspec.msgpack.Decoder(m.ClientMessage).decode
@@ -258,21 +291,36 @@ class FakeServer:
             self.browsers.discard(line)
 
     async def send_frames(self, line: WebSocket, unanswered: list[int]) -> None:
-        number, last = 0, -1
+        number, last, sent = 0, -1, 0
         while True:
             if self.world.positions.size and self.world.tick != last and unanswered[0] < 2:
                 last, number = self.world.tick, number + 1
                 unanswered[0] += 1
                 await line.send_bytes(self.encode(frame(self.world, number)))
+                if tiles := self.tiles().since(sent):
+                    await line.send_bytes(tiles)
+                sent = self.shown
             await asyncio.sleep(0.004)
+
+    def tiles(self) -> TextureStore:
+        """What lies on the slab now. Paintings are counted from 1, as frames are."""
+        if self.shown != self.world.painted + 1:
+            self.shown = self.world.painted + 1
+            self.textures.update(self.shown, dict(self.world.skin.pixels()))
+        return self.textures
 
     async def act(self, message: m.ClientMessage, client: int) -> None:
         world = self.world
         if isinstance(message, m.Tool):
-            world.tool = message
+            world.tools[message.tool] = message
             world.applied[client] = message.sequence
         elif isinstance(message, m.SetParameter):
             world.stiffness = message.value if message.name == "stiffness" else world.stiffness
+        elif isinstance(message, m.SetTable):
+            if refusal := world.skin.refusal(message.rows):
+                await self.tell_all(m.Problem(code="input", message=refusal, hint="Change the level."))
+            else:
+                world.skin.rows = message.rows
         elif isinstance(message, m.Control):
             world.paused = {"pause": True, "resume": False}.get(message.action, world.paused)
             if message.action == "speed":
@@ -282,12 +330,15 @@ class FakeServer:
             await self.tell_all(self.state())
         elif isinstance(message, m.Restart | m.Choose):
             world.state, world.session = "running", world.session + 1
+            self.textures, self.shown = TextureStore(world.session), -1
             await self.tell_all(scene(world), self.state())
 
     async def make_trouble(self, request: Request) -> JSONResponse:
         world, name = self.world, request.path_params["name"]
         if name in TROUBLES:
             world.state, world.message, world.progress = TROUBLES[name]
+        elif name in ("paint", "clean", "char", "film"):
+            self.paint(name)
         elif name == "protocol":
             world.protocol = m.PROTOCOL + 1
         elif name in ("refuse", "accept"):
@@ -300,6 +351,16 @@ class FakeServer:
                 await browser.close()
         await self.tell_all(self.state())
         return JSONResponse({"done": name})
+
+    def paint(self, name: str) -> None:
+        skin = self.world.skin
+        skin.show() if name == "paint" else skin.clean()
+        if name == "char":
+            for _ in range(60):
+                skin.heat(0.012, -0.008, 0.25)
+        if name == "film":
+            skin.pour(0.012, -0.008, 0.008, 0.0006, (1.0, 0.0, 0.0))
+        self.world.painted += 1
 
 
 def main() -> None:

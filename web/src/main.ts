@@ -112,6 +112,9 @@ class Page {
         if (message.session === this.scene?.session) this.waiting = message;
         this.framesReceived += 1;
         break;
+      case "tiles":
+        if (message.session === this.scene?.session) this.readable(() => this.view.putTiles(message));
+        break;
       case "session_state":
         this.setState(message);
         break;
@@ -129,6 +132,7 @@ class Page {
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene(scene);
+    else this.view.skins.clear();
     this.hand.setScene(scene);
     this.header.setScene(scene);
     this.guide.setScene(scene);
@@ -171,7 +175,7 @@ class Page {
     this.hand.advance(seconds, now);
     const frame = this.waiting;
     this.waiting = null;
-    if (frame !== null) this.applyFrame(frame);
+    if (frame !== null) this.readable(() => this.view.applyFrame(frame));
     const drawn = this.view.draw(interval);
     if (drawn) this.pictures.note(now);
     if (frame !== null) this.afterDrawing(frame);
@@ -179,9 +183,9 @@ class Page {
     this.force.setHand(this.hand.pressDepth, this.hand.pushed, this.hand.reach);
   }
 
-  private applyFrame(frame: Frame): void {
+  private readable(read: () => void): void {
     try {
-      this.view.applyFrame(frame);
+      read();
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       this.setUnreadable(error);

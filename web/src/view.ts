@@ -6,9 +6,11 @@ import {
 import { Drape } from "./look/drape";
 import { ForceArrow } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
-import { aimLight, castShades, makeLight } from "./look/light";
+import { aimLight, castShades, makeLight, setSpark } from "./look/light";
 import { makeNoiseTexture } from "./look/noise_texture";
 import { Resolution } from "./look/resolution";
+import { Skins } from "./look/skins";
+import { Spark } from "./look/spark";
 import { makeSteelMaterial } from "./look/steel_material";
 import { TissueSurface } from "./look/surface";
 import { makeTissueMaterial } from "./look/tissue_material";
@@ -16,7 +18,7 @@ import type { TissueTextures } from "./look/tissue_material";
 import { makeVesselTexture } from "./look/vessel_texture";
 import { Orbit } from "./orbit";
 import type { PickMesh } from "./picking";
-import type { CameraInfo, Frame, SceneDescription } from "./protocol";
+import type { CameraInfo, Frame, SceneDescription, SurfaceInfo, Tiles } from "./protocol";
 
 /** The part of the window that panels leave free, CSS pixels. */
 export interface FreeArea {
@@ -37,13 +39,19 @@ export class View {
   surfaces: TissueSurface[] = [];
   instruments: InstrumentModel[] = [];
   framesDrawn = 0;
+  readonly skins = new Skins();
   /** Instruments, their light and shadow, and the arrow; a test looks at the tissue without them. */
   private instrumentsShown = true;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
   private readonly light = makeLight();
   private readonly drape: Drape;
-  private readonly steel = makeSteelMaterial(this.light, true);
+  private readonly steel = {
+    polished: makeSteelMaterial(this.light, "polished"),
+    marked: makeSteelMaterial(this.light, "marked"),
+    insulated: makeSteelMaterial(this.light, "insulated"),
+  };
+  private readonly spark = new Spark();
   private readonly textures: TissueTextures;
   private readonly resolution: Resolution;
   private readonly theatreLamp = new Vector3(0, 0, 1);
@@ -66,7 +74,7 @@ export class View {
     this.textures = { noise: makeNoiseTexture(this.software), vessels: makeVesselTexture(this.software) };
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
-    this.scene.add(this.drape.mesh, this.arrow.group);
+    this.scene.add(this.drape.mesh, this.arrow.group, this.spark.sprite);
   }
 
   setScene(description: SceneDescription): void {
@@ -74,10 +82,8 @@ export class View {
       this.scene.remove(part.mesh);
       part.dispose();
     }
-    this.surfaces = description.surfaces.map((info) => {
-      const material = info.material === "steel" ? makeSteelMaterial(this.light, false) : this.tissue(info.material);
-      return new TissueSurface(info, material);
-    });
+    this.skins.setScene(description);
+    this.surfaces = description.surfaces.map((info) => new TissueSurface(info, this.material(info)));
     this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
@@ -93,6 +99,7 @@ export class View {
       if (array !== undefined) surface.update(array);
     }
     if (!this.drape.mesh.visible) this.layDrape();
+    this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const felt = frame.tools.find((tool) => tool.active);
     const force = new Vector3(...(felt?.force ?? [0, 0, 0]));
@@ -102,6 +109,17 @@ export class View {
     for (const surface of this.surfaces) {
       if ("uPress" in surface.mesh.material.uniforms) surface.mesh.material.uniforms.uPress.value = press;
     }
+    this.dirty = true;
+  }
+
+  putTiles(tiles: Tiles): void {
+    this.skins.put(tiles);
+    this.dirty = true;
+  }
+
+  /** False colours by temperature instead of tissue. */
+  showHeat(shown: boolean): void {
+    this.skins.showHeat(shown);
     this.dirty = true;
   }
 
@@ -156,6 +174,7 @@ export class View {
     this.drewLast = this.dirty || orbiting || sliding;
     if (!this.drewLast) return false;
     this.aim();
+    this.skins.upload(this.renderer);
     this.renderer.render(this.scene, this.camera);
     this.framesDrawn += 1;
     this.dirty = false;
@@ -183,8 +202,10 @@ export class View {
     this.corners = boxCorners(box);
   }
 
-  private tissue(look: string): ShaderMaterial {
-    return makeTissueMaterial(look, this.light, this.textures, this.software);
+  private material({ name, material, uv }: SurfaceInfo): ShaderMaterial {
+    if (material === "steel") return makeSteelMaterial(this.light, "polished");
+    const bare = { ...this.skins.of(name), burn: null, ink: null, film: null };
+    return makeTissueMaterial(material, this.light, this.textures, this.software, uv.byteLength > 0 ? this.skins.of(name) : bare);
   }
 
   // What the scene shows of itself in a whole window, it shows in the free area.
@@ -208,8 +229,9 @@ export class View {
     const centre = new Vector2((free.left + free.width / 2) * ratio, buffer.y - (free.top + free.height / 2) * ratio);
     const radius = 0.62 * Math.hypot(free.width, free.height) * ratio;
     aimLight(this.light, camera, this.theatreLamp, this.orbit.distance(), centre, radius);
-    const shades = this.instruments.map((instrument) => instrument.shade()).filter((shade) => shade !== null);
-    castShades(this.light, camera, shades);
+    castShades(this.light, camera, this.instruments.flatMap((instrument) => instrument.shades()));
+    const sparking = this.instruments.map((instrument) => instrument.spark()).find((tip) => tip !== null) ?? null;
+    setSpark(this.light, camera, sparking, this.spark.update(sparking));
   }
 }
 

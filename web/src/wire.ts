@@ -1,9 +1,11 @@
 // Bytes to messages and back; positions are unpacked into arrays that the caller keeps.
 
 import { decode, encode } from "@msgpack/msgpack";
-import type { ArrayData, ClientMessage, ServerMessage, SurfaceInfo } from "./protocol";
+import type { ArrayData, ClientMessage, ServerMessage, SurfaceInfo, TextureTiles } from "./protocol";
 
-const SERVER_TYPES: ReadonlySet<string> = new Set(["welcome", "scene", "frame", "session_state", "problem", "pong"]);
+const SERVER_TYPES: ReadonlySet<string> = new Set([
+  "welcome", "scene", "frame", "tiles", "session_state", "problem", "pong",
+]);
 
 export class WireError extends Error {}
 
@@ -52,6 +54,32 @@ export function restOf(surface: SurfaceInfo): Float32Array | null {
   }
   const bytes = aligned(surface.rest, 4);
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+}
+
+/** Where each triangle's corners lie in the textures, two numbers per corner; null when the surface has none. */
+export function uvOf(surface: SurfaceInfo): Float32Array | null {
+  if (surface.uv.byteLength === 0) return null;
+  if (surface.uv.byteLength !== surface.triangles.byteLength * 2) {
+    throw new WireError(`Surface ${surface.name} has ${surface.uv.byteLength} bytes of texture places for ${surface.triangles.byteLength / 12} triangles.`);
+  }
+  const bytes = aligned(surface.uv, 4);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+}
+
+/** Column and row of each tile, in tiles. */
+export function placesOf(tiles: TextureTiles, side: number): Uint16Array {
+  const count = tiles.places.byteLength / 4;
+  if (!Number.isInteger(count) || tiles.data.byteLength !== count * side * side * 4) {
+    throw new WireError(`Texture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
+  }
+  const bytes = aligned(tiles.places, 2);
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, count * 2);
+}
+
+/** Fills `out` with the first `array.count` points (three per point, metres) and says how many there are. */
+export function dequantisePoints(array: ArrayData, out: Float32Array): number {
+  dequantise(array, out.subarray(0, array.count * 3));
+  return array.count;
 }
 
 /** Fills `out` (three per point, metres) from 16-bit steps of the box. */

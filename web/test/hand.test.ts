@@ -13,7 +13,8 @@ const SCENE: SceneDescription = {
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   surfaces: [], parameters: [],
-  instruments: [{ name: "probe", shape: "sphere", radius: RADIUS, length: 0, home: [0, 0, 0.1] }],
+  instruments: [{ name: "probe", shape: "sphere", radius: RADIUS, length: 0, home: [0, 0, 0.1], label: "", action: "", parts: [] }],
+  textures: [], particles: [], measures: [], tables: [],
 };
 
 function plate(z: number): PickMesh {

@@ -13,6 +13,8 @@ function quantised(points: number[], low: [number, number, number], high: [numbe
   return new Uint8Array(new Uint16Array(steps).buffer);
 }
 
+const NONE = new Uint8Array(0);
+
 describe("messages", () => {
   it("go out as maps with a type", () => {
     expect(decode(encodeMessage({ type: "hello", protocol: PROTOCOL }))).toEqual({ type: "hello", protocol: PROTOCOL });
@@ -39,7 +41,7 @@ describe("dequantise", () => {
 
   it("gives back every coordinate within half a step of its axis", () => {
     const out = new Float32Array(9);
-    dequantise({ name: "tissue", count: 3, box: [low, high], data: quantised(points, low, high) }, out);
+    dequantise({ name: "tissue", count: 3, box: [low, high], data: quantised(points, low, high), shades: NONE }, out);
     points.forEach((value, i) => {
       const halfStep = (high[i % 3] - low[i % 3]) / 65535 / 2;
       // float32 has 24 bits: its own rounding of 0.07 m is some 4e-9 m.
@@ -51,7 +53,7 @@ describe("dequantise", () => {
     const data = quantised(points, low, high);
     const shifted = new Uint8Array(data.length + 1);
     shifted.set(data, 1);
-    const array = (bytes: Uint8Array): ArrayData => ({ name: "tissue", count: 3, box: [low, high], data: bytes });
+    const array = (bytes: Uint8Array): ArrayData => ({ name: "tissue", count: 3, box: [low, high], data: bytes, shades: NONE });
     const expected = new Float32Array(9);
     const out = new Float32Array(9);
     dequantise(array(data), expected);
@@ -61,19 +63,19 @@ describe("dequantise", () => {
 
   it("gives a flat box its one value", () => {
     const out = new Float32Array(3);
-    dequantise({ name: "a", count: 1, box: [[1, 2, 3], [1, 2, 3]], data: new Uint8Array(6) }, out);
+    dequantise({ name: "a", count: 1, box: [[1, 2, 3], [1, 2, 3]], data: new Uint8Array(6), shades: NONE }, out);
     expect([...out]).toEqual([1, 2, 3]);
   });
 
   it("refuses bytes that do not fit the count", () => {
-    const array: ArrayData = { name: "tissue", count: 3, box: [low, high], data: new Uint8Array(17) };
+    const array: ArrayData = { name: "tissue", count: 3, box: [low, high], data: new Uint8Array(17), shades: NONE };
     expect(() => dequantise(array, new Float32Array(9))).toThrow(/tissue.*17 bytes/);
   });
 });
 
 describe("triangles", () => {
   const info = (triangles: Uint8Array): SurfaceInfo => ({
-    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: new Uint8Array(0),
+    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: NONE, uv: NONE,
   });
 
   it("are little-endian uint32", () => {
@@ -91,7 +93,7 @@ describe("triangles", () => {
 
 describe("restOf", () => {
   const surface = (rest: Uint8Array): SurfaceInfo => ({
-    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest,
+    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest, uv: NONE,
   });
 
   it("reads three numbers per vertex, from any offset", () => {

@@ -4,7 +4,8 @@
 import { Vector2, Vector3, Vector4 } from "three";
 import type { IUniform, PerspectiveCamera } from "three";
 
-export const MOST_TOOLS = 2;
+/** Bars that cast a shadow; an instrument with a thin end has two. */
+export const MOST_TOOLS = 4;
 
 /** Beside the lens, in its own axes [m]. Farther out than on a real scope (some 3 mm), so that shadows show depth. */
 const LAMP = new Vector3(-0.016, 0.03, 0.0);
@@ -20,6 +21,8 @@ export interface LightUniforms {
   uToolCount: IUniform<number>;
   uToolTip: IUniform<Vector4[]>;
   uToolEnd: IUniform<Vector4[]>;
+  /** Electric arc at a tip: where, and how bright. */
+  uSpark: IUniform<Vector4>;
   [name: string]: IUniform;
 }
 
@@ -41,6 +44,7 @@ export function makeLight(): LightUniforms {
     uToolCount: { value: 0 },
     uToolTip: { value: Array.from({ length: MOST_TOOLS }, () => new Vector4()) },
     uToolEnd: { value: Array.from({ length: MOST_TOOLS }, () => new Vector4()) },
+    uSpark: { value: new Vector4() },
   };
 }
 
@@ -68,6 +72,12 @@ export function castShades(light: LightUniforms, camera: PerspectiveCamera, shad
   }
 }
 
+/** `tip` in world space, null for none; `power` is the radiance of a white surface 1 cm away, before tone mapping. */
+export function setSpark(light: LightUniforms, camera: PerspectiveCamera, tip: Vector3 | null, power: number): void {
+  const point = (tip ?? new Vector3()).clone().applyMatrix4(camera.matrixWorldInverse);
+  light.uSpark.value.set(point.x, point.y, point.z, tip === null ? 0 : power);
+}
+
 /** Everything is in view space: the eye at the origin, looking along −z. */
 export const LIGHT_GLSL = /* glsl */ `
 uniform vec3 uLamp;
@@ -78,6 +88,7 @@ uniform vec3 uVignette;
 uniform int uToolCount;
 uniform vec4 uToolTip[${MOST_TOOLS}];
 uniform vec4 uToolEnd[${MOST_TOOLS}];
+uniform vec4 uSpark;
 
 const float PI = 3.14159265;
 `;
@@ -139,5 +150,16 @@ vec2 toolShade(vec3 point, vec3 normal) {
     left.y *= 1.0 - 0.9 * facing * min(1.0, 1.7 * radius * radius / d2);
   }
   return left;
+}
+`;
+
+/** After `LIGHT_GLSL`: blue-white light of an arc, falling off with the square of the distance. */
+export const SPARK_GLSL = /* glsl */ `
+vec3 sparkLight(vec3 point, vec3 normal) {
+  if (uSpark.w <= 0.0) return vec3(0.0);
+  vec3 d = uSpark.xyz - point;
+  float d2 = dot(d, d);
+  float facing = max(0.0, 0.3 + 0.7 * dot(normal, d) * inversesqrt(d2));
+  return vec3(0.72, 0.84, 1.0) * uSpark.w * facing * 0.0001 / (d2 + 0.000004);
 }
 `;

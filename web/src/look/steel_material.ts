@@ -1,14 +1,16 @@
-// Polished surgical steel, with a mark every centimetre of the shaft.
+// Polished surgical steel, with a mark every centimetre of the shaft; or the black insulation of an electric instrument.
 
 import { ShaderMaterial } from "three";
 import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
 
-export function makeSteelMaterial(light: LightUniforms, marks: boolean): ShaderMaterial {
+export type Finish = "polished" | "marked" | "insulated";
+
+export function makeSteelMaterial(light: LightUniforms, finish: Finish): ShaderMaterial {
   return new ShaderMaterial({
-    name: "steel",
+    name: `steel, ${finish}`,
     uniforms: { ...light },
-    defines: marks ? { MARKS: 1 } : {},
+    defines: { ...(finish === "marked" ? { MARKS: 1 } : {}), ...(finish === "insulated" ? { INSULATED: 1 } : {}) },
     vertexShader: VERTEX,
     fragmentShader: FRAGMENT,
   });
@@ -36,7 +38,13 @@ varying vec3 vPoint;
 varying vec3 vNormal;
 varying float vAlong;
 
+#ifdef INSULATED
+const vec3 STEEL = vec3(0.04);
+const vec3 BODY = vec3(0.020, 0.021, 0.024);
+#else
 const vec3 STEEL = vec3(0.60, 0.59, 0.57);
+const vec3 BODY = vec3(0.0);
+#endif
 const float FIRST_MARK = 0.03; // [m] from the tip
 
 // What polished metal shows of its surroundings: pink tissue below, a dark room with soft lamps above.
@@ -67,6 +75,7 @@ void main() {
   float d1 = nh * nh * (sharp * sharp - 1.0) + 1.0, d2 = nh * nh * (broad * broad - 1.0) + 1.0;
   float glint = 0.35 * sharp * sharp / (d1 * d1) + 0.65 * broad * broad / (d2 * d2);
   vec3 colour = reflectance * (surroundings(reflect(-eye, normal)) * room * 0.55 + glint * lamp * 0.30 * step(0.0, dot(normal, toLamp)));
+  colour += BODY * max(dot(normal, toLamp), 0.0) * lamp;
 
   gl_FragColor = vec4(toScreen(colour) + dither(), 1.0);
 }

@@ -3,12 +3,15 @@
 // Colour, vessels and bumps are functions of the rest position, so they stay on the tissue when it moves. The film
 // reflects like water (F0 = 0.025, refractive index about 1.37), with fine bumps that break the lamp's reflection
 // into small moving lights. Light that enters comes out nearby: each colour has its own soft edge of the light, red the
-// softest. Where WebGL runs in software (`plain`), shadows and mottling are computed per vertex.
+// softest. Where WebGL runs in software (`plain`), shadows and mottling are computed per vertex. `skin_shader.ts` has what
+// burns and blood do to this.
 
-import { Color, DoubleSide, ShaderMaterial, Vector3 } from "three";
-import type { Data3DTexture, DataTexture } from "three";
-import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
+import { Color, DoubleSide, ShaderMaterial, Vector2, Vector3 } from "three";
+import type { Data3DTexture, DataTexture, IUniform } from "three";
+import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, SPARK_GLSL, TOOL_SHADE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
+import { SKIN_GLSL } from "./skin_shader";
+import type { SkinTexture } from "./skin_texture";
 
 interface Look {
   base: string;
@@ -20,6 +23,8 @@ interface Look {
 
 /** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
 const FILM_GAIN = 2.6;
+/** How much steeper the borders of a fluid look than they are; tuned for appearance. */
+const FILM_RELIEF = 1.0;
 
 /** sRGB colours tuned for appearance under a white lamp. */
 const LOOKS: Record<string, Look> = {
@@ -34,8 +39,19 @@ export interface TissueTextures {
   vessels: DataTexture;
 }
 
+/** What a scene paints on a surface, and what the eye wants to see of it. */
+export interface Skin {
+  burn: SkinTexture | null;
+  ink: SkinTexture | null;
+  film: SkinTexture | null;
+  /** How a burn looks, by its level. */
+  stages: DataTexture;
+  /** 1 shows temperatures instead of tissue. */
+  heatView: IUniform<number>;
+}
+
 export function makeTissueMaterial(
-  look: string, light: LightUniforms, textures: TissueTextures, plain: boolean,
+  look: string, light: LightUniforms, textures: TissueTextures, plain: boolean, skin: Skin,
 ): ShaderMaterial {
   const { base, pale, deep, vessel, bumps } = LOOKS[look] ?? LOOKS.tissue;
   const linear = (hex: string) => {
@@ -45,9 +61,10 @@ export function makeTissueMaterial(
   return new ShaderMaterial({
     name: `tissue ${look}`,
     side: DoubleSide,
-    defines: plain ? { PLAIN: 1 } : {},
+    defines: definesOf(skin, plain),
     uniforms: {
       ...light,
+      ...skinUniforms(skin),
       uNoise: { value: textures.noise },
       uVessels: { value: textures.vessels },
       uBase: { value: linear(base) },
@@ -60,6 +77,23 @@ export function makeTissueMaterial(
     vertexShader: VERTEX,
     fragmentShader: FRAGMENT,
   });
+}
+
+function definesOf({ burn, ink, film }: Skin, plain: boolean): Record<string, number> {
+  const wanted = { PLAIN: plain, BURN: burn !== null, INK: ink !== null, FILM: film !== null };
+  const on = Object.entries({ ...wanted, PAINTED: wanted.BURN || wanted.INK || wanted.FILM }).filter(([, there]) => there);
+  return Object.fromEntries(on.map(([name]) => [name, 1]));
+}
+
+function skinUniforms({ burn, ink, film, stages, heatView }: Skin): Record<string, IUniform> {
+  const uniforms: Record<string, IUniform> = { uHeatView: heatView };
+  if (burn !== null) Object.assign(uniforms, { uBurn: { value: burn.texture }, uStages: { value: stages } });
+  if (ink !== null) uniforms.uInk = { value: ink.texture };
+  if (film !== null) {
+    const size = new Vector2(film.info.width, film.info.height);
+    Object.assign(uniforms, { uFilm: { value: film.texture }, uFilmSize: { value: size } });
+  }
+  return uniforms;
 }
 
 const VERTEX = /* glsl */ `
@@ -79,6 +113,9 @@ varying vec3 vWave; // slope of the broad waves of the film, view space
 #ifdef PLAIN
 varying vec2 vShade;
 #endif
+#ifdef PAINTED
+varying vec2 vUv;
+#endif
 
 const float COARSE = 1.0 / 0.131; // [1/m], one tile
 
@@ -87,6 +124,9 @@ void main() {
   vPoint = point.xyz;
   vNormal = normalize(normalMatrix * normal);
   vRest = rest;
+  #ifdef PAINTED
+  vUv = uv;
+  #endif
   vec3 w = restNormal * restNormal;
   w *= w;
   vSheets = w / (w.x + w.y + w.z + 1e-6);
@@ -106,6 +146,7 @@ ${LIGHT_GLSL}
 ${PICTURE_GLSL}
 ${FILM_GLSL}
 ${TOOL_SHADE_GLSL}
+${SPARK_GLSL}
 uniform sampler3D uNoise;
 uniform sampler2D uVessels;
 uniform vec3 uBase;
@@ -114,6 +155,7 @@ uniform vec3 uDeep;
 uniform float uVesselAmount;
 uniform float uBumps;
 uniform float uPress;
+uniform float uHeatView;
 varying vec3 vPoint;
 varying vec3 vNormal;
 varying vec3 vRest;
@@ -122,6 +164,9 @@ varying vec2 vBroad;
 varying vec3 vWave;
 #ifdef PLAIN
 varying vec2 vShade;
+#endif
+#ifdef PAINTED
+varying vec2 vUv;
 #endif
 
 // Sizes of one tile [1/m]; its features are an eighth of it. Odd ratios hide the repetition.
@@ -169,20 +214,61 @@ vec3 bent(vec3 normal, vec3 slope, float amount) {
   return normalize(normal - amount * (slope - dot(slope, normal) * normal));
 }
 
+${SKIN_GLSL}
+// Two sizes of highlight of a clear coat; 'dull' is 0 for a fresh wet one. Standing fluid has the sharp one alone.
+float coatShine(float nh, float sharp, float dull, float fluid) {
+  float broad = mix(0.26, 0.5, dull);
+  return 0.55 * (1.0 - 0.8 * dull) * glossy(nh, mix(sharp, 0.3, dull)) + mix(0.45, 0.05, fluid) * glossy(nh, broad);
+}
+
 void main() {
   vec3 smoothNormal = normalize(vNormal) * (gl_FrontFacing ? 1.0 : -1.0);
   vec4 fine = texture(uNoise, vRest * FINE) * 2.0 - 1.0;
   vec4 middle = texture(uNoise, vRest.yzx * MIDDLE + 0.37) * 2.0 - 1.0;
-  vec3 slope = 0.28 * vWave + uBumps * 0.15 * (mat3(viewMatrix) * middle.zxy);
-  vec3 fleshNormal = bent(smoothNormal, slope, 0.8);
-  vec3 filmNormal = bent(smoothNormal, slope + uBumps * 0.10 * (mat3(viewMatrix) * fine.xyz), 1.0);
+  vec3 eye = normalize(-vPoint);
+
+  float blanched = blanching();
+  vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
+  Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), 0.0, 0.0, 0.0, 1.0, 37.0);
+  #ifdef INK
+  inkSkin(skin, texture(uInk, vUv).a, fine);
+  #endif
+  #ifdef BURN
+  vec4 burn = texture(uBurn, vUv);
+  burnSkin(skin, burn, fine, middle);
+  #endif
+
+  // Char is a crust: coarse and dry.
+  float bumps = uBumps * (1.0 + 3.5 * skin.charred);
+  vec3 slope = 0.28 * vWave + bumps * 0.15 * (mat3(viewMatrix) * middle.zxy);
+  vec3 ripple = bumps * 0.10 * (mat3(viewMatrix) * fine.xyz);
+  vec3 fleshNormal = bent(smoothNormal, slope + 1.6 * skin.charred * ripple, 0.8);
+  float sharp = 0.075;
+  float dull = skin.rough;
+  vec3 filmNormal = bent(smoothNormal, slope + ripple, 1.0);
+  vec3 flesh = skin.flesh;
+  float wet = 0.0; // 1 where there is fluid
+  float level = 0.0; // 1 where it is deep enough to stand
+  #ifdef FILM
+  Fluid fluid = fluidAt(vUv, vPoint, smoothNormal);
+  if (fluid.height > 0.0) {
+    // Fluid fills the bumps below it and lies smooth; clots are a jelly.
+    wet = smoothstep(0.000002, 0.00003, fluid.height);
+    level = smoothstep(0.00002, 0.00025, fluid.height);
+    vec3 still = slope * mix(1.0, 0.55, level) + ripple * mix(1.0, 0.12 + 0.5 * fluid.parts.z, level);
+    filmNormal = bent(smoothNormal, mix(slope + ripple, still, wet) + FILM_RELIEF * fluid.slope, 1.0);
+    sharp = mix(sharp, mix(0.045, 0.11, fluid.parts.z), wet);
+    dull *= 1.0 - wet;
+    skin.coat = mix(skin.coat, 1.0 - 0.35 * fluid.parts.z, wet);
+    flesh = through(flesh, fluid, max(dot(smoothNormal, eye), 0.0));
+  }
+  #endif
 
   #ifdef PLAIN
   vec2 shade = vShade;
   #else
   vec2 shade = toolShade(vPoint, smoothNormal);
   #endif
-  vec3 eye = normalize(-vPoint);
   vec3 toLamp = uLamp - vPoint;
   float reach = inversesqrt(dot(toLamp, toLamp));
   toLamp *= reach;
@@ -191,33 +277,40 @@ void main() {
   float room = uLampPower / dot(vPoint, vPoint) * rim;
   float open = clamp(1.0 - 1.8 * vBroad.x, 0.4, 1.08) * shade.y;
 
-  float blanched = blanching();
-  vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
-  vec3 flesh = fleshColour(vBroad.y, middle.a, vessels, blanched);
-
-  // Red light travels farthest in tissue: it sees the smoothest normal and creeps farthest into shadow.
+  // Red light travels farthest in tissue: it sees the smoothest normal and creeps farthest into shadow. Coagulated tissue
+  // scatters it back sooner.
   vec2 facing = vec2(dot(smoothNormal, toLamp), dot(fleshNormal, toLamp));
-  vec3 wrap = vec3(0.42, 0.20, 0.14);
+  facing.x = mix(facing.x, facing.y, skin.covered);
+  vec3 wrap = mix(vec3(0.42, 0.20, 0.14), vec3(0.14, 0.12, 0.11), skin.covered);
   vec3 lit = max((facing.xyy + wrap) / (1.0 + wrap), 0.0);
   float s = shade.x;
-  vec3 shadow = vec3(s * (2.0 - s), s * (0.65 + 0.35 * s), s * (0.6 + 0.4 * s));
+  vec3 shadow = mix(vec3(s * (2.0 - s), s * (0.65 + 0.35 * s), s * (0.6 + 0.4 * s)), vec3(s), skin.covered);
   vec3 colour = flesh * lit * lit * shadow * mix(vec3(1.0), vec3(open), vec3(0.7, 1.0, 1.0)) * lamp;
 
   // A little light comes back from the surroundings: warm from other tissue, cool from the room above.
   float sky = 0.5 + 0.5 * dot(fleshNormal, uUp);
   colour += flesh * open * room * mix(vec3(0.050, 0.022, 0.018), vec3(0.026, 0.032, 0.038), sky);
+  colour += flesh * sparkLight(vPoint, fleshNormal) * rim;
 
   float nh = max(dot(filmNormal, normalize(toLamp + eye)), 0.0);
   float nv = max(dot(filmNormal, eye), 0.05);
-  float film = F0 * (0.55 * glossy(nh, 0.075) + 0.45 * glossy(nh, 0.26)) / (4.0 * mix(nv, 1.0, 0.5));
-  colour += vec3(1.0, 0.97, 0.93) * film * s * lamp * step(0.0, dot(filmNormal, toLamp)) * FILM_GAIN;
+  float film = F0 * coatShine(nh, sharp, dull, level) / (4.0 * mix(nv, 1.0, 0.5));
+  colour += vec3(1.0, 0.97, 0.93) * film * s * lamp * step(0.0, dot(filmNormal, toLamp)) * FILM_GAIN * skin.coat;
   float grazing = 1.0 - nv;
   float fresnel = F0 + (1.0 - F0) * grazing * grazing * grazing * grazing * grazing;
   vec3 away = reflect(-eye, filmNormal);
   float nt = max(dot(filmNormal, normalize(uTheatreLamp + eye)), 0.0);
-  float lights = 0.85 * glossy(nt, 0.075) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
-  colour += vec3(0.86, 0.95, 1.0) * fresnel * lights * open * room * 0.30;
+  float lights = 0.85 * glossy(nt, mix(sharp, 0.4, dull)) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
+  colour += vec3(0.86, 0.95, 1.0) * fresnel * lights * open * room * 0.30 * mix(1.0, 1.5, wet) * skin.coat;
 
-  gl_FragColor = vec4(toScreen(colour) + dither(), 1.0);
+  vec3 shown = toScreen(colour);
+  #ifdef BURN
+  shown = toScreen(colour + heatGlow(skin.celsius) * (1.0 - wet));
+  if (uHeatView > 0.0) {
+    float shape = 0.45 + 0.55 * max(facing.y, 0.0);
+    shown = mix(shown, heatColour(skin.celsius) * shape * min(rim * 1.4, 1.0) + 0.12 * film * lamp, uHeatView);
+  }
+  #endif
+  gl_FragColor = vec4(shown + dither(), 1.0);
 }
-`.replace("FILM_GAIN", FILM_GAIN.toFixed(2));
+`.replace("FILM_GAIN", FILM_GAIN.toFixed(2)).replace("FILM_RELIEF", FILM_RELIEF.toFixed(2));

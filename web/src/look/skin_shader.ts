@@ -1,0 +1,138 @@
+// What lies on the tissue, for its shader: ink, burns, and the film of blood, bile and saline.
+//
+// Burn: the table of stages gives colour, cover, roughness and wetness by burn level; noise frays the borders and cracks
+// the char. Film: light goes down through it and up again, T = exp(−2 µa d) per colour (Beer–Lambert); µa of whole blood
+// at 150 g/L from Prahl's tables (omlc.org/spectra/hemoglobin) at 630, 550 and 450 nm, deoxygenated for clots. Blood also
+// scatters a little light back, which is what thick blood looks like. The thickness is a height: its slope bends the
+// reflection.
+
+import { HEAT_GLSL } from "./heat_colours";
+import { BURN_SCALE, FILM_SCALE, HIGHEST_LEVEL, glsl } from "./scales";
+
+/** After the tissue's own declarations; `bent` and `glossy` are the tissue's. */
+export const SKIN_GLSL = /* glsl */ `
+struct Skin {
+  vec3 flesh;
+  float covered; // 0 the organ's own colour, 1 burnt
+  float charred;
+  float rough; // of the coat, 0 as living tissue
+  float coat; // share of the wet coat that is there
+  float celsius;
+};
+
+#ifdef INK
+uniform sampler2D uInk;
+
+// A skin marker's gentian violet, which follows the tissue; under a burn it is gone.
+void inkSkin(inout Skin skin, float ink, vec4 fine) {
+  skin.flesh = mix(skin.flesh, vec3(0.045, 0.010, 0.14), 0.85 * smoothstep(0.15, 0.75, ink + 0.12 * fine.a * ink));
+}
+#endif
+
+#ifdef BURN
+uniform sampler2D uBurn;
+uniform sampler2D uStages;
+
+// Glowing begins to be seen in a dark room [°C].
+const float DULL_RED = 500.0;
+
+float celsiusOf(vec4 burn) {
+  return mix(${glsl(BURN_SCALE.coldest)}, ${glsl(BURN_SCALE.hottest)}, burn.r);
+}
+
+// 'fine' and 'middle' are noise; its value is in a.
+void burnSkin(inout Skin skin, vec4 burn, vec4 fine, vec4 middle) {
+  skin.celsius = celsiusOf(burn);
+  float level = burn.g + burn.b;
+  // Borders fray: tissue is not even. Nothing is burnt that is not, and char stays char.
+  float fray = smoothstep(0.0, 0.35, level) * (1.0 - smoothstep(1.7, 2.0, level));
+  level = clamp(level + fray * (0.22 * middle.a + 0.16 * fine.a), 0.0, ${glsl(HIGHEST_LEVEL)});
+  float along = level / ${glsl(HIGHEST_LEVEL)} * (255.0 / 256.0) + 0.5 / 256.0;
+  vec4 stage = texture(uStages, vec2(along, 0.25));
+  vec2 coat = texture(uStages, vec2(along, 0.75)).rg;
+  skin.charred = smoothstep(1.2, 1.75, level);
+  vec3 own = stage.rgb * (1.0 + 0.16 * middle.a + 0.10 * fine.a);
+  // Coagulated tissue keeps some of the organ's mottling under the white.
+  skin.flesh = mix(skin.flesh, own, stage.a);
+  skin.covered = stage.a;
+  skin.rough = clamp((coat.r - 0.35) / 0.65, 0.0, 1.0);
+  // Alpha is the water left.
+  skin.coat = coat.g * mix(1.0, burn.a, stage.a);
+  // Char cracks where two soft noises cross zero, and is grey with ash on its ridges.
+  float crack = min(abs(fine.a + 0.35 * middle.x), abs(middle.a + 0.3 * fine.y) * 1.6);
+  float open = skin.charred * (1.0 - smoothstep(0.015, 0.10, crack));
+  skin.flesh = mix(skin.flesh, skin.flesh * vec3(0.25, 0.18, 0.16), open);
+  skin.flesh += skin.charred * 0.018 * smoothstep(0.35, 0.8, fine.a);
+}
+
+vec3 heatGlow(float celsius) {
+  float over = max(celsius - DULL_RED, 0.0) / 300.0;
+  return over * over * vec3(1.0, 0.22, 0.03);
+}
+${HEAT_GLSL}
+#endif
+
+#ifdef FILM
+uniform sampler2D uFilm;
+uniform vec2 uFilmSize; // [texels]
+
+// [1/m]
+const vec3 BLOOD = vec3(350.0, 23000.0, 33000.0);
+const vec3 CLOT = vec3(2300.0, 26000.0, 33000.0);
+const vec3 BILE = vec3(900.0, 700.0, 7000.0); // golden in a film, green-brown in a puddle; tuned for appearance
+// Light that deep fluid scatters back.
+const vec3 BLOOD_BODY = vec3(0.165, 0.0055, 0.0045);
+const vec3 CLOT_BODY = vec3(0.055, 0.0060, 0.0050);
+const vec3 BILE_BODY = vec3(0.090, 0.075, 0.006);
+const float BODY_DEPTH = 2600.0; // [1/m] over which it is reached
+const float SCATTER = 900.0; // [1/m] that cells send elsewhere; with it 1 mm is opaque to red too
+
+struct Fluid {
+  float height; // [m]
+  vec3 parts; // blood, bile, clot, of the fluid
+  vec3 slope; // of its surface against the tissue's, view space
+};
+
+float heightOf(float red) {
+  return red * red * ${glsl(FILM_SCALE.thickest)};
+}
+
+// Half a texel to each side: charts end with one ring of texels that repeats their border, so nothing beyond a border is read.
+Fluid fluidAt(vec2 uv, vec3 point, vec3 normal) {
+  Fluid fluid;
+  vec4 here = texture(uFilm, uv);
+  vec2 px = dFdx(uv), py = dFdy(uv);
+  vec3 ex = dFdx(point), ey = dFdy(point);
+  fluid.height = 0.0;
+  fluid.slope = vec3(0.0);
+  fluid.parts = here.gba;
+  if (here.r <= 0.0) return fluid;
+  vec2 texel = 0.5 / uFilmSize;
+  vec4 east = texture(uFilm, uv + vec2(texel.x, 0.0)), west = texture(uFilm, uv - vec2(texel.x, 0.0));
+  vec4 north = texture(uFilm, uv + vec2(0.0, texel.y)), south = texture(uFilm, uv - vec2(0.0, texel.y));
+  vec4 h = vec4(heightOf(east.r), heightOf(west.r), heightOf(north.r), heightOf(south.r));
+  fluid.height = 0.25 * (h.x + h.y + h.z + h.w);
+  // Parts of what is there: a dry neighbour has none and says nothing.
+  fluid.parts = (east * h.x + west * h.y + north * h.z + south * h.w).gba / max(4.0 * fluid.height, 1e-12);
+  vec2 rise = vec2(h.x - h.y, h.z - h.w) * uFilmSize; // per unit of uv
+  // From the texture to the surface by way of the screen (Mikkelsen 2010), so stretch does not matter.
+  vec3 rx = cross(ey, normal), ry = cross(normal, ex);
+  float det = dot(ex, rx);
+  fluid.slope = (dot(rise, px) * rx + dot(rise, py) * ry) / (abs(det) < 1e-20 ? 1e-20 : det);
+  return fluid;
+}
+
+// What is seen of the tissue through the fluid; 'cosine' of the view's angle makes the way longer.
+vec3 through(vec3 flesh, Fluid fluid, float cosine) {
+  float fresh = max(fluid.parts.x - fluid.parts.z, 0.0);
+  vec3 absorbs = BLOOD * fresh + CLOT * fluid.parts.z + BILE * fluid.parts.y;
+  // Refracted: never flatter than about 45°.
+  float way = fluid.height * (1.0 + 1.0 / mix(0.7, 1.0, cosine));
+  float told = fresh + fluid.parts.y + fluid.parts.z;
+  vec3 body = (BLOOD_BODY * fresh + CLOT_BODY * fluid.parts.z + BILE_BODY * fluid.parts.y) / max(told, 1e-3);
+  // Deep fluid grows darker: less of what enters finds its way back.
+  body *= mix(1.0, 0.55, smoothstep(0.0003, 0.0016, fluid.height));
+  return flesh * exp(-(absorbs + SCATTER * min(told, 1.0)) * way) + body * (1.0 - exp(-BODY_DEPTH * fluid.height * min(told, 1.0)));
+}
+#endif
+`;

@@ -1,0 +1,65 @@
+// All that a scene paints on its surfaces: textures by name, the table of burn stages, the temperature view.
+
+import type { IUniform, WebGLRenderer } from "three";
+import type { ColumnInfo, SceneDescription, TextureInfo, Tiles } from "../protocol";
+import { WireError } from "../wire";
+import { STAGES_TABLE, StageStrip } from "./burn_stages";
+import { SkinTexture } from "./skin_texture";
+import type { Skin } from "./tissue_material";
+
+export class Skins {
+  private textures: SkinTexture[] = [];
+  private readonly stages = new StageStrip();
+  private readonly heatView: IUniform<number> = { value: 0 };
+  private columns: ColumnInfo[] | null = null;
+
+  setScene(scene: SceneDescription): void {
+    for (const texture of this.textures) texture.dispose();
+    this.textures = scene.textures.map((info) => new SkinTexture(info));
+    const table = scene.tables.find((candidate) => candidate.name === STAGES_TABLE);
+    this.columns = table?.columns ?? null;
+    this.stages.reset();
+    if (table !== undefined) this.stages.set(table.columns, table.rows);
+  }
+
+  /** The server tells everything anew, but only what is not zero. */
+  clear(): void {
+    for (const texture of this.textures) texture.clear();
+  }
+
+  of(surface: string): Skin {
+    const find = (role: TextureInfo["role"]) =>
+      this.textures.find(({ info }) => info.surface === surface && info.role === role) ?? null;
+    return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView };
+  }
+
+  texture(name: string): SkinTexture | null {
+    return this.textures.find(({ info }) => info.name === name) ?? null;
+  }
+
+  put(tiles: Tiles): void {
+    for (const changed of tiles.textures) {
+      const texture = this.texture(changed.name);
+      if (texture === null) throw new WireError(`The server sent tiles of ${changed.name}, which the scene does not have.`);
+      texture.put(changed, tiles.side);
+    }
+  }
+
+  /** True when burns look different from now on. */
+  setTables(tables: Record<string, number[][]>): boolean {
+    if (this.columns === null || !(STAGES_TABLE in tables)) return false;
+    return this.stages.set(this.columns, tables[STAGES_TABLE]);
+  }
+
+  get hasBurn(): boolean {
+    return this.textures.some(({ info }) => info.role === "burn");
+  }
+
+  showHeat(shown: boolean): void {
+    this.heatView.value = shown ? 1 : 0;
+  }
+
+  upload(renderer: WebGLRenderer): void {
+    for (const texture of this.textures) texture.upload(renderer);
+  }
+}
