@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.geometry.tools import bipolar_forceps, monopolar_hook
+from viscera.geometry.tools import FOOT, bipolar_forceps, monopolar_hook
 from viscera.heat.burn import set_burn
 from viscera.heat.conduction import set_heat
 from viscera.heat.electrode import ElectrodeParams
@@ -36,6 +36,7 @@ from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
 from viscera.view import Column, Parameter, Table
 from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.cautery import BurnDrill, Cautery, Energised
+from viscera.world.system import Rows
 
 MASSES = 5_000
 """About as many; 3.3 mm apart in the pad."""
@@ -135,7 +136,8 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         systems=[cautery, BurnDrill(cautery, line, near)],
-        tables=[LiveTable(STAGES, lambda world, rows: None)],
+        # Only the page looks at it; the world keeps it, so that it is recorded and checked.
+        tables=[LiveTable(STAGES, lambda world, rows: None, _check_stages)],
     )
 
 
@@ -208,6 +210,13 @@ def _colour(stage: BurnStage) -> float:
     return float(65536 * red + 256 * green + blue)
 
 
+def _check_stages(rows: Rows) -> None:
+    check_stages([
+        BurnStage(level, f"row {number}", (0.0, 0.0, 0.0), cover, roughness, wetness)
+        for number, (level, _, cover, roughness, wetness) in enumerate(rows)
+    ])  # fmt: skip
+
+
 STAGES = Table(
     "burn_stages",
     "Stages of a burn",
@@ -235,7 +244,9 @@ def script(world: World, tick: int) -> Iterable[Input]:
     points = line_points(body, world.seed)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
     way = min(SPEED * 0.001 * tick, float(lengths[-1]))
+    # The foot of the hook, 4 mm along x, is taken along by its middle.
     x, y = (float(np.interp(way, lengths, column)) for column in points.T)
+    x -= 0.5 * FOOT
     z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
     return [ToolInput(0, (x, y, z - 0.0002), grip=1.0 if way < lengths[-1] else 0.0)]
 

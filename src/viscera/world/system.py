@@ -56,6 +56,8 @@ class LiveTable:
 
     table: Table
     change: Callable[[World, Rows], None]
+    check: Callable[[Rows], None] = lambda rows: None
+    """Raises `InputError` for rows that fit the columns and still cannot be."""
 
 
 def check_rows(table: Table, rows: Rows) -> None:

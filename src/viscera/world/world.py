@@ -255,6 +255,7 @@ class World:
                 f"table {one.name!r} is not known in {self.scenario!r}.", closest_names(one.name, self._tables)
             )
         check_rows(live.table, one.rows)
+        live.check(one.rows)
 
     def _check_parameter(self, one: SetParameter) -> None:
         from viscera.scenarios import closest_names

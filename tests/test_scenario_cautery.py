@@ -1,0 +1,114 @@
+"""Cautery, with hands made of numbers: what the surgeon does decides what is burnt, and the record brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import viscera
+from viscera.errors import InputError
+from viscera.inputs import Reset, SetParameter, SetTable, ToolInput
+from viscera.scenarios.cautery import STAGES, script, surface_height
+from viscera.world import World
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[World]:
+    world = viscera.make("cautery", device="cpu")
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def world(made: World) -> World:
+    made.apply(Reset(0))
+    made.apply(SetParameter("power", 30.0))
+    made.step(16 - made.tick % 16)
+    return made
+
+
+def touch(world: World, tool: int, x: float, y: float, grip: float) -> ToolInput:
+    z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
+    return ToolInput(tool, (x, y, z - 0.0003), grip=grip)
+
+
+def drag(world: World, tool: int, speed: float, seconds: float, grip: float = 1.0) -> dict[str, float]:
+    """Along x over the middle at this speed [m/s]; what the measures say then."""
+    for tick in range(0, round(1000 * seconds), 16):
+        world.apply(touch(world, tool, -0.012 + speed * 0.001 * tick, 0.0, grip))
+        world.step(16)
+    return world.measure_values()
+
+
+def test_without_the_pedal_nothing_burns(world: World) -> None:
+    found = drag(world, 0, 0.01, 0.5, grip=0.0)
+    assert found["coagulated"] == found["charred"] == found["power"] == 0.0
+
+
+def test_held_still_it_chars_and_moved_on_it_only_whitens(world: World) -> None:
+    moved = drag(world, 0, 0.012, 2.0)
+    assert moved["coagulated"] > 20.0
+    assert moved["charred"] == 0.0
+    world.apply(Reset(0))
+    still = drag(world, 0, 0.0, 3.0)
+    assert still["charred"] > 0.5
+    assert still["coagulated"] < moved["coagulated"]
+    pixels = world.snapshot().arrays["pad.burn"]
+    assert pixels[..., 2].max() > 128  # black in the picture too
+    assert (pixels[..., 1] >= pixels[..., 2]).all()  # and nowhere black that is not white
+
+
+def test_forceps_burn_what_lies_between_their_jaws(world: World) -> None:
+    open_jaws = drag(world, 1, 0.0, 0.3, grip=0.0)
+    assert open_jaws["power"] == 0.0
+    closed = drag(world, 1, 0.0, 0.6)
+    assert closed["power"] > 1.0
+    assert closed["coagulated"] > 0.5
+
+
+def test_its_own_hand_follows_the_line(world: World) -> None:
+    for tick in range(1600):
+        for given in script(world, tick):
+            world.apply(given)
+        world.step()
+    found = world.measure_values()
+    assert found["line_done"] > 8.0  # 13 mm of some 75
+    assert found["charred"] < 1.0
+    assert found["astray"] < found["coagulated"]
+
+
+def test_more_power_burns_more(world: World) -> None:
+    usual = drag(world, 0, 0.02, 0.6)
+    world.apply(Reset(0))
+    world.apply(SetParameter("power", 60.0))
+    assert drag(world, 0, 0.02, 0.6)["coagulated"] > usual["coagulated"]
+
+
+def test_a_burn_comes_back_bit_for_bit(world: World) -> None:
+    drag(world, 0, 0.01, 0.3)
+    state, once = world.save_state(), world.measure_values()
+    drag(world, 0, 0.02, 0.1)
+    after = world.state_hash()
+    world.load_state(state)
+    assert world.measure_values() == once
+    drag(world, 0, 0.02, 0.1)
+    assert world.state_hash() == after
+
+
+def test_the_stages_can_be_edited_but_must_rise(world: World) -> None:
+    rows = [list(row) for row in STAGES.rows]
+    rows[1][1] = 255.0
+    world.apply(SetTable("burn_stages", tuple(map(tuple, rows))))
+    world.step()
+    assert world.table_rows()["burn_stages"][1][1] == 255.0
+    rows[2][0] = rows[1][0]
+    with pytest.raises(InputError, match="does not rise"):
+        world.apply(SetTable("burn_stages", tuple(map(tuple, rows))))
+    with pytest.raises(InputError, match="cover = 2"):
+        world.apply(SetTable("burn_stages", tuple((*row[:2], 2.0, *row[3:]) for row in STAGES.rows)))
+    with pytest.raises(InputError, match="3 rows"):
+        world.apply(SetTable("burn_stages", STAGES.rows[:3]))
+    with pytest.raises(InputError, match="burn_stages"):
+        world.apply(SetTable("burn_stage", STAGES.rows))
