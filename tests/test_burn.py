@@ -525,7 +525,7 @@ def test_what_does_not_fit_together_is_refused(cpu: Device) -> None:
     skin = flat(cpu)
     burn = make_burn(make_heat(skin))
     hook = make_tool("hook", monopolar_hook(), cpu)
-    with pytest.raises(InputError, match="reach = 0.05"):
+    with pytest.raises(InputError, match=r"reach = 0\.05"):
         make_electrode(hook, burn, ElectrodeParams(reach=0.05))
     with pytest.raises(InputError, match="1 active"):
         make_electrode(hook, burn, ElectrodeParams(bipolar=True))

@@ -42,6 +42,10 @@ class Material:
     """τ of the Kelvin–Voigt solid [s]."""
     break_strain: float = 0.4
     """Stretch at which it tears, as a share of its length."""
+    burnt_young: float = 3.4
+    """Young's modulus of coagulated tissue over that of fresh; see burning.py."""
+    burnt_break_strain: float = 0.5
+    """Stretch at which coagulated tissue tears over that of fresh; see burning.py."""
     conductivity: float = 0.5
     """Of heat [W/(m·K)]."""
     heat_capacity: float = 3_600.0
@@ -77,6 +81,8 @@ _LIMITS: dict[str, tuple[float, float, bool]] = {
     "poisson": (0.0, 0.4999, False),
     "viscous_time": (0.0, 1.0, False),
     "break_strain": (0.0, 100.0, True),
+    "burnt_young": (0.0, 20.0, True),
+    "burnt_break_strain": (0.0, 1.0, True),
     "conductivity": (0.0, math.inf, True),
     "heat_capacity": (0.0, math.inf, True),
     "friction": (0.0, 2.0, False),
