@@ -41,10 +41,10 @@ def surface(device: Device) -> Surface:
     return make_surface(icosphere(RADIUS, 3), device)
 
 
-def bleeding(surface: Surface, queue: int = 4096, **numbers: float) -> tuple[Wounds, FilmState]:
+def bleeding(surface: Surface, queue: int = 4096, seal_radius: float = 2e-3) -> tuple[Wounds, FilmState]:
     film = FilmParams()
     state = allocate_state(16, queue, surface.device)
-    return make_wounds(surface, film, state, WoundParams(clot_time=0.0, **numbers), DT), state
+    return make_wounds(surface, film, state, WoundParams(clot_time=0.0, seal_radius=seal_radius), DT), state
 
 
 def run(wounds: Wounds, state: FilmState, steps: int, pulse: float = 0.0, outside: float = 0.0) -> int:

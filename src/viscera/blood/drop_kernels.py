@@ -26,6 +26,8 @@ class DropNumbers:
     """Live numbers; from an array, as scalars are frozen when a program is recorded."""
 
     dt: float
+    exact_dt: wp.float64
+    """The same number, for sums over many steps."""
     gravity: wp.vec3
     thickness: float
     """6 / (π h²) · 1 pL: thickness per density and picolitre [m]."""
@@ -96,7 +98,7 @@ def begin(
     tools = all_tools[0]
     purse = purse_out[0]
     volume = wp.float64(numbers.volume)
-    dt = wp.float64(numbers.dt)
+    dt = numbers.exact_dt
     purse.suck = purse.suck + tools.suction_rate * dt
     if tools.suction_reach <= 0.0:
         purse.suck = wp.float64(0.0)

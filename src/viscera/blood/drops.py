@@ -140,7 +140,7 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     drops.params = params
     film = drops.film
     numbers: Any = kernels.DropNumbers()
-    numbers.dt = drops.dt
+    numbers.dt = numbers.exact_dt = drops.dt
     numbers.gravity = wp.vec3(*film.gravity)
     numbers.thickness = 6.0 * LITTLE / (math.pi * film.radius**2)
     numbers.hanging, numbers.overflow = params.hanging, params.overflow
