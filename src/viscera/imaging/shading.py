@@ -60,10 +60,10 @@ WATER = Look((3.5, 0.6, 0.35), 0.4, (0.75, 0.86, 0.9), 1.333, 300.0, 60.0)
 """Pure water absorbs 0.35/m at 650 nm, 0.06 at 550, 0.01 at 450 (Pope and Fry 1997): ten times that, as a tank of a few
 centimetres would otherwise show no colour at all; tuned for appearance."""
 
-BARIUM = Look((0.0, 0.0, 0.0), 4000.0, (0.93, 0.92, 0.89), 1.35, 25.0, 4.0, 0.35)
+BARIUM = Look((0.0, 0.0, 0.0), 4000.0, (0.93, 0.92, 0.89), 1.35, 25.0, 4.0, 0.1)
 """Barium sulphate in suspension: white, opaque within half a millimetre, dull; tuned for appearance."""
 
-BLOOD = Look((350.0, 23000.0, 33000.0), 700.0, (0.30, 0.008, 0.006), 1.35, 220.0, 40.0, 0.2)
+BLOOD = Look((350.0, 23000.0, 33000.0), 700.0, (0.17, 0.005, 0.004), 1.35, 220.0, 40.0, 0.1)
 """Oxygenated haemoglobin at 150 g/L near 630, 550 and 450 nm (Prahl, omlc.org/spectra/hemoglobin); scattering and
 albedo tuned for appearance."""
 

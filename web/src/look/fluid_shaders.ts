@@ -193,6 +193,10 @@ uniform float uSpecular;
 uniform float uWrap;
 varying vec2 vUv;
 
+// Shares of the lamp and of the room that a matte white body gives back; tuned for appearance, beside tissue.
+const float BODY_LIGHT = 0.29;
+const float ROOM_LIGHT = 0.05;
+
 // Screen to light: the film curve backwards.
 vec3 fromScreen(vec3 screen) {
   vec3 y = min(screen, 0.985);
@@ -248,7 +252,8 @@ void main() {
   float facing = max((dot(normal, toLamp) + uWrap) / (1.0 + uWrap), 0.0);
   float scattering = mix(uScattering, uDyeScattering, dye);
   vec3 kept = exp(-(mix(uAbsorption, uDyeAbsorption, dye) + scattering) * thick);
-  vec3 body = uAlbedo * (0.5 * lamp * facing + 0.06 * room) * (1.0 - exp(-scattering * thick));
+  float above = 0.5 + 0.5 * dot(normal, uUp);
+  vec3 body = uAlbedo * (BODY_LIGHT * lamp * facing + ROOM_LIGHT * room * above) * (1.0 - exp(-scattering * thick));
   vec3 transmitted = behind * kept + body;
 
   vec3 away = reflect(way, normal);
@@ -256,8 +261,8 @@ void main() {
   r0 *= r0;
   float mirrored = r0 + (1.0 - r0) * pow(1.0 - clamp(-dot(way, normal), 0.0, 1.0), 5.0);
   float glint = uSpecular * pow(max(dot(away, toLamp), 0.0), uShininess);
-  float theatre = 0.12 * uSpecular * pow(max(dot(away, uTheatreLamp), 0.0), 0.4 * uShininess);
-  vec3 reflection = surroundings(away) * room * 0.6 + glint * lamp + theatre * room;
+  float theatre = 0.3 * uSpecular * pow(max(dot(away, uTheatreLamp), 0.0), 0.5 * uShininess);
+  vec3 reflection = surroundings(away) * room + glint * lamp + theatre * room;
 
   vec3 colour = toScreen(mix(transmitted, reflection, mirrored)) + dither();
   gl_FragColor = vec4(mix(under, colour, cover), 1.0);
