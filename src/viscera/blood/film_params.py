@@ -62,11 +62,6 @@ class Fluid:
     def __post_init__(self) -> None:
         _check(self, positive=("density", "rest_density"), zero=_FLUID_ZERO)
 
-    @property
-    def speed_on_a_wall(self) -> float:
-        """Where gravity and traction balance on a vertical wall [m/s]."""
-        return math.inf if self.traction == 0.0 else 9.81 / self.traction
-
 
 _FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction")
 
@@ -124,8 +119,8 @@ class FilmParams:
     """Of blood at rest: dc/dt = clot_rate (1 − c) / (1 + (speed/clot_speed)²) [1/s]; 0 means never."""
     clot_speed: float = 2.0e-3
     """Blood that moves this fast clots half as fast [m/s]."""
-    clot_traction: float = 100.0
-    """Clotted blood has traction and viscosity 1 + this times as large."""
+    clot_hold: float = 1000.0
+    """A clot moves 1/(1 + this) as far as fluid would."""
     dissolve_rate: float = 0.0
     """Clot that pure solvent around it dissolves [1/s]."""
     back_to_back: float = -0.2
@@ -166,6 +161,11 @@ class FilmParams:
         """`particle_volume` in picolitres."""
         return round(self.particle_volume / LITTLE)
 
+    def wall_speed(self, name: str) -> float:
+        """Where gravity and traction balance on a vertical wall: v = g dt/(1 − I), I = exp(−traction·dt) [m/s]."""
+        lost = -math.expm1(-self.fluids[self.fluid(name)].traction * self.dt)
+        return math.inf if lost == 0.0 else math.hypot(*self.gravity) * self.dt / lost
+
     def fluid(self, name: str) -> int:
         """Number of the fluid called `name`."""
         for number, fluid in enumerate(self.fluids):
@@ -188,7 +188,7 @@ _FILM_ZERO = (
     "lifetime",
     "dilution",
     "clot_rate",
-    "clot_traction",
+    "clot_hold",
     "dissolve_rate",
 )
 

@@ -1,0 +1,339 @@
+"""The blood film: viscoelastic particles on the surface of organs (Clavet et al. 2005; Kvick §3.4–3.8 and §6.2).
+
+    film = make_film(skin, FilmParams(), capacity=20_000)
+    program = device.record(lambda stage: step_film(stage, film), work=film.work)
+    spawn(film, [(0.02, 0.0, 0.05)], "blood"); program.run()
+
+A step, in the order of the document's nine (§3.5); equations are in `film_pairs`, `film_kernels` and `film_springs`:
+
+    take in what waits and sort · gravity · viscosity · advance · springs and their plasticity · double density
+    relaxation · collisions (rims, incisions, obstacles) · velocity from displacement with traction and clamp
+
+Particles lie on triangles and walk over edges (`surface_walk`); neighbours are found in space, and those back to back
+on two sides of a thin body are left out (`film_pairs.meet`). On a `Sheet` the same step runs in the document's texture
+space.
+
+Differs from the source: symmetric pair forces by default; neighbours are searched once per step, at its beginning, in
+cells that are wider than the radius by twice the farthest move before the relaxation, so none is missed (the source
+misses some); a particle moves at most one radius per step; particles outside an open sheet go on as they are.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from viscera.blood import buckets, film_forces, film_kernels, film_mixing, film_native, film_springs
+from viscera.blood.film_kernels import Home, Waiting
+from viscera.blood.film_obstacles import Sheeted
+from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted
+from viscera.blood.film_params import FLUIDS, FilmParams, Sheet
+from viscera.blood.film_state import FilmState, allocate_state
+from viscera.blood.film_surface import Surface, make_surface
+from viscera.blood.surface_walk import WalkView
+from viscera.device import Device, Stage
+from viscera.errors import InputError
+from viscera.geometry.mesh import TriangleMesh
+from viscera.neighbors import grid as ng
+from viscera.skin import Skin
+
+QUEUE = 4096
+"""Particles that can wait to be taken in, unless it is said otherwise."""
+
+MOST_PARTICLES = 2**26
+
+WORK_PER_PARTICLE = 8
+"""A particle's step is about eight simple elements' worth of work, for the choice of how many cores take part."""
+
+FIXED = ("radius", "one_sided", "search", "bucket_size", "springs", "spring_capacity")
+"""Parameters that `set_film` cannot change."""
+
+
+@dataclass(eq=False)
+class Film:
+    """Made by `make_film`."""
+
+    params: FilmParams
+    surface: Surface | None
+    sheet: Sheet | None
+    state: FilmState
+    device: Device
+    view: Any
+    rates: Any
+    """One `Rates`."""
+    native: bool
+    """Whether the neighbour loops are the C ones; False runs their plain twins."""
+    mixes: bool
+    """Whether fluids can mix or clot."""
+    grid_params: ng.GridParams
+    grid: ng.GridState
+    search: Any
+    home: Any
+    waiting: Any
+    walk: Any
+    maps: Any
+    sorted: Any
+    cargo: Any
+    springs: Any
+    springs_sorted: Any
+    staged: Any
+    key: Any
+    """Positions to sort by, NaN for particles that go: vec3 on a surface, vec2 on a sheet."""
+    flag: Any
+    upto: Any
+
+    @property
+    def work(self) -> int:
+        """For `Device.record`."""
+        return WORK_PER_PARTICLE * self.state.capacity
+
+
+def make_film(
+    where: Surface | Skin | TriangleMesh | Sheet,
+    params: FilmParams | None = None,
+    capacity: int = 16_384,
+    device: Device | None = None,
+    *,
+    queue: int = QUEUE,
+    tangents: Skin | None = None,
+    obstacles: bool = True,
+    native: bool = True,
+) -> Film:
+    """A film without particles on an organ, several (`make_surface`), or a sheet.
+
+    `tangents` gives a sheet the slopes of a skin of its size; `obstacles=False` leaves the sheet's obstacle map out.
+    """
+    params = params or FilmParams()
+    if not 1 <= capacity <= MOST_PARTICLES:
+        raise InputError(f"capacity = {capacity} is not possible.", f"Allowed are 1 to {MOST_PARTICLES} particles.")
+    if not 1 <= queue <= MOST_PARTICLES:
+        raise InputError(f"queue = {queue} is not possible.", f"Allowed are 1 to {MOST_PARTICLES} particles.")
+    sheet = where if isinstance(where, Sheet) else None
+    surface = None if isinstance(where, Sheet) else where
+    if surface is not None and not isinstance(surface, Surface):
+        surface = make_surface(surface, device)
+    device = surface.device if surface is not None else device
+    if device is None:
+        raise InputError("a sheet needs a device.", "Give device=open_device().")
+    state = allocate_state(capacity, queue, device)
+    view = _view(params, sheet, capacity, device)
+    springs = params.spring_capacity if params.springs else 0
+    integers, key_type = _integers(device), wp.vec2 if surface is None else wp.vec3
+    staged = integers(1)
+    grid_params, grid = _grid(params, surface, sheet, capacity, device, staged)
+    film = Film(
+        params=params,
+        surface=surface,
+        sheet=sheet,
+        state=state,
+        device=device,
+        view=view,
+        rates=wp.zeros(1, dtype=Rates, device=device.warp),
+        native=native and params.search == "grid",
+        mixes=len(params.fluids) > 1 or any(fluid.clots for fluid in params.fluids),
+        grid_params=grid_params,
+        grid=grid,
+        search=buckets.make_search(params.search, capacity, grid.view, params.bucket_size, device),
+        home=_fill(Home(), state),
+        waiting=_fill(Waiting(), state.queue),
+        walk=surface.view if surface is not None else _empty(WalkView(), device, 0),
+        maps=_maps(surface, sheet, tangents, obstacles, device),
+        sorted=_empty(Sorted(), device, capacity + ng.LANES),
+        cargo=_empty(Carried(), device, capacity),
+        springs=_springs(springs, capacity, device),
+        springs_sorted=_springs(springs, capacity, device),
+        staged=staged,
+        key=wp.zeros(capacity, dtype=key_type, device=device.warp),
+        flag=integers(0 if params.search == "grid" else capacity),
+        upto=integers(0 if params.search == "grid" else capacity),
+    )
+    film.sorted.count = integers(1)
+    if surface is None:
+        state.normal.fill_(wp.vec3(0.0, 0.0, 1.0))
+    set_film(film, params)
+    return film
+
+
+def set_film(film: Film, params: FilmParams) -> None:
+    """Changes parameters while programs run, all but those in `FIXED` and a larger max_speed·dt."""
+    for name in FIXED:
+        if getattr(params, name) != getattr(film.params, name):
+            raise InputError(f"{name} = {getattr(params, name)} cannot change.", "Make a new film.")
+    if len(params.fluids) != len(film.params.fluids):
+        raise InputError(f"{len(params.fluids)} fluids instead of {len(film.params.fluids)}.", "Make a new film.")
+    if params.reach > film.view.reach * (1.0 + 1e-6):
+        raise InputError(
+            f"max_speed·dt = {params.reach:g} m is more than the {film.view.reach:g} m the film was made for.",
+            "Lower one of them, or make a new film.",
+        )
+    film.params = params
+    wp.copy(film.rates, wp.array([_rates(params)], dtype=Rates, device=film.device.warp))
+
+
+def step_film(stage: Stage, film: Film) -> None:
+    """One step of `params.dt`."""
+    n, view, s = film.view.capacity, film.view, film.sorted
+    two, three = (film.key, _none(film, wp.vec3)) if film.surface is None else (_none(film, wp.vec2), film.key)
+    stage.launch(film_kernels.take_in, n, [view, film.walk, film.waiting, film.home, film.staged, two, three])
+    original, lives, at = _sort(stage, film)
+    args = [film.rates, film.walk, film.maps, original, lives, at, film.staged, film.waiting, film.home, s, film.cargo]
+    stage.launch(film_kernels.arrange, n, [view, *args])
+    if film.params.search != "grid":
+        buckets.build_buckets(stage, view, s, film.search, film.state.status)
+    relax_film(stage, film)
+    move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
+    stage.launch(film_kernels.move_on, n, [view, int(film.mixes), *move])
+
+
+def relax_film(stage: Stage, film: Film) -> None:
+    """The neighbour loops of a step, on sorted particles."""
+    n, view, s = film.view.capacity, film.view, film.sorted
+    viscosity, density, displacement = _loops(film)
+    near = film.grid.view if film.native else film.search
+    loop = [view, near, film.rates, s]
+    stage.launch(viscosity, n, loop)
+    if film.params.springs:
+        pull_springs(stage, film)
+    stage.launch(density, n, loop)
+    stage.launch(displacement, n, loop)
+    if film.mixes:
+        stage.launch(film_mixing.mix, n, [view, film.search, film.rates, s, film.cargo])
+
+
+def pull_springs(stage: Stage, film: Film) -> None:
+    """Steps five and six: springs appear, yield and pull."""
+    n, view, s, rates = film.view.capacity, film.view, film.sorted, film.rates
+    home, ordered = film.springs, film.springs_sorted
+    stage.launch(film_springs.arrange_springs, n, [view, film.grid.original, film.grid.slot, s, home, ordered])
+    stage.launch(film_springs.link_springs, n, [view, film.search, rates, s, ordered, film.state.status])
+    stage.launch(film_springs.pull_springs, n, [view, rates, ordered, s, home])
+    stage.launch(film_springs.follow_springs, n, [s])
+
+
+def _loops(film: Film) -> tuple[Any, Any, Any]:
+    if not film.native:
+        return film_forces.viscosity, film_forces.density, film_forces.displacement
+    if film.surface is None:
+        return film_native.viscosity_2d, film_native.density_2d, film_native.displacement_2d
+    return film_native.viscosity_3d, film_native.density_3d, film_native.displacement_3d
+
+
+def _sort(stage: Stage, film: Film) -> tuple[Any, Any, int]:
+    """Who stands where: sorted place → index, and where the number of particles that stay is found."""
+    grid = film.grid
+    if film.params.search == "grid":
+        ng.build(stage, film.grid_params, grid, film.key)
+        return grid.original, grid.cell_start, grid.view.lost
+    n = film.view.capacity
+    stage.launch(buckets.mark_staying, n, [n, film.staged, film.state.fate, film.flag])
+    stage.once(lambda: wp.utils.array_scan(film.flag, film.upto, inclusive=True))
+    stage.launch(buckets.close_ranks, n, [n, film.staged, film.flag, film.upto, grid.original, grid.slot])
+    return grid.original, film.upto, n - 1
+
+
+# --- making ------------------------------------------------------------------------------------------------------
+
+
+def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device) -> Any:
+    view: Any = FilmView()
+    view.capacity = capacity
+    view.radius = params.radius
+    view.reach = params.reach
+    view.on_surface = int(sheet is None)
+    view.half, view.own, view.other = (1.0, 1.0, 0.0) if params.one_sided else (0.5, 0.5, 0.5)
+    view.atomic = int(device.is_cuda)
+    view.wrap, view.images, view.columns, view.rows = 0, 1, 1, 1
+    if sheet is not None:
+        view.columns, view.rows = sheet.width, sheet.height
+        view.width, view.height = float(sheet.width), float(sheet.height)
+        view.wrap, view.images = int(sheet.wrap), 9 if sheet.wrap else 1
+        if sheet.wrap and min(sheet.width, sheet.height) <= 2.0 * (params.radius + 2.0 * params.reach):
+            raise InputError(
+                f"a sheet of {sheet.width} × {sheet.height} wraps too soon for radius {params.radius:g}.",
+                "Make it larger, or the radius smaller: a particle must not meet another one twice.",
+            )
+    return view
+
+
+def _grid(
+    params: FilmParams, surface: Surface | None, sheet: Sheet | None, capacity: int, device: Device, staged: Any
+) -> tuple[ng.GridParams, ng.GridState]:
+    wide = params.radius + 2.0 * params.reach
+    if sheet is not None:
+        corner = (float(sheet.width), float(sheet.height))
+        return ng.make_grid(capacity, (0.0, 0.0), corner, wide, 2, device, count=staged)
+    assert surface is not None
+    return ng.make_grid(capacity, surface.lower, surface.upper, wide, 3, device, count=staged)
+
+
+def _rates(params: FilmParams) -> Any:
+    rates: Any = Rates()
+    for name in ("dt", "max_speed", "back_to_back", "lifetime", "dilution", "clot_rate", "clot_speed", "clot_hold"):
+        setattr(rates, name, getattr(params, name))
+    for name in ("dissolve_rate", "spring_stiffness", "plasticity", "yield_ratio"):
+        setattr(rates, name, getattr(params, name))
+    rates.gravity = wp.vec3(*params.gravity)
+    names = {"rest": "rest_density", "stiffness": "stiffness", "near": "near_stiffness", "linear": "viscosity"}
+    names |= {"quadratic": "quadratic_viscosity", "traction": "traction", "clots": "clots", "dissolves": "dissolves"}
+    for name, of_fluid in names.items():
+        values = [float(getattr(fluid, of_fluid)) for fluid in params.fluids]
+        setattr(rates, name, wp.vec4(*values, *([0.0] * (FLUIDS - len(values)))))
+    return rates
+
+
+def _fill(view: Any, source: Any) -> Any:
+    """A kernel's view of a dataclass of arrays with the same names."""
+    for name in view._cls.vars:
+        setattr(view, name, getattr(source, name))
+    return view
+
+
+def _empty(view: Any, device: Device, size: int) -> Any:
+    for name, var in view._cls.vars.items():
+        setattr(view, name, wp.zeros(size, dtype=var.type.dtype, device=device.warp))
+    return view
+
+
+def _integers(device: Device) -> Any:
+    return lambda size: wp.zeros(size, dtype=wp.int32, device=device.warp)
+
+
+def _springs(most: int, capacity: int, device: Device) -> Any:
+    springs: Any = film_springs.Springs()
+    springs.most = most
+    springs.count = _integers(device)(capacity if most else 0)
+    springs.partner = _integers(device)(most * capacity)
+    springs.rest = wp.zeros(most * capacity, dtype=float, device=device.warp)
+    return springs
+
+
+def _maps(surface: Surface | None, sheet: Sheet | None, tangents: Skin | None, obstacles: bool, device: Device) -> Any:
+    maps: Any = Sheeted()
+    maps.has_tangents = int(tangents is not None)
+    maps.has_obstacles = int(obstacles and (sheet is not None or len(surface.obstacle) > 1))  # pyright: ignore
+    maps.tangent_u = maps.tangent_v = wp.zeros(0, dtype=wp.vec3, device=device.warp)
+    if tangents is not None:
+        if sheet is None or (tangents.width, tangents.height) != (sheet.width, sheet.height):
+            raise InputError(
+                f"tangents come from a skin of {tangents.width} × {tangents.height} texels.",
+                "Give them to a sheet of the same size.",
+            )
+        maps.tangent_u, maps.tangent_v = tangents.tangent_u, tangents.tangent_v
+    if surface is not None:
+        maps.obstacle = surface.obstacle
+    else:
+        texels = sheet.width * sheet.height if sheet is not None and obstacles else 0
+        maps.obstacle = wp.zeros(texels, dtype=float, device=device.warp)
+    return maps
+
+
+def _none(film: Film, kind: Any) -> Any:
+    return wp.zeros(0, dtype=kind, device=film.device.warp)
+
+
+__all__ = ["FIXED", "Film", "make_film", "relax_film", "set_film", "step_film"]

@@ -1,0 +1,267 @@
+"""The neighbour loops of film_forces.py in C, over the sorted grid: 16 neighbours at once on cpu, one on cuda.
+
+An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
+instructions. One source serves both; only the macros differ. Neighbours in three cells side by side are one range of
+the sorted arrays, so loads are contiguous; lanes beyond the range, the particle itself and what is too far are masked.
+Same arithmetic as the plain kernels; on cpu sums run over 16 lanes, so they agree up to the last bits.
+"""
+
+# Warp's types speak of values; inside kernels the same names are declarations.
+# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
+# pyright: reportGeneralTypeIssues=false, reportReturnType=false
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.blood.film_forces import advance, displace, press
+from viscera.blood.film_pairs import FilmView, Rates, Sorted
+from viscera.neighbors.cells import GridView
+
+wp.set_module_options({"enable_backward": False})
+
+_CPU = """
+#pragma clang fp contract(fast)
+typedef float V __attribute__((ext_vector_type(16)));
+typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+typedef int M __attribute__((ext_vector_type(16)));
+#define LANES 16
+#define LOAD(p) ((V)(*(const U*)(p)))
+#define FILL(x) ((V)(x))
+#define PLACES(t) ((M)(t) + (M){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+#define WHOLE(n) ((M)(n))
+#define ANY(m) (__builtin_reduce_or(m) != 0)
+#define LARGER(a, b) __builtin_elementwise_max((V)(a), (V)(b))
+#define ROOT(a) __builtin_elementwise_sqrt(a)
+"""
+
+_CUDA = """
+typedef float V;
+typedef bool M;
+#define LANES 1
+#define LOAD(p) (*(p))
+#define FILL(x) (x)
+#define PLACES(t) (t)
+#define WHOLE(n) (n)
+#define ANY(m) (m)
+#define LARGER(a, b) fmaxf((a), (b))
+#define ROOT(a) sqrtf(a)
+"""
+
+_CLEAN = "\n".join(
+    f"#undef {name}" for name in ("LANES", "LOAD", "FILL", "PLACES", "WHOLE", "ANY", "LARGER", "ROOT", "FLOOR_CELL")
+)
+
+_WALK = """
+const float h = view.radius, per_h = 1.0f / h, h2 = h * h;
+const float least = 1.0e-5f * h, least2 = least * least;
+const int* start = grid.cell_start.data;
+const float bx = film.x.data[s], by = film.y.data[s];
+const float hx = HERE_X.data[s], hy = HERE_Y.data[s];
+ONLY3(const float bz = film.z.data[s]; const float hz = HERE_Z.data[s];)
+ONLY3(const float nx = film.nx.data[s]; const float ny = film.ny.data[s]; const float nz = film.nz.data[s];)
+ONLY3(const float limit = rates.data[0].back_to_back;)
+SETUP
+const float margin = h + 2.0f * view.reach;
+#define FLOOR_CELL(x, n) ((x) > 0.0f ? (int)((x) < (float)((n) - 1) ? (x) : (float)((n) - 1)) : 0)
+for (int k = 0; k < view.images; ++k) {
+    float sx = 0.0f, sy = 0.0f;
+    if (k > 0) {
+        sx = view.width * (float)((k + 1) % 3 - 1);
+        sy = view.height * (float)(((k + 4) / 3) % 3 - 1);
+        const float x = bx + sx, y = by + sy;
+        if (!(x > -margin && x < view.width + margin && y > -margin && y < view.height + margin)) continue;
+    }
+    const float ax = (bx + sx - grid.lower[0]) * grid.cells_per_length;
+    const float ay = (by + sy - grid.lower[1]) * grid.cells_per_length;
+    const int cx = FLOOR_CELL(ax, grid.cells_x), cy = FLOOR_CELL(ay, grid.cells_y);
+    ONLY3(const float az = (bz - grid.lower[2]) * grid.cells_per_length;)
+    ONLY3(const int cz = FLOOR_CELL(az, grid.cells_z);)
+    const int west = cx > 0 ? cx - 1 : 0, east = cx < grid.cells_x - 1 ? cx + 1 : cx;
+    const float ex = hx + sx, ey = hy + sy;
+    for (int row = 0; row < ROWS; ++row) {
+        const int y = cy + row % 3 - 1;
+        if (y < 0 || y >= grid.cells_y) continue;
+        int line = y;
+        ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
+        const int begin = start[line * grid.cells_x + west], end = start[line * grid.cells_x + east + 1];
+        for (int t = begin; t < end; t += LANES) {
+            const auto at = PLACES(t);
+            V ox = LOAD(NEAR_X.data + t) - ex, oy = LOAD(NEAR_Y.data + t) - ey;
+            V r2 = ox * ox + oy * oy;
+            ONLY3(V oz = LOAD(NEAR_Z.data + t) - hz; r2 += oz * oz;)
+            M in = (r2 < FILL(h2)) & (at < WHOLE(end)) & (at != WHOLE(s));
+            if (!ANY(in)) continue;
+            const M same = in & (r2 < FILL(least2));
+            if (ANY(same)) {
+                const V side = at > WHOLE(s) ? FILL(least) : FILL(-least);
+                ox = same ? 0.6f * side : ox;
+                oy = same ? 0.64f * side : oy;
+                ONLY3(oz = same ? 0.48f * side : oz;)
+                r2 = same ? FILL(least2 * LEAST_NORM) : r2;
+            }
+            ONLY3(
+                const V mx = LOAD(film.nx.data + t);
+                const V my = LOAD(film.ny.data + t);
+                const V mz = LOAD(film.nz.data + t);
+                in = in & ((nx * mx + ny * my + nz * mz >= FILL(limit))
+                           | (ox * (nx - mx) + oy * (ny - my) + oz * (nz - mz) > FILL(0.0f)));
+            )
+            const V r = ROOT(LARGER(r2, 1.0e-30f));
+            const V w = 1.0f - r * per_h;
+            BODY
+        }
+    }
+}
+"""
+"""Visits who may be near. LEAST_NORM: on a sheet the direction in which two at one place part loses its third axis."""
+
+_LOOPS = {
+    "viscosity": (
+        "film.x",
+        """
+const float vx = film.vx.data[s], vy = film.vy.data[s];
+ONLY3(const float vz = film.vz.data[s];)
+const float linear = film.linear.data[s], quadratic = film.quadratic.data[s];
+V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
+""",
+        """
+            V u = (vx - LOAD(film.vx.data + t)) * ox + (vy - LOAD(film.vy.data + t)) * oy;
+            ONLY3(u += (vz - LOAD(film.vz.data + t)) * oz;)
+            u = LARGER(u / r, 0.0f);
+            const V a = 0.5f * (linear + LOAD(film.linear.data + t));
+            const V b = 0.5f * (quadratic + LOAD(film.quadratic.data + t));
+            const V f = in ? w * u * (a + b * u) / r : FILL(0.0f);
+            fx -= f * ox;
+            fy -= f * oy;
+            ONLY3(fz -= f * oz;)
+""",
+    ),
+    "density": (
+        "film.px",
+        "V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);",
+        """
+            const V c = in ? w : FILL(0.0f);
+            fx += c * c;
+            fy += c * c * c;
+""",
+    ),
+    "displacement": (
+        "film.px",
+        """
+const float pressure = view.own * film.pressure.data[s], nearer = view.own * film.near_pressure.data[s];
+const float other = view.other;
+V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
+""",
+        """
+            const V p = pressure + other * LOAD(film.pressure.data + t);
+            const V q = nearer + other * LOAD(film.near_pressure.data + t);
+            const V f = in ? w * (p + q * w) / r : FILL(0.0f);
+            fx -= f * ox;
+            fy -= f * oy;
+            ONLY3(fz -= f * oz;)
+""",
+    ),
+}
+
+
+def _only(source: str, three: bool) -> str:
+    """Keeps or drops what ONLY3(…) encloses."""
+    result = ""
+    while (found := source.find("ONLY3(")) >= 0:
+        result += source[:found]
+        depth, end = 1, found + 6
+        while depth:
+            depth += {"(": 1, ")": -1}.get(source[end], 0)
+            end += 1
+        result += source[found + 6 : end - 1] if three else ""
+        source = source[end:]
+    return result + source
+
+
+def _source(loop: str, three: bool) -> str:
+    near, setup, body = _LOOPS[loop]
+    walk = _WALK.replace("SETUP", setup).replace("BODY", body)
+    for axis in "xyz":
+        name = near[:-1] + axis
+        walk = walk.replace(f"HERE_{axis.upper()}", name).replace(f"NEAR_{axis.upper()}", name)
+    walk = walk.replace("ROWS", "9" if three else "3").replace("LEAST_NORM", "1.0f" if three else "0.7696f")
+    walk = _only(walk, three)
+    cpu_sum = """
+float total[3] = {0.0f, 0.0f, 0.0f};
+for (int c = 0; c < 16; ++c) { total[0] += fx[c]; total[1] += fy[c]; total[2] += fz[c]; }
+return wp::vec3(total[0], total[1], total[2]);
+"""
+    cpu = f"#if !defined(__CUDA_ARCH__)\n{_CPU}{walk}{cpu_sum}{_CLEAN}\n#endif\n"
+    return cpu + f"#if defined(__CUDA_ARCH__)\n{_CUDA}{walk}return wp::vec3(fx, fy, fz);\n{_CLEAN}\n#endif\n"
+
+
+@wp.func_native(_source("viscosity", False))
+def sum_viscosity_2d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+
+
+@wp.func_native(_source("viscosity", True))
+def sum_viscosity_3d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+
+
+@wp.func_native(_source("density", False))
+def sum_density_2d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+
+
+@wp.func_native(_source("density", True))
+def sum_density_3d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+
+
+@wp.func_native(_source("displacement", False))
+def sum_displacement_2d(
+    s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+) -> wp.vec3: ...
+
+
+@wp.func_native(_source("displacement", True))
+def sum_displacement_3d(
+    s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+) -> wp.vec3: ...
+
+
+@wp.kernel
+def viscosity_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        advance(view, rates[0], film_out, s, sum_viscosity_2d(s, view, grid, rates, film_out))
+
+
+@wp.kernel
+def viscosity_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        advance(view, rates[0], film_out, s, sum_viscosity_3d(s, view, grid, rates, film_out))
+
+
+@wp.kernel
+def density_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        found = sum_density_2d(s, view, grid, rates, film_out)
+        press(film_out, s, wp.vec2(found[0], found[1]))
+
+
+@wp.kernel
+def density_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        found = sum_density_3d(s, view, grid, rates, film_out)
+        press(film_out, s, wp.vec2(found[0], found[1]))
+
+
+@wp.kernel
+def displacement_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        displace(view, rates[0], film_out, s, sum_displacement_2d(s, view, grid, rates, film_out))
+
+
+@wp.kernel
+def displacement_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
+    s = first + wp.tid()
+    if s < film_out.count[0]:
+        displace(view, rates[0], film_out, s, sum_displacement_3d(s, view, grid, rates, film_out))
