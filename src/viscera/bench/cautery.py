@@ -1,6 +1,6 @@
 """Cautery: heat and burns on a skin, per step of one frame, and what follows a deformed organ.
 
-`document` is Kvick §4.3: "around 400 FPS" for the whole program, drawn in immediate mode, on a GTX 460; the size of the
+`document` is Kvick §4.2: "around 400 FPS" for the whole program, drawn in immediate mode, on a GTX 460; the size of the
 texture is not given (its buffers were 256² to 1024², best at 512²), so the figure stands beside every step.
 
 Steps are measured with everything hot: each texel of the skin is warm and burning. With one hot spot, as under an
