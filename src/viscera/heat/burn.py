@@ -183,10 +183,10 @@ class Burn:
 
 
 @wp.func
-def log_rate(at_boiling: float, slope: float, temperature: float):
-    """ln k: about 100 °C, so that only differences are large numbers' differences."""
-    ratio = temperature / BOILING
-    return at_boiling + wp.log(ratio) + slope * (1.0 - 1.0 / ratio)
+def log_rate(at_boiling: float, slope: float, above: float):
+    """ln k at `above` [K] over 100 °C: from differences alone, as float32 has too few bits for kelvin."""
+    x = above / BOILING
+    return at_boiling + wp.log(1.0 + x) + slope * x / (1.0 + x)
 
 
 @wp.func
@@ -246,9 +246,9 @@ def burn_texels(
     if rate.model == LINEAR:
         damage = wp.min(damage + rate.linear_rate * wp.max(warm - rate.threshold, 0.0) * rate.dt, MOST_LEVEL)
     elif warm > rate.harmless:
-        kelvin = rate.body + warm
-        damage = grown(damage, log_rate(rate.log_coagulation, rate.coagulation, kelvin), rate.dt)
-        charring = grown(charring, log_rate(rate.log_charring, rate.charring, kelvin), rate.dt)
+        above = warm - rate.boiling
+        damage = grown(damage, log_rate(rate.log_coagulation, rate.coagulation, above), rate.dt)
+        charring = grown(charring, log_rate(rate.log_charring, rate.charring, above), rate.dt)
         charring_out[t] = charring
     damage_out[t] = damage
     burn_level_out[t] = coagulation_of(rate.model, damage) + char_of(rate.model, damage, charring)

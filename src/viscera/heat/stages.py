@@ -129,8 +129,6 @@ def as_byte(share: float):
 @wp.kernel
 def pack_texture(
     first: int,
-    # params
-    width: int,
     # in
     targets: wp.array(dtype=wp.int32),
     sources: wp.array(dtype=wp.int32),
@@ -140,17 +138,15 @@ def pack_texture(
     charring: wp.array(dtype=wp.float32),
     water: wp.array(dtype=wp.float32),
     # out
-    pixels_out: wp.array2d(dtype=wp.vec4ub),
+    pixels_out: wp.array(dtype=wp.vec4ub),
 ):
     i = first + wp.tid()
-    to = targets[i]
     t = sources[i]
     rate = rates[0]
     heat = (rate.body + temperature[t] - _COLDEST) / (_HOTTEST - _COLDEST)
     white = coagulation_of(rate.model, damage[t])
     black = char_of(rate.model, damage[t], charring[t])
-    row = to // width
-    pixels_out[row, to - row * width] = wp.vec4ub(as_byte(heat), as_byte(white), as_byte(black), as_byte(water[t]))
+    pixels_out[targets[i]] = wp.vec4ub(as_byte(heat), as_byte(white), as_byte(black), as_byte(water[t]))
 
 
 def make_texture(burn: Burn) -> BurnTexture:
@@ -170,7 +166,7 @@ def step_texture(stage: Stage, texture: BurnTexture) -> None:
     burn = texture.burn
     heat = burn.heat
     maps = [texture.targets, texture.sources, burn.rates, heat.temperature, burn.damage, burn.charring, burn.water]
-    stage.launch(pack_texture, texture.targets.shape[0], [heat.skin.width, *maps, texture.pixels])
+    stage.launch(pack_texture, texture.targets.shape[0], [*maps, texture.pixels.flatten()])
 
 
 def with_border(skin: Skin) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
