@@ -29,15 +29,23 @@ export interface Handle {
   ready: Promise<number>;
   tip(): number[] | null;
   instruments(): { name: string; radius: number }[];
+  /** Number of the instrument in the hand. */
+  tool(): number;
   /** The tools as the newest frame has them. */
-  tools(): { active: boolean; position: number[]; force: number[] }[];
+  tools(): { active: boolean; position: number[]; force: number[]; grip: number }[];
   vertices(name: string): Float32Array | null;
+  /** The texels of a texture as the page has them, RGBA. */
+  texture(name: string): Uint8Array | null;
+  /** How many particles are drawn. */
+  particles(): number;
   project(x: number, y: number, z: number): { x: number; y: number };
   /** Without them, a picture shows the tissue alone. */
   showInstruments(shown: boolean): void;
   /** Median from hand to picture [ms]. */
   latency(): number | null;
   parameters(): Record<string, number>;
+  measures(): Record<string, number>;
+  tables(): Record<string, number[][]>;
   stats(): PageStats;
 }
 
@@ -47,9 +55,11 @@ declare global {
   }
 }
 
-export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | "project" | "showInstruments"> {
+export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | "texture" | "particles" | "project" | "showInstruments"> {
   return {
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
+    texture: (name) => view.skins.texture(name)?.texels.slice() ?? null,
+    particles: () => view.particles.count(),
     instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: info.radius })),
     showInstruments: (shown) => {
       view.showInstruments(shown);

@@ -9,7 +9,9 @@ export function freeArea(): FreeArea {
   const { innerWidth: width, innerHeight: height } = window;
   const box = (id: string) => document.getElementById(id)?.getBoundingClientRect();
   const top = box("header")?.bottom ?? 0;
-  const bottom = Math.min(box("transport")?.top ?? height, height);
+  const tools = box("tools");
+  const bars = [box("transport")?.top ?? height, tools !== undefined && tools.height > 0 ? tools.top : height];
+  const bottom = Math.min(...bars, height);
   // Beside it when there is room, above it when there is not.
   if (width < NARROW) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;

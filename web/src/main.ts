@@ -14,10 +14,14 @@ import { Banners } from "./panels/banners";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
 import { Header } from "./panels/header";
+import { h } from "./panels/dom";
 import { HelpDialog } from "./panels/help";
+import { MeasuresPanel } from "./panels/measures";
 import { Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
+import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
+import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
 import type { Frame, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
 import { Rate } from "./rate";
@@ -32,7 +36,10 @@ class Page {
   private readonly transport: Transport;
   private readonly guide: Guide;
   private readonly force = new ForcePanel();
+  private readonly measures = new MeasuresPanel();
   private readonly parameters: ParametersPanel;
+  private readonly tables: TablesPanel;
+  private readonly toolbar: Toolbar;
   private readonly timings: TimingsPanel;
   private readonly connection: Connection;
   private readonly hand: Hand;
@@ -71,7 +78,13 @@ class Page {
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
     this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
-    part("side").append(this.force.element, this.parameters.element, this.timings.element);
+    this.tables = new TablesPanel((name, rows) => this.connection.send({ type: "set_table", name, rows }));
+    const pinned = h("div", { class: "pinned" }, this.force.element, this.measures.element);
+    part("side").append(pinned, this.parameters.element, this.tables.element, this.timings.element);
+    this.toolbar = new Toolbar(part("tools"), {
+      choose: (tool) => this.chooseTool(tool),
+      heat: (shown) => view.showHeat(shown),
+    });
 
     this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
@@ -82,8 +95,9 @@ class Page {
       step: () => this.transport.step(),
       reset: () => this.transport.reset(),
       help: () => this.help.toggle(),
+      heat: () => this.toolbar.toggleHeat(),
       closeAll: () => this.header.closeMenu(),
-    });
+    }, (tool) => this.chooseTool(tool));
     this.handle = this.makeHandle();
     window.viscera = this.handle;
     roomy.addEventListener("change", () => (this.guide.card.open = roomy.matches));
@@ -120,6 +134,7 @@ class Page {
         break;
       case "problem":
         this.banners.setProblem(message);
+        this.tables.refused(performance.now());
         break;
       case "pong":
         break;
@@ -133,10 +148,13 @@ class Page {
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene(scene);
     else this.view.skins.clear();
-    this.hand.setScene(scene);
+    this.hand.setScene(scene, again);
+    this.toolbar.setScene(scene, this.hand.tool);
     this.header.setScene(scene);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.parameters);
+    this.measures.setScene(scene.measures);
+    this.tables.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
   }
@@ -156,6 +174,13 @@ class Page {
     if (line.state === "connecting" && this.scene === null) this.overlay.setConnecting();
     if (line.state === "refused") this.overlay.hideStarting();
     document.body.dataset.line = line.state;
+  }
+
+  private chooseTool(tool: number): void {
+    this.hand.chooseTool(tool);
+    this.toolbar.show(this.hand.tool);
+    // Space and the arrows are the hand's again.
+    this.view.canvas.focus();
   }
 
   private sendTool(tool: Tool, eventTime: number | null): boolean {
@@ -209,8 +234,10 @@ class Page {
       this.overlay.hideStarting();
     }
     this.header.setFrame(frame);
-    this.force.setFrame(frame, this.view.arrow.scale, now);
+    this.force.setFrame(frame, this.view.sparks(), this.view.arrow.scale, now);
     this.parameters.setValues(frame.parameters, now);
+    this.measures.setValues(frame.measures, now);
+    this.tables.setValues(frame.tables, now);
     this.timings.setFrame(frame, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
       roundTrip: this.connection.roundTrip, pixelShare: this.view.pixelShare(),
@@ -222,8 +249,9 @@ class Page {
     const felt = this.lastFrame?.tools.find((tool) => tool.active);
     const shown = arrow.group.visible && felt !== undefined;
     this.overlay.placeForce(shown ? this.view.project(arrow.end) : null, shown ? Math.hypot(...felt.force) : 0);
+    this.overlay.placeAction(this.hand.acting ? this.hand.cursor : null, this.hand.instrument()?.action ?? "");
     if (this.handle.firstFrame === null) return;
-    this.overlay.placeHint(this.view.hintPlace(), this.hand.pushed > 0.002);
+    this.overlay.placeHint(this.view.hintPlace(), this.hand.pushed > 0.002 || this.hand.acting);
   }
 
   private pixelsPerMetre(): number {
@@ -238,7 +266,7 @@ class Page {
       this.force.redraw();
     };
     const observer = new ResizeObserver(fit);
-    for (const id of ["view", "header", "guide", "side", "transport"]) observer.observe(part(id));
+    for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
     this.guide.card.addEventListener("toggle", fit);
     fit();
   }
@@ -251,9 +279,12 @@ class Page {
       ready: new Promise((resolve) => (this.settleReady = resolve)),
       ...viewPart(this.view),
       tip: () => this.hand.tip?.toArray() ?? null,
-      tools: () => (this.lastFrame?.tools ?? []).map(({ active, position, force }) => ({ active, position, force })),
+      tool: () => this.hand.tool,
+      tools: () => (this.lastFrame?.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
       latency: () => this.latency.median(),
       parameters: () => this.lastFrame?.parameters ?? {},
+      measures: () => this.lastFrame?.measures ?? {},
+      tables: () => this.lastFrame?.tables ?? {},
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),

@@ -8,6 +8,7 @@ import { ForceArrow } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
 import { makeNoiseTexture } from "./look/noise_texture";
+import { SceneParticles } from "./look/particles";
 import { Resolution } from "./look/resolution";
 import { Skins } from "./look/skins";
 import { Spark } from "./look/spark";
@@ -40,10 +41,13 @@ export class View {
   instruments: InstrumentModel[] = [];
   framesDrawn = 0;
   readonly skins = new Skins();
+  readonly particles: SceneParticles;
   /** Instruments, their light and shadow, and the arrow; a test looks at the tissue without them. */
   private instrumentsShown = true;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
+  /** Drawn last, over everything. */
+  private readonly over = new Scene();
   private readonly light = makeLight();
   private readonly drape: Drape;
   private readonly steel = {
@@ -74,7 +78,9 @@ export class View {
     this.textures = { noise: makeNoiseTexture(this.software), vessels: makeVesselTexture(this.software) };
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
-    this.scene.add(this.drape.mesh, this.arrow.group, this.spark.sprite);
+    this.particles = new SceneParticles(this.light, this.software, detail !== null);
+    this.scene.add(this.drape.mesh);
+    this.over.add(this.arrow.group, this.spark.sprite);
   }
 
   setScene(description: SceneDescription): void {
@@ -83,6 +89,7 @@ export class View {
       part.dispose();
     }
     this.skins.setScene(description);
+    this.particles.setScene(description.particles);
     this.surfaces = description.surfaces.map((info) => new TissueSurface(info, this.material(info)));
     this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
@@ -99,6 +106,7 @@ export class View {
       if (array !== undefined) surface.update(array);
     }
     if (!this.drape.mesh.visible) this.layDrape();
+    this.particles.update(frame.arrays);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const felt = frame.tools.find((tool) => tool.active);
@@ -121,6 +129,11 @@ export class View {
   showHeat(shown: boolean): void {
     this.skins.showHeat(shown);
     this.dirty = true;
+  }
+
+  /** Whether an electric instrument works. */
+  sparks(): boolean {
+    return this.instruments.some((instrument) => instrument.spark() !== null);
   }
 
   pickMeshes(): PickMesh[] {
@@ -169,16 +182,25 @@ export class View {
     const orbiting = this.orbit.advance(seconds);
     const sliding = this.instruments.map((instrument) => instrument.advance(seconds)).some(Boolean);
     if (!this.instrumentsShown) for (const instrument of this.instruments) instrument.mesh.visible = false;
+    const since = this.drewLast ? interval : 0;
     if (this.drewLast && this.resolution.note(interval)) this.resize();
     if (orbiting) this.orbit.place(this.camera);
     this.drewLast = this.dirty || orbiting || sliding;
     if (!this.drewLast) return false;
     this.aim();
     this.skins.upload(this.renderer);
-    this.renderer.render(this.scene, this.camera);
+    this.particles.draw(this.renderer, this.scene, this.camera, since);
+    this.drawOver();
     this.framesDrawn += 1;
     this.dirty = false;
     return true;
+  }
+
+  private drawOver(): void {
+    if (!this.arrow.group.visible && !this.spark.sprite.visible) return;
+    this.renderer.autoClear = false;
+    this.renderer.render(this.over, this.camera);
+    this.renderer.autoClear = true;
   }
 
   pixelShare(): number {

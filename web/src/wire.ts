@@ -76,12 +76,6 @@ export function placesOf(tiles: TextureTiles, side: number): Uint16Array {
   return new Uint16Array(bytes.buffer, bytes.byteOffset, count * 2);
 }
 
-/** Fills `out` with the first `array.count` points (three per point, metres) and says how many there are. */
-export function dequantisePoints(array: ArrayData, out: Float32Array): number {
-  dequantise(array, out.subarray(0, array.count * 3));
-  return array.count;
-}
-
 /** Fills `out` (three per point, metres) from 16-bit steps of the box. */
 export function dequantise(array: ArrayData, out: Float32Array): void {
   if (array.data.byteLength !== array.count * 6 || out.length !== array.count * 3) {

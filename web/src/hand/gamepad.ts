@@ -1,5 +1,5 @@
 // A gamepad in the standard layout: left stick moves the tip, right stick turns the view and goes along the shaft,
-// the right trigger or A presses.
+// the right trigger closes the handle (or presses), A presses.
 
 import type { Orbit } from "../orbit";
 import type { Hand } from "./hand";
@@ -34,9 +34,12 @@ export class GamepadHand {
     }
     if (turn !== 0) this.orbit.turn(turn * TURN_SPEED * seconds, 0);
     if (push !== 0) this.hand.push(-push * PUSH_SPEED * seconds, now);
-    const grip = Math.max(pad.buttons[A_BUTTON].value, pad.buttons[RIGHT_TRIGGER].value);
-    if (grip > 0.1) this.hand.press(grip, now);
-    else if (this.pressing) this.hand.release();
-    this.pressing = grip > 0.1;
+    const grip = pad.buttons[RIGHT_TRIGGER].value;
+    const press = pad.buttons[A_BUTTON].value;
+    const using = Math.max(grip, press) > 0.1;
+    if (grip > 0.1) this.hand.use(grip, now);
+    if (press > 0.1) this.hand.press(press, now);
+    if (!using && this.pressing) this.hand.release();
+    this.pressing = using;
   }
 }

@@ -2,18 +2,20 @@
 //
 // Hovering, the tip lies on the surface under the cursor and only touches it. Pressing or pushing along the shaft
 // keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
-// tip deeper into itself.
+// tip deeper into itself. Instruments that do something (coagulate, rinse) do it while the handle is closed, and touch the
+// surface lightly meanwhile; pressing them harder is a matter of its own.
 
 import { Vector3 } from "three";
 import type { Camera, Quaternion, Ray } from "three";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
-import type { SceneDescription, Tool } from "../protocol";
+import type { InstrumentInfo, SceneDescription, Tool } from "../protocol";
 import { advanced, depthOf, pointAtDepth, shaftOrientation, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
 const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
 const DEEPEST_PRESS = 0.03; // [m]
+const TOUCH_DEPTH = 0.001; // [m] below the hovering tip, while the handle is closed
 const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
 const PRESS_SPEED = 0.045; // [m/s]
 const RELEASE_SPEED = 0.12; // [m/s]
@@ -36,6 +38,8 @@ export class Hand {
   tool = 0;
   cursor: ScreenPoint | null = null;
   pressed = false;
+  /** The handle is closed or the pedal is down, of an instrument that does something then. */
+  acting = false;
   pressDepth = PRESS_DEPTH;
   /** Along the shaft, positive into the body [m]. */
   reach = 0;
@@ -48,19 +52,20 @@ export class Hand {
   private held: PickMesh[] | null = null;
   private trocar = new Vector3(0, 0, 1);
   private up = new Vector3(0, 0, 1);
-  private radii: number[] = [];
+  private instruments: InstrumentInfo[] = [];
   private sent: { tip: Vector3; grip: number; active: boolean } | null = null;
   private sentAt = -Infinity;
   private eventTime: number | null = null;
 
   constructor(private readonly view: HandView, private readonly events: HandEvents) {}
 
-  setScene(scene: SceneDescription): void {
-    this.radii = scene.instruments.map((instrument) => instrument.radius);
+  /** `again`: the same scene on a new line; the hand keeps its instrument. */
+  setScene(scene: SceneDescription, again = false): void {
+    this.instruments = scene.instruments;
     this.trocar = trocarOf(scene.camera);
     this.up = new Vector3(...scene.camera.up).normalize();
     this.depth = depthOf(new Vector3(...scene.camera.target), this.view.camera);
-    this.tool = 0;
+    if (!again) this.tool = 0;
     this.withdraw();
     this.sent = null;
   }
@@ -74,7 +79,7 @@ export class Hand {
   /** Out of the body. */
   withdraw(): void {
     this.cursor = null;
-    this.pressed = false;
+    this.pressed = this.acting = false;
     this.grip = this.pushed = this.reach = 0;
     this.held = null;
     this.tip = null;
@@ -85,12 +90,30 @@ export class Hand {
     if (this.cursor === null) return;
     if (!this.pressed) this.eventTime ??= eventTime;
     this.pressed = true;
+    if (!this.does()) this.grip = grip;
+  }
+
+  /** The main button: closes the handle of an instrument that does something, presses with any other. */
+  use(grip: number, eventTime: number): void {
+    if (!this.does()) {
+      this.press(grip, eventTime);
+      return;
+    }
+    if (this.cursor === null) return;
+    if (!this.acting) this.eventTime ??= eventTime;
+    this.acting = true;
     this.grip = grip;
   }
 
+  /** Lifts what presses, and opens the handle. */
   release(): void {
-    this.pressed = false;
+    this.pressed = this.acting = false;
     this.grip = 0;
+  }
+
+  /** In the hand now. */
+  instrument(): InstrumentInfo | null {
+    return this.instruments.at(this.tool) ?? null;
   }
 
   /** Along the shaft by `distance`, positive into the body [m]; while pressing it changes how deep a press goes. */
@@ -101,18 +124,27 @@ export class Hand {
     this.eventTime ??= eventTime;
   }
 
+  /** The one before goes out of the body; the new one takes its place under the cursor. */
   chooseTool(tool: number): void {
-    if (tool === this.tool || tool >= this.radii.length) return;
+    if (tool === this.tool || tool >= this.instruments.length) return;
+    const cursor = this.cursor;
     this.withdraw();
     this.tool = tool;
+    this.sent = null;
+    if (cursor !== null) this.moveTo(cursor, performance.now());
   }
 
   /** Once per turn of the animation loop. */
   advance(seconds: number, now: number): void {
-    const goal = this.pressed ? this.pressDepth : 0;
+    const goal = this.pressed ? this.pressDepth : this.acting ? TOUCH_DEPTH : 0;
     const speed = goal > this.pushed ? PRESS_SPEED : RELEASE_SPEED;
     this.pushed += clamp(goal - this.pushed, -speed * seconds, speed * seconds);
     this.place(now);
+  }
+
+  /** Whether closing the handle does something. */
+  private does(): boolean {
+    return (this.instrument()?.action ?? "") !== "";
   }
 
   private place(now: number): void {
@@ -120,7 +152,7 @@ export class Hand {
       if (this.sent?.active === true) this.offer(this.sent.tip, false, now);
       return;
     }
-    const inside = this.pressed || this.pushed > 0 || this.reach > 0;
+    const inside = this.pressed || this.acting || this.pushed > 0 || this.reach > 0;
     if (inside) this.held ??= this.view.pickMeshes().map(copied);
     else this.held = null;
     this.tip = advanced(this.restingTip(this.cursor), this.trocar, this.reach + this.pushed);
@@ -133,7 +165,7 @@ export class Hand {
     const ray = viewRay(cursor, width, height, camera);
     const hit = nearest(ray, this.held ?? this.view.pickMeshes());
     if (hit === null) return pointAtDepth(ray, camera, this.depth);
-    const tip = touchingTip(hit, this.radii[this.tool] ?? 0);
+    const tip = touchingTip(hit, lift(this.instrument()));
     this.depth = depthOf(tip, camera);
     return tip;
   }
@@ -141,7 +173,7 @@ export class Hand {
   private offer(tip: Vector3, active: boolean, now: number): void {
     const { sent } = this;
     const same = sent?.active === active && sent.grip === this.grip && sent.tip.distanceTo(tip) < SMALLEST_MOVE;
-    if (same || this.radii.length === 0) {
+    if (same || this.instruments.length === 0) {
       if (same) this.eventTime = null;
       return;
     }
@@ -157,6 +189,11 @@ export class Hand {
     this.eventTime = null;
     this.sent = { tip: tip.clone(), grip: this.grip, active };
   }
+}
+
+/** From the surface to the origin of an instrument that touches it: one of several parts has its tip there [m]. */
+function lift(instrument: InstrumentInfo | null): number {
+  return instrument === null || instrument.parts.length > 0 ? 0 : instrument.radius;
 }
 
 function nearest(ray: Ray, meshes: PickMesh[]): Hit | null {

@@ -14,6 +14,8 @@ export interface SessionKeys {
   step(): void;
   reset(): void;
   help(): void;
+  /** Tissue or temperature. */
+  heat(): void;
   closeAll(): void;
 }
 
@@ -24,8 +26,8 @@ export interface KeyboardView {
 }
 
 const HAND_KEYS = new Set([
-  "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "KeyW", "KeyS", "Space", "Equal", "Minus",
-  "NumpadAdd", "NumpadSubtract",
+  "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "KeyW", "KeyS", "KeyF", "Space", "Equal",
+  "Minus", "NumpadAdd", "NumpadSubtract",
 ]);
 
 export class Keyboard {
@@ -38,6 +40,7 @@ export class Keyboard {
     private readonly orbit: Orbit,
     private readonly view: KeyboardView,
     session: SessionKeys,
+    private readonly choose: (tool: number) => void,
   ) {
     window.addEventListener("keydown", (event) => {
       this.shift = event.shiftKey;
@@ -49,7 +52,7 @@ export class Keyboard {
     });
     window.addEventListener("keyup", (event) => {
       this.shift = event.shiftKey;
-      if (this.held.delete(event.code) && event.code === "Space") hand.release();
+      if (this.held.delete(event.code) && (event.code === "Space" || event.code === "KeyF")) hand.release();
     });
     window.addEventListener("blur", () => {
       this.held.clear();
@@ -78,7 +81,7 @@ export class Keyboard {
   private down(event: KeyboardEvent): void {
     if (event.code === "Escape") this.hand.withdraw();
     else if (event.code === "Home") this.orbit.reset();
-    else if (/^Digit[1-9]$/.test(event.code)) this.hand.chooseTool(Number(event.code.slice(5)) - 1);
+    else if (/^Digit[1-9]$/.test(event.code)) this.choose(Number(event.code.slice(5)) - 1);
     else if (HAND_KEYS.has(event.code)) this.hold(event);
     else return;
     event.preventDefault();
@@ -87,9 +90,10 @@ export class Keyboard {
   private hold(event: KeyboardEvent): void {
     if (event.repeat) return;
     this.held.add(event.code);
-    if (event.code !== "Space") return;
+    if (event.code !== "Space" && event.code !== "KeyF") return;
     if (this.hand.cursor === null) this.hand.moveTo(this.view.centre(), event.timeStamp);
-    this.hand.press(1, event.timeStamp);
+    if (event.code === "Space") this.hand.press(1, event.timeStamp);
+    else this.hand.use(1, event.timeStamp);
   }
 }
 
@@ -99,6 +103,7 @@ function sessionKey(event: KeyboardEvent, session: SessionKeys): boolean {
   else if (event.key === ".") session.step();
   else if (event.key === "r" || event.key === "R") session.reset();
   else if (event.key === "?") session.help();
+  else if (event.key === "t" || event.key === "T") session.heat();
   else {
     if (event.key === "Escape") session.closeAll();
     return false;

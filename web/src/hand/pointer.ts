@@ -1,4 +1,4 @@
-// Mouse, pen and touch. Left button presses, right button or a modifier orbits, the wheel goes along the shaft;
+// Mouse, pen and touch. Left button presses or closes the handle, right button or a modifier orbits, the wheel goes along the shaft;
 // one finger is the tool, two turn and zoom.
 
 import type { Orbit } from "../orbit";
@@ -31,7 +31,7 @@ export function listenToPointer(canvas: HTMLCanvasElement, hand: Hand, orbit: Or
         return;
       }
       hand.moveTo(at(event), event.timeStamp);
-      fingerTimer = setTimeout(() => hand.press(1, event.timeStamp), FINGER_WAIT);
+      fingerTimer = setTimeout(() => hand.use(1, event.timeStamp), FINGER_WAIT);
       return;
     }
     if (wantsOrbit(event)) {
@@ -40,7 +40,7 @@ export function listenToPointer(canvas: HTMLCanvasElement, hand: Hand, orbit: Or
       return;
     }
     hand.moveTo(at(event), event.timeStamp);
-    hand.press(1, event.timeStamp);
+    hand.use(1, event.timeStamp);
   });
 
   canvas.addEventListener("pointermove", (event) => {

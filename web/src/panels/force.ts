@@ -31,7 +31,7 @@ export class ForcePanel {
     const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
       h("span", {}, "Press"), this.depth);
     this.listen = h("button", { class: "listen", type: "button", "aria-pressed": "false",
-      title: "Hear the force: the tone rises with it", on: { click: () => this.toggleSound() } }, "Sound off");
+      title: "Hear the force, whose tone rises with it, and the generator", on: { click: () => this.toggleSound() } }, "Sound off");
     this.element = card("Force in the hand", true, null, reading, canvas, press, this.devices.element, this.listen);
     // Nobody listens to a page in the background.
     document.addEventListener("visibilitychange", () => {
@@ -56,9 +56,12 @@ export class ForcePanel {
   /** A paused world pushes nobody. */
   hush(): void {
     this.sound.setForce(0);
+    this.sound.setBuzz(false);
   }
 
-  setFrame(frame: Frame, arrowScale: number, now: number): void {
+  /** `current`: an electric instrument works. */
+  setFrame(frame: Frame, current: boolean, arrowScale: number, now: number): void {
+    this.sound.setBuzz(current);
     const force = Math.max(0, ...frame.tools.map((tool) => (tool.active ? Math.hypot(...tool.force) : 0)));
     this.chart.add(frame.time, force);
     this.sound.setForce(force);

@@ -5,12 +5,12 @@ import { card, h } from "./dom";
 
 const HANDS: [string, string][] = [
   ["Move", "the tip follows over the surface"],
-  ["Left button", "hold to press"],
+  ["Left button", "hold to press, or to use an instrument that does something"],
   ["Wheel", "away from you: deeper; towards you: shallower"],
   ["Right button", "drag to look around"],
 ];
 const FINGERS: [string, string][] = [
-  ["One finger", "touch and hold to press"],
+  ["One finger", "touch and hold to press, or to use the instrument"],
   ["Two fingers", "turn and zoom the view"],
 ];
 

@@ -5,7 +5,7 @@ import { h, icon } from "./dom";
 const SECTIONS: [string, [string, string][]][] = [
   ["Mouse", [
     ["Move", "The tip lies on the tissue under the cursor"],
-    ["Left button", "Press; let go to lift"],
+    ["Left button", "Press, with an instrument that does nothing else. Otherwise the pedal or handle: the tip touches the tissue and works while you hold it"],
     ["Wheel", "Along the shaft: away from you is deeper; while pressing, how deep a press goes"],
     ["Right button, or Shift or Alt with the left", "Look around"],
     ["Shift or Alt with the wheel", "Nearer, farther"],
@@ -14,6 +14,7 @@ const SECTIONS: [string, [string, string][]][] = [
   ["Keys, with the picture in focus", [
     ["← → ↑ ↓", "Move the tip"],
     ["Space", "Press while held"],
+    ["F", "Pedal or handle while held, as the left button"],
     ["Page Down, W", "Deeper along the shaft"],
     ["Page Up, S", "Back along the shaft"],
     ["Shift with ← → ↑ ↓", "Look around"],
@@ -26,13 +27,14 @@ const SECTIONS: [string, [string, string][]][] = [
     ["P", "Pause and resume"],
     [".", "One frame, while paused"],
     ["R", "Reset with the seed shown"],
+    ["T", "Tissue or temperature, where there are burns"],
     ["?", "This page"],
   ]],
   ["Touch and gamepad", [
-    ["One finger", "The tip; hold to press"],
+    ["One finger", "The tip; hold to press or to use the instrument"],
     ["Two fingers", "Turn, pinch to zoom"],
     ["Left stick", "Move the tip"],
-    ["Right trigger, A", "Press"],
+    ["Right trigger; A", "Pedal or handle; press"],
     ["Right stick", "Look around; along the shaft"],
   ]],
 ];

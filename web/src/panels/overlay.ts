@@ -16,16 +16,17 @@ export class Overlay {
   private readonly starting: HTMLElement;
   private readonly hint: HTMLElement;
   private readonly force = h("output", { class: "force-label hidden", "aria-hidden": "true" });
+  private readonly action = h("output", { class: "action-label hidden" });
   private hintWanted: boolean;
 
   constructor(root: HTMLElement) {
     this.starting = h("div", { class: "starting", role: "status" }, h("h2", {}, "Preparing the tissue"), this.message, this.progress);
     const coarse = matchMedia("(pointer: coarse)").matches;
     const text = coarse
-      ? ["Touch the tissue and hold to press.", "Two fingers turn the view."]
-      : ["Move over the tissue.", "Hold the left button to press; the wheel, away from you, goes deeper.", "Drag with the right button to look around."];
+      ? ["Touch the tissue and hold to press or to use the instrument.", "Two fingers turn the view."]
+      : ["Move over the tissue.", "Hold the left button to press or to use the instrument; the wheel, away from you, goes deeper.", "Drag with the right button to look around."];
     this.hint = h("div", { class: "hint hidden", role: "note" }, ...text.map((line) => h("p", {}, line)));
-    root.append(this.hint, this.force, this.starting);
+    root.append(this.hint, this.force, this.action, this.starting);
     this.hintWanted = !remembered();
   }
 
@@ -53,6 +54,14 @@ export class Overlay {
     }
     this.hint.classList.toggle("hidden", !this.hintWanted);
     if (this.hintWanted) this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${at.y.toFixed(0)}px) translate(-50%, -100%)`;
+  }
+
+  /** What the instrument does now, beside the cursor; null when it does nothing. */
+  placeAction(at: ScreenPlace | null, does: string): void {
+    this.action.classList.toggle("hidden", at === null);
+    if (at === null) return;
+    setText(this.action, does);
+    this.action.style.transform = `translate(${(at.x + 16).toFixed(0)}px, ${(at.y + 14).toFixed(0)}px)`;
   }
 
   placeForce(at: ScreenPlace | null, newtons: number): void {

@@ -1,0 +1,78 @@
+// All particles of a scene as one liquid: they mix, and lie before and behind each other, only when drawn together.
+
+import type { PerspectiveCamera, Scene, WebGLRenderer } from "three";
+import type { ArrayData, ParticlesInfo } from "../protocol";
+import { dequantise } from "../wire";
+import { FluidSurface } from "./fluid";
+import type { FluidLook } from "./fluid";
+import type { LightUniforms } from "./light";
+
+/** Volume of liquid that one particle stands for, in cubed radii: balls are drawn at 0.8 of their spacing. */
+const VOLUME = 1 / 0.8 ** 3;
+
+/** What the liquid is that is not water. Two such liquids in one scene are drawn as the first. */
+export function lookOf(infos: ParticlesInfo[]): FluidLook {
+  for (const { look } of infos) if (look === "blood" || look === "barium") return look;
+  return "water";
+}
+
+/** How much of a particle is that liquid, 0 to 1: what the shades say where they speak of it, else all or nothing. */
+export function fillShares(info: ParticlesInfo, shades: Uint8Array, count: number, out: Float32Array): void {
+  const clear = info.look === "water" || info.look === "saline";
+  const told = /blood|barium|share|fraction|concentration/i.test(info.shade) && shades.length >= count;
+  for (let i = 0; i < count; i++) out[i] = told ? shades[i] / 255 : clear ? 0 : 1;
+}
+
+export class SceneParticles {
+  private surface: FluidSurface | null = null;
+  private positions = new Float32Array(0);
+  private shares = new Float32Array(0);
+  private infos: ParticlesInfo[] = [];
+
+  constructor(private readonly light: LightUniforms, private readonly software: boolean, private readonly fixed: boolean) {}
+
+  setScene(infos: ParticlesInfo[]): void {
+    this.surface?.dispose();
+    this.surface = null;
+    this.infos = infos;
+    if (infos.length === 0) return;
+    this.surface = new FluidSurface(lookOf(infos), this.light, this.software, this.fixed);
+    const radius = Math.max(...infos.map((info) => info.radius));
+    this.surface.setParticle(radius, VOLUME * radius ** 3);
+  }
+
+  update(arrays: ArrayData[]): void {
+    if (this.surface === null) return;
+    const found = this.infos.flatMap((info) => {
+      const array = arrays.find((candidate) => candidate.name === info.name);
+      return array === undefined ? [] : [{ info, array }];
+    });
+    const total = found.reduce((sum, { array }) => sum + array.count, 0);
+    if (this.shares.length < total) {
+      this.positions = new Float32Array(total * 3 * 2);
+      this.shares = new Float32Array(total * 2);
+    }
+    let first = 0;
+    for (const { info, array } of found) {
+      const end = first + array.count;
+      dequantise(array, this.positions.subarray(3 * first, 3 * end));
+      fillShares(info, array.shades, array.count, this.shares.subarray(first, end));
+      first = end;
+    }
+    this.surface.setParticles(this.positions, total, this.shares);
+  }
+
+  count(): number {
+    return this.surface?.count ?? 0;
+  }
+
+  /** The scene with the liquid in it, onto the canvas; `interval` since the last picture [ms], 0 when there was none just before. */
+  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number): void {
+    if (this.surface === null) {
+      renderer.render(scene, camera);
+      return;
+    }
+    if (interval > 0) this.surface.note(interval);
+    this.surface.draw(renderer, scene, camera);
+  }
+}

@@ -1,0 +1,93 @@
+// Which instrument is in the hand, and what of the tissue is shown. Below the picture, where there is a choice.
+
+import { HEAT_STOPS, heatGradient, heatPlace } from "../look/heat_colours";
+import type { InstrumentInfo, SceneDescription } from "../protocol";
+import { h, icon } from "./dom";
+import type { IconName } from "./dom";
+
+/** Marks of the temperature legend [°C]. */
+const MARKS = [37, 60, 100, 300];
+
+export interface ToolbarEvents {
+  choose(tool: number): void;
+  heat(shown: boolean): void;
+}
+
+/** The first whose words are in the instrument's name, label or action. */
+const ICONS: [RegExp, IconName][] = [
+  [/hook|monopolar/, "hook"], [/forceps|bipolar|grasp/, "forceps"], [/suc/, "suction"], [/irrig|rins|wash|saline/, "water"],
+  [/clip/, "clip"], [/sciss|scalpel|knife|cut/, "scissors"], [/probe|finger|ball/, "probe"],
+];
+
+export function instrumentIcon(info: Pick<InstrumentInfo, "name" | "label" | "action">): IconName {
+  const words = `${info.name} ${info.label} ${info.action}`.toLowerCase();
+  return ICONS.find(([pattern]) => pattern.test(words))?.[1] ?? "tool";
+}
+
+/** As people call it. */
+export function instrumentLabel({ label, name }: Pick<InstrumentInfo, "name" | "label">): string {
+  if (label !== "") return label;
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+}
+
+export class Toolbar {
+  private buttons: HTMLButtonElement[] = [];
+  private readonly tools = h("div", { class: "group", role: "group", "aria-label": "Instrument in the hand" });
+  private readonly heat: HTMLButtonElement;
+  private readonly view: HTMLElement;
+  private readonly legend: HTMLElement;
+  private heatShown = false;
+  private hasBurn = false;
+
+  constructor(private readonly root: HTMLElement, private readonly events: ToolbarEvents) {
+    this.heat = h("button", { type: "button", class: "tool", "aria-pressed": "false", title: "Show the temperature (T)",
+      on: { click: () => this.toggleHeat() } }, icon("heat"), h("span", {}, "Temperature"), h("kbd", {}, "T"));
+    this.view = h("div", { class: "group", role: "group", "aria-label": "View" }, this.heat);
+    this.legend = h("div", { class: "legend", role: "img", "aria-label": "Colours of the temperature, 37 to 300 °C" },
+      h("i", { class: "legend-bar" }), h("div", { class: "legend-marks" }, ...MARKS.map(mark)));
+    root.append(this.legend, this.tools, this.view);
+    this.legend.style.setProperty("--gradient", heatGradient());
+    this.legend.hidden = true;
+  }
+
+  setScene(scene: SceneDescription, chosen: number): void {
+    this.buttons = scene.instruments.map((info, tool) => this.button(info, tool));
+    this.tools.replaceChildren(...this.buttons);
+    this.hasBurn = scene.textures.some((texture) => texture.role === "burn");
+    this.tools.hidden = scene.instruments.length < 2;
+    this.view.hidden = !this.hasBurn;
+    this.root.hidden = this.tools.hidden && this.view.hidden;
+    this.setHeat(this.heatShown && this.hasBurn);
+    this.show(chosen);
+  }
+
+  show(chosen: number): void {
+    this.buttons.forEach((button, tool) => button.setAttribute("aria-pressed", String(tool === chosen)));
+  }
+
+  toggleHeat(): void {
+    if (this.hasBurn) this.setHeat(!this.heatShown);
+  }
+
+  private setHeat(shown: boolean): void {
+    this.heatShown = shown;
+    this.heat.setAttribute("aria-pressed", String(shown));
+    this.legend.hidden = !shown;
+    this.events.heat(shown);
+  }
+
+  private button(info: InstrumentInfo, tool: number): HTMLButtonElement {
+    const label = instrumentLabel(info);
+    const does = info.action === "" ? "" : `; left button: ${info.action}`;
+    return h("button", { type: "button", class: "tool", title: `${label} (${tool + 1})${does}`,
+      on: { click: () => this.events.choose(tool) } },
+      icon(instrumentIcon(info)), h("span", {}, label), tool < 9 ? h("kbd", {}, String(tool + 1)) : null);
+  }
+}
+
+function mark(celsius: number): HTMLElement {
+  const hottest = celsius === HEAT_STOPS[HEAT_STOPS.length - 1].temperature;
+  const element = h("span", {}, hottest ? `${celsius} °C` : String(celsius));
+  element.style.left = `${(100 * heatPlace(celsius)).toFixed(1)}%`;
+  return element;
+}
