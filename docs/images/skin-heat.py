@@ -39,7 +39,7 @@ for _ in range(STEPS):
     program.run()
 warm = heat.temperature.numpy()
 
-figure, axes = plt.subplots(1, 4, figsize=(16, 4.2), constrained_layout=True)
+figure, axes = plt.subplots(1, 4, figsize=(18, 4.8), constrained_layout=True)
 chart = np.full(SIDE * SIDE, np.nan)
 face = skin.face.numpy()
 chart[texels] = skin.atlas.chart[face[texels]]
@@ -48,16 +48,29 @@ axes[0].set_title(f"atlas: {skin.atlas.charts} charts")
 picture = skin.image(np.where(skin.coverage.numpy() > 0, warm, np.nan))
 axes[1].imshow(picture, origin="lower", cmap="inferno")
 axes[1].set_title("temperature in the texture")
-normal = mesh.face_vectors[face[texels], 2]
-seen = (normal > 0) & (np.linalg.norm(position[texels] - spot, axis=1) < 0.02)
+# What a camera in front sees: many points of the surface, each with the temperature of its texel, unsmoothed.
+REACH, PIXELS = 0.012, 260
+centre = mesh.corners.mean(axis=1)
+near = np.flatnonzero((mesh.face_vectors[:, 2] > 0) & (np.linalg.norm(centre - spot, axis=1) < 1.6 * REACH))
+rng = np.random.default_rng(0)
+size = np.linalg.norm(mesh.face_vectors[near], axis=1)
+chosen = near[rng.choice(len(near), 2_000_000, p=size / size.sum())]
+root, turn = np.sqrt(rng.random(len(chosen))), rng.random(len(chosen))
+weights = np.stack([1 - root, root * (1 - turn), root * turn], axis=1)
+place = np.einsum("nk,nkd->nd", weights, mesh.corners[chosen])[:, :2] - spot[:2]
+column, row = np.floor(SIDE * np.einsum("nk,nkd->nd", weights, skin.atlas.corners[chosen])).astype(int).T
+pixel = np.floor((place / REACH + 1.0) * 0.5 * PIXELS).astype(int)
+inside = ((pixel >= 0) & (pixel < PIXELS)).all(axis=1)
+view = np.full((PIXELS, PIXELS), np.nan)
+view[pixel[inside, 1], pixel[inside, 0]] = warm[(row * SIDE + column)[inside]]
+millimetres = 1000 * REACH * np.array([-1, 1, -1, 1])
 for axis, seams in ((axes[2], True), (axes[3], False)):
-    at = 1000 * position[texels][seen]
-    axis.scatter(at[:, 0], at[:, 1], c=warm[texels][seen], s=40, marker="s", cmap="inferno", linewidths=0)
+    axis.imshow(view, origin="lower", extent=millimetres, cmap="inferno", interpolation="nearest")
     if seams:
-        for a, b in 1000 * mesh.vertices[skin.seams.vertex]:
-            if np.linalg.norm(a / 1000 - spot) < 0.02:
+        for a, b in 1000 * (mesh.vertices[skin.seams.vertex] - spot):
+            if min(np.linalg.norm(a), np.linalg.norm(b)) < 2000 * REACH:
                 axis.plot([a[0], b[0]], [a[1], b[1]], color="cyan", linewidth=0.8)
-    axis.set_aspect("equal")
+    axis.set(xlim=millimetres[:2], ylim=millimetres[2:])
     axis.set_title("on the organ" + (", seams drawn" if seams else "") + " [mm]")
 figure.savefig(Path(__file__).with_name("skin-heat.png"), dpi=70)
 print(f"heat changed by {total_heat(heat) / before - 1:.1e}; warmest {warm.max():.2f} K")
