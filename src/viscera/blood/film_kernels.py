@@ -11,7 +11,10 @@ its digits far from the origin.
 
 Clotting (§6.2.10, whose rate 1/speed has no bound): K is the clotted part, B the concentration of what clots,
 
-    dK/dt = clot_rate (B − K) / (1 + (speed/clot_speed)²) − dissolve_rate · solvent · K.
+    dK/dt = clot_rate (B − K) / (1 + (speed/clot_speed)²) − dissolve_rate · solvent · K,
+
+and a displacement is divided by 1 + clot_hold K³: fibrin holds once it is a network, not before (the exponent is tuned
+for appearance).
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
@@ -25,10 +28,22 @@ import warp as wp
 
 from viscera.blood.film_obstacles import Sheeted, go_on_sheet, go_on_surface, texel_of
 from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted
+from viscera.blood.film_params import SETTLING
 from viscera.blood.film_state import BROKEN, BROKEN_NOW, EXPIRED, STAYS, WAITING
-from viscera.blood.surface_walk import WalkView, into_plane, normal_at, position_at, weights_of
+from viscera.blood.surface_walk import (
+    WalkView,
+    face_normal,
+    into_plane,
+    normal_at,
+    position_at,
+    slope_normal,
+    weights_of,
+)
 
 wp.set_module_options({"enable_backward": False})
+
+
+SETTLED = wp.constant(SETTLING)
 
 
 @wp.struct
@@ -204,9 +219,9 @@ def arrange(
     v = home_out.velocity[i]
     if view.on_surface != 0:
         face = home_out.face[i]
-        n = home_out.normal[i]
-        pull = rate.gravity - n * wp.dot(rate.gravity, n)
-        v = into_plane(surface, face, v + pull * rate.dt)
+        n = face_normal(surface, face)
+        pull = into_plane(slope_normal(surface, face, n, home_out.normal[i]), rate.gravity)
+        v = into_plane(n, v + pull * rate.dt)
         film_out.nx[s] = n[0]
         film_out.ny[s] = n[1]
         film_out.nz[s] = n[2]
@@ -262,9 +277,11 @@ def move_on(
     rate = rates[0]
     fluid = cargo.fluid[s]
     clot = cargo.clot[s]
-    d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) / (1.0 + rate.clot_hold * clot)
+    d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) / (1.0 + rate.clot_hold * clot * clot * clot)
     d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
-    thickness = film.density[s] / wp.max(film.stiff[s][2], 1.0e-30)
+    stiff = film.stiff[s]
+    settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
+    thickness = film.density[s] / wp.max(settled, 1.0e-30)
     fate = STAYS
     moved = d
     if view.on_surface != 0:

@@ -1,9 +1,9 @@
 """What stands in a particle's way: the obstacle map, drains, and the sides of a sheet.
 
 The document only leaves blood out of the picture where an obstacle is (§6.2.6). Here particles flow around it as well:
-a move that ends on a texel whose obstacle is higher than the film's own blood value (density over rest density) loses
-its part uphill, and is not made if that does not help. So a thick film runs over what a thin one runs around. Negative
-texels are drains (§6.2.5).
+a move that ends on a texel whose obstacle is higher than the film's own blood value (density over that of a film at
+rest) loses its part uphill, and is not made if that does not help. So a thick film runs over what a thin one runs
+around. Negative texels are drains (§6.2.5).
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
@@ -16,9 +16,12 @@ import warp as wp
 
 from viscera.blood.film_pairs import FilmView
 from viscera.blood.film_state import DRAINED, STAYS
-from viscera.blood.surface_walk import Walked, WalkView, into_plane, walk
+from viscera.blood.surface_walk import Walked, WalkView, face_normal, into_plane, walk
 
 wp.set_module_options({"enable_backward": False})
+
+ATTEMPTS = wp.constant(3)
+"""Ways around an obstacle that are tried in a step."""
 
 STEEP = wp.constant(4.0)
 """Obstacles above this count as this when their slope is asked for, so that a mask does not drown its neighbours."""
@@ -61,13 +64,21 @@ def slope_at(obstacle: wp.array(dtype=float), start: int, width: int, height: in
 
 
 @wp.func
-def down_only(d: wp.vec3, slope: wp.vec3) -> wp.vec3:
-    """`d` without its part up the slope."""
-    size = wp.dot(slope, slope)
+def down_only(d: wp.vec3, slope: wp.vec3, attempt: int) -> wp.vec3:
+    """`d` without its part up the slope; at further attempts some way back down: texels are stairs, and the one beside
+    may be in the way as well."""
+    size = wp.length(slope)
     result = d
     if size > 0.0:
-        result = d - slope * (wp.max(wp.dot(d, slope), 0.0) / size)
+        up = slope / size
+        result = d - up * (wp.max(wp.dot(d, up), 0.0) + float(attempt) * wp.length(d))
     return result
+
+
+@wp.func
+def blocked(there: float, here: float, thickness: float) -> wp.bool:
+    """A film that already stands on an obstacle may move on it."""
+    return there > thickness and there > here
 
 
 # --- on a surface ----------------------------------------------------------------------------------------------------
@@ -120,19 +131,24 @@ def slope_there(surface: WalkView, sheet: Sheeted, face: int, w: wp.vec3) -> wp.
 def go_on_surface(
     surface: WalkView, sheet: Sheeted, face: int, weights: wp.vec3, d: wp.vec3, thickness: float
 ) -> Walked:
-    flat = into_plane(surface, face, d)
+    n = face_normal(surface, face)
+    flat = into_plane(n, d)
     went = walk(surface, face, weights, flat)
+    here = obstacle_there(surface, sheet, face, weights)
     there = obstacle_there(surface, sheet, went.face, went.weights)
-    if there < 0.0:
-        went.fate = DRAINED
-    elif there > thickness and there > obstacle_there(surface, sheet, face, weights):
-        slope = slope_there(surface, sheet, went.face, went.weights)
-        went = walk(surface, face, weights, down_only(flat, slope))
-        there = obstacle_there(surface, sheet, went.face, went.weights)
-        if there > thickness:
+    if blocked(there, here, thickness):
+        slope = into_plane(n, slope_there(surface, sheet, went.face, went.weights))
+        for attempt in range(ATTEMPTS):
+            if blocked(there, here, thickness):
+                went = walk(surface, face, weights, down_only(flat, slope, attempt))
+                there = obstacle_there(surface, sheet, went.face, went.weights)
+        if blocked(there, here, thickness):
             went.face = face
             went.weights = weights
             went.moved = wp.vec3(0.0, 0.0, 0.0)
+            there = here
+    if there < 0.0:
+        went.fate = DRAINED
     return went
 
 
@@ -170,16 +186,21 @@ def go_on_sheet(view: FilmView, sheet: Sheeted, start: wp.vec3, d: wp.vec3, thic
     went.fate = STAYS
     went.position = on_sheet(view, start + d)
     if sheet.has_obstacles != 0:
+        here = sheet.obstacle[texel_of(view, start)]
         there = sheet.obstacle[texel_of(view, went.position)]
-        if there < 0.0:
-            went.fate = DRAINED
-        elif there > thickness and there > sheet.obstacle[texel_of(view, start)]:
+        if blocked(there, here, thickness):
             column = int(wp.floor(went.position[0]))
             row = int(wp.floor(went.position[1]))
             g = slope_at(sheet.obstacle, 0, view.columns, view.rows, column, row)
-            went.moved = down_only(d, wp.vec3(g[0], g[1], 0.0))
-            went.position = on_sheet(view, start + went.moved)
-            if sheet.obstacle[texel_of(view, went.position)] > thickness:
+            for attempt in range(ATTEMPTS):
+                if blocked(there, here, thickness):
+                    went.moved = down_only(d, wp.vec3(g[0], g[1], 0.0), attempt)
+                    went.position = on_sheet(view, start + went.moved)
+                    there = sheet.obstacle[texel_of(view, went.position)]
+            if blocked(there, here, thickness):
                 went.moved = wp.vec3(0.0, 0.0, 0.0)
                 went.position = start
+                there = here
+        if there < 0.0:
+            went.fate = DRAINED
     return went

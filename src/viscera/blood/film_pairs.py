@@ -121,7 +121,7 @@ class Sorted:
     nx: wp.array(dtype=float)
     ny: wp.array(dtype=float)
     nz: wp.array(dtype=float)
-    """Normal of the surface."""
+    """Normal of the triangle."""
     linear: wp.array(dtype=float)
     quadratic: wp.array(dtype=float)
     """σ [1/s] and β [1/m]."""

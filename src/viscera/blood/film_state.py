@@ -96,7 +96,7 @@ class FilmState:
     fate: Array
     """`STAYS`, or why it leaves at the next step, int32."""
     density: Array
-    """Σ (1 − r/h)² over its neighbours in the last step, float32, without unit; `Fluid.rest_density` at rest."""
+    """Σ (1 − r/h)² over its neighbours in the last step, float32, without unit; `Fluid.settled_density` at rest."""
     gone_count: Array
     """Particles taken out so far by fate, int64, shape (FATES,)."""
     gone_volume: Array

@@ -182,8 +182,8 @@ def set_edges(surface: Surface, part: int, edges: ArrayLike, kind: int = int(BAR
 
 def set_obstacles(surface: Surface, part: int, values: ArrayLike) -> None:
     """What stands in the film's way, per texel of the part's skin, shape (height, width): 0 is free, a positive number
-    the blood value (density over rest density) that flows over it, `MASKED` or infinity nothing does, a negative number
-    is a drain."""
+    the blood value (density over settled density) that flows over it, `MASKED` or infinity nothing does, a negative
+    number is a drain."""
     skin = surface.parts[part]
     if not isinstance(skin, Skin):
         raise InputError(f"{skin.name} has no texture.", "Make a skin of it (make_skin), and the surface of that.")

@@ -36,6 +36,10 @@ MOST_CROSSINGS = wp.constant(64)
 waits for the next step."""
 
 
+CREASE = wp.constant(0.9)
+"""Cosine between a triangle and its corners' normals below which the surface has an edge there, not a curve."""
+
+
 @wp.struct
 class WalkView:
     """A surface as kernels read it. Edge k of a triangle goes from corner k to the next one."""
@@ -84,16 +88,32 @@ def normal_at(surface: WalkView, face: int, weights: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def into_plane(surface: WalkView, face: int, v: wp.vec3) -> wp.vec3:
-    """The part of `v` in the triangle's plane."""
+def face_normal(surface: WalkView, face: int) -> wp.vec3:
+    """Unit normal of the triangle; zero where it has no area."""
     t = surface.triangles[face]
     a = surface.vertices[t[0]]
-    n = wp.cross(surface.vertices[t[1]] - a, surface.vertices[t[2]] - a)
-    size = wp.dot(n, n)
-    result = wp.vec3(0.0, 0.0, 0.0)
-    if size > 0.0:
-        result = v - n * (wp.dot(v, n) / size)
+    return wp.normalize(wp.cross(surface.vertices[t[1]] - a, surface.vertices[t[2]] - a))
+
+
+@wp.func
+def slope_normal(surface: WalkView, face: int, own: wp.vec3, smooth: wp.vec3) -> wp.vec3:
+    """The normal that gravity is projected with: the interpolated one, but at a crease, where the corners' normals say
+    nothing about the triangle, its own."""
+    t = surface.triangles[face]
+    least = wp.min(
+        wp.dot(own, surface.vertex_normal[t[0]]),
+        wp.min(wp.dot(own, surface.vertex_normal[t[1]]), wp.dot(own, surface.vertex_normal[t[2]])),
+    )
+    result = smooth
+    if least < CREASE:
+        result = own
     return result
+
+
+@wp.func
+def into_plane(n: wp.vec3, v: wp.vec3) -> wp.vec3:
+    """The part of `v` in the plane with unit normal `n`."""
+    return v - n * wp.dot(v, n)
 
 
 @wp.func
