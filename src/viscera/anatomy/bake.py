@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from viscera.anatomy import gallbladder, liver
+from viscera.anatomy import gallbladder, liver, pad
 from viscera.geometry.atlas import SHIPPED, SHIPPED_RESOLUTIONS, AtlasSettings, bake, shipped_key, write_atlas
 from viscera.geometry.mesh import TriangleMesh
 
 
 def shipped_organs() -> list[TriangleMesh]:
     """The organs as they come when nothing else is asked for."""
-    return [liver(), gallbladder()]
+    return [liver(), gallbladder(), pad()]
 
 
 def shipped_atlases() -> Iterator[tuple[str, TriangleMesh, AtlasSettings]]:

@@ -45,11 +45,14 @@ def pad(size: tuple[float, float, float] = SIZE, edge: float = EDGE, seed: int =
     half = 0.5 * np.asarray(size)
 
     def hills(x: FloatArray, y: FloatArray) -> FloatArray:
+        # Towards the rim the hills fade, else they would stick out as horns.
+        rim = np.maximum(np.abs(x) / half[0], np.abs(y) / half[1])
+        fade = np.clip(1.0 - rim**4, 0.0, 1.0)
         h = np.zeros_like(x)
         for wave, phase, height in waves:
             h += height * np.sin(wave[0] * x + wave[1] * y + phase)
         line = 0.18 * half[1] * bend * np.sin(1.6 * math.pi * x / size[0] + shift)
-        return h - FURROW[0] * np.exp(-(((y - line) / FURROW[1]) ** 2))
+        return fade * (h - FURROW[0] * np.exp(-(((y - line) / FURROW[1]) ** 2)))
 
     def field(points: FloatArray) -> FloatArray:
         q = np.abs(points / half)
