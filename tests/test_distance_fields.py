@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from tests.test_lattice import SPACING, lattice
+from tests.test_lattice import box as box_of_nodes
 from viscera.device import Device
 from viscera.errors import InputError, MeshError
-from viscera.geometry import TriangleMesh, box_distance, capsule, capsule_distance, distance_field, sample
+from viscera.geometry import TriangleMesh, box_distance, capsule, capsule_distance, distance_field, icosphere, sample
 from viscera.geometry.inspect import inspect_mesh
 from viscera.geometry.parts import Joint, PartShape, inverse_transformed, make_tool, rotated, tool_distance, transformed
 from viscera.geometry.tools import (
@@ -112,6 +114,46 @@ def test_parts_move_with_their_tool_and_by_their_joint(cpu: Device) -> None:
     assert transformed(tool.end[1], inverse_transformed(tool.end[1], points)) == pytest.approx(points, abs=1e-15)
     # The frame starts where the tool was when it was made.
     assert (tool.start[0] == (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)).all()
+
+
+def test_a_tool_of_two_parts_pushes_tissue_as_one_that_is_both(cpu: Device) -> None:
+    """Two balls pressed into a block, as parts of a tool and as one mesh: the same field where it counts, so the same
+    motion. Their grids differ, by h²/(4R) of 4 mm balls: force and torque about the tip agree to 2 %."""
+    nodes = box_of_nodes(15, 15, 7)
+    ball = icosphere(0.004, 4)
+    places = [np.array([0.009, 0.014, 0.0]), np.array([0.019, 0.014, 0.001])]
+    both = TriangleMesh(
+        np.concatenate([ball.vertices + place for place in places]),
+        np.concatenate([ball.triangles, ball.triangles + len(ball.vertices)]),
+        "two balls",
+    )
+    top, still = 6 * SPACING, (0.0, 0.0, 0.0, 1.0)
+    found = []
+    for shapes, own in (([ball, ball], places), ([both], [np.zeros(3)])):
+        tissue = lattice(cpu, nodes, anchored=nodes[:, 2] == 0, drag=20.0)
+        tissue.set_field(0, [distance_field(one, 0.25e-3, device=cpu) for one in shapes])
+        for tick in range(200):
+            deep = [top + 0.004 - 2e-5 * min(t, 150) for t in (tick, tick + 1)]
+            start, end = ([[*(place + np.array([0.0, 0.0, z])), *still] for place in own] for z in deep)
+            tissue.set_field_tool(0, np.array(start), np.array(end), 0.0, np.array([[0.0, 0.0, z] for z in deep]))
+            tissue.step()
+        force, torque = tissue.tool_force(0)
+        found.append((np.array(force), np.array(torque), tissue.displacement()))
+        tissue.remove_tool(0)
+        tissue.step()
+        assert not any(tissue.tool_force(0)[0])
+    (force, torque, moved), (force_one, torque_one, moved_one) = found
+    assert force_one[2] > 0.01
+    assert force == pytest.approx(force_one, abs=0.02 * force_one[2])
+    assert torque == pytest.approx(torque_one, abs=0.02 * np.abs(torque_one).max())
+    assert np.abs(moved - moved_one).max() < 0.02 * np.abs(moved_one).max()
+
+
+def test_a_tool_of_too_many_parts_is_refused(cpu: Device) -> None:
+    tissue = lattice(cpu, box_of_nodes(3, 3, 3))
+    field = distance_field(icosphere(0.004, 1), 1e-3, device=cpu)
+    with pytest.raises(InputError, match="5 parts"):
+        tissue.set_field(0, [field] * 5)
 
 
 @pytest.mark.parametrize("shapes", [monopolar_hook, bipolar_forceps])

@@ -1,8 +1,9 @@
 """Contact with an instrument given as a distance field (SPEC T5, S2).
 
 After a substep, a mass whose signed distance d to the instrument is negative goes to the nearest surface point,
-x ← x − d·n with n the field's gradient; velocity, friction and reaction are those of `kernels.touch`. The instrument
-is rigid: its pose at the start and end of the tick is a point and a unit quaternion.
+x ← x − d·n with n the field's gradient; velocity, friction and reaction are those of `kernels.touch`. An instrument
+has up to `PARTS` rigid parts, each with a field and a pose of its own: at the start and at the end of the tick a point
+and a unit quaternion. What they feel is one force, and one torque about the tool's tip.
 """
 # Warp's types speak of values; inside kernels the same names are declarations.
 # pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
@@ -32,8 +33,11 @@ wp.set_module_options({"enable_backward": False})
 
 _TILE = wp.constant(TILE)
 
-POSE_FLOATS = 16
-"""active, friction, then position and quaternion at the start and at the end of the tick."""
+PARTS = 4
+"""Rigid parts that an instrument may have."""
+POSE_FLOATS = 24
+"""Of each part: active, friction, position and quaternion at the start and at the end of the tick, the tool's tip at
+both times. The rest is padding."""
 
 
 @wp.kernel
@@ -43,6 +47,7 @@ def touch_field(
     lattice: Lattice,
     field: FieldGrid,
     tool: int,
+    part: int,
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
@@ -57,7 +62,7 @@ def touch_field(
     lane = index - tile * _TILE
     i = lattice.tile_slot[tile] + lane
     weight = lattice.inverse_mass[i]
-    base = POSE_FLOATS * tool
+    base = POSE_FLOATS * (PARTS * tool + part)
     if weight * poses[base] == 0.0:
         return
     share = float(substep + 1) / float(lattice.substeps)
@@ -88,7 +93,9 @@ def touch_field(
         grip = wp.min(-poses[base + 1] * approach / wp.max(wp.length(sliding), 1.0e-12), 1.0)
         change = -approach * normal - grip * sliding
         felt = -change / (weight * lattice.dt * live[LIVE_KEEP] * lattice.keep[i])
-        torque = wp.cross(moved - place, felt)
+        from_tip = pose_position(poses, base + 16)
+        tip = from_tip + share * (pose_position(poses, base + 19) - from_tip)
+        torque = wp.cross(moved - tip, felt)
         for c in range(3):
             add_integer(force_out, FORCE_PARTS * tool + c, wp.int64(wp.rint(felt[c] * FORCE_UNITS)))
             add_integer(force_out, FORCE_PARTS * tool + 3 + c, wp.int64(wp.rint(torque[c] * TORQUE_UNITS)))

@@ -8,6 +8,7 @@ Source: Etheredge, Kunst and Sanders, "Harnessing the GPU for Real-Time Haptic T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +75,7 @@ class LatticeState:
     drive: Port
     """Of the driven anchors, as the tick starts and ends."""
     poses: Port
-    """field_contact.POSE_FLOATS of each tool"""
+    """field_contact.POSE_FLOATS of each part of each tool"""
     push: wp.array[Any]
     """Of each cell, nine components (volume.py); one element where ν = 0.25."""
 
@@ -105,8 +106,8 @@ class Tissue:
     ticks: int = 0
     native: bool = True
     """False for the plain kernels."""
-    fields: dict[int, Any] = field(default_factory=dict)
-    """Distance fields of the tools that have one."""
+    fields: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    """Distance fields of the tools that have some, one for each part."""
     _programs: dict[Any, Program] = field(default_factory=dict)
 
     # --- stepping ---
@@ -147,13 +148,19 @@ class Tissue:
             self._record_drive(stage, substep, here, there)
             self._record_extra(stage, here)
             self._record_step(stage, substep, here, there)
-            for tool, grid in self.fields.items():
-                args = [self.constants, grid, tool, substep, state.live.array, state.poses.array]
-                args += [state.velocity, there, state.force.array]
-                stage.launch(field_contact.touch_field, len(self.layout.tile_slot) * TILE, args)
+            self.record_fields(stage, substep, there)
             here, there = there, here
         stage.download(state.force)
         stage.download(state.broken)
+
+    def record_fields(self, stage: Stage, substep: int, there: wp.array[Any]) -> None:
+        """Contact with the tools that are distance fields."""
+        state = self.state
+        for tool, grids in self.fields.items():
+            for part, grid in enumerate(grids):
+                args = [self.constants, grid, tool, part, substep, state.live.array, state.poses.array]
+                args += [state.velocity, there, state.force.array]
+                stage.launch(field_contact.touch_field, len(self.layout.tile_slot) * TILE, args)
 
     def _record_step(self, stage: Stage, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
         state, tiles = self.state, len(self.layout.tile_slot)
@@ -219,24 +226,37 @@ class Tissue:
 
     def remove_tool(self, tool: int) -> None:
         self.state.tools.host[tool * kernels.TOOL_FLOATS] = 0.0
-        self.state.poses.host[tool * field_contact.POSE_FLOATS] = 0.0
+        self._field_rows(tool)[:, 0] = 0.0
 
-    def set_field(self, tool: int, shape: DistanceField | None) -> None:
-        """Gives a tool the shape of a distance field, in the tool's own frame; None takes it away."""
+    def set_field(self, tool: int, shape: DistanceField | Sequence[DistanceField] | None) -> None:
+        """Gives a tool the shape of a distance field, or of one for each of its parts, in their own frames; None takes
+        it away."""
+        shapes = [shape] if isinstance(shape, DistanceField) else shape or []
+        if len(shapes) > field_contact.PARTS:
+            raise InputError(f"a tool of {len(shapes)} parts.", f"At most {field_contact.PARTS} are possible.")
         self.fields.pop(tool, None)
-        if shape is not None:
-            self.fields[tool] = shape.grid
+        if shapes:
+            self.fields[tool] = tuple(one.grid for one in shapes)
         self._programs.clear()
 
-    def set_field_tool(self, tool: int, start: NDArray[Any], end: NDArray[Any], friction: float) -> None:
+    def set_field_tool(
+        self, tool: int, start: NDArray[Any], end: NDArray[Any], friction: float, tip: NDArray[Any] | None = None
+    ) -> None:
         """Pose of a tool with a distance field as the next tick starts and ends: position [m], then quaternion
-        (x, y, z, w), seven numbers each."""
-        size = field_contact.POSE_FLOATS
-        row = self.state.poses.host[tool * size : (tool + 1) * size]
-        row[0], row[1] = 1.0, friction
-        row[2:9], row[9:16] = start, end
-        row[2:5] -= self._origin2[:3]
-        row[9:12] -= self._origin2[:3]
+        (x, y, z, w), seven numbers each, or a row of them for each part. `tip`, as it starts and ends, is the point
+        that torque is about; the first part's position unless told."""
+        starts, ends = np.reshape(start, (-1, 7)), np.reshape(end, (-1, 7))
+        tips = np.concatenate([starts[0, :3], ends[0, :3]]) if tip is None else np.ravel(tip)
+        rows = self._field_rows(tool)[: len(starts)]
+        rows[:, 0], rows[:, 1] = 1.0, friction
+        rows[:, 2:9], rows[:, 9:16], rows[:, 16:22] = starts, ends, tips - self._origin2
+        rows[:, 2:5] -= self._origin2[:3]
+        rows[:, 9:12] -= self._origin2[:3]
+
+    def _field_rows(self, tool: int) -> NDArray[Any]:
+        """Poses of a tool's parts, shape (parts, POSE_FLOATS)."""
+        rows = self.state.poses.host.reshape(-1, field_contact.PARTS, field_contact.POSE_FLOATS)
+        return rows[tool]
 
     def set_drive(self, start: float, end: float) -> None:
         """How far the driven anchors are displaced as the next tick starts and ends, times `drive_direction`."""
@@ -382,7 +402,7 @@ def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) 
             broken=device.port(1, wp.int32),
             clock=device.port(1, wp.int32),
             drive=device.port(2, wp.float32),
-            poses=device.port(kernels.TOOLS * field_contact.POSE_FLOATS, wp.float32),
+            poses=device.port(kernels.TOOLS * field_contact.PARTS * field_contact.POSE_FLOATS, wp.float32),
             push=zeros(9 * slots if has_volume else 1),
         ),
         substeps=constants.substeps,

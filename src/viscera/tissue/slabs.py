@@ -30,9 +30,7 @@ from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError, StateError
 from viscera.geometry.distance import DistanceField
 from viscera.tissue import kernels
-from viscera.tissue.field_contact import touch_field
 from viscera.tissue.lattice import FRAME, Tissue, make_lattice
-from viscera.tissue.layout import TILE
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.slab_cuts import Cut, Halo, cut_out, halos_at, layers_of, make_slab, share_out
 
@@ -155,15 +153,17 @@ class Slabs:
         for part in self.parts:
             part.remove_tool(tool)
 
-    def set_field(self, tool: int, shapes: Sequence[DistanceField] | None) -> None:
-        """Gives a tool the shape of a distance field: one per slab, each on that slab's device."""
+    def set_field(self, tool: int, shapes: Sequence[DistanceField | Sequence[DistanceField]] | None) -> None:
+        """Gives a tool the shape of a distance field, or of its parts: one per slab, each on that slab's device."""
         for number, part in enumerate(self.parts):
             part.set_field(tool, None if shapes is None else shapes[number])
         self._programs.clear()
 
-    def set_field_tool(self, tool: int, start: NDArray[Any], end: NDArray[Any], friction: float) -> None:
+    def set_field_tool(
+        self, tool: int, start: NDArray[Any], end: NDArray[Any], friction: float, tip: NDArray[Any] | None = None
+    ) -> None:
         for part in self.parts:
-            part.set_field_tool(tool, start, end, friction)
+            part.set_field_tool(tool, start, end, friction, tip)
 
     def set_drive(self, start: float, end: float) -> None:
         for part in self.parts:
@@ -238,10 +238,7 @@ def _record_substep(part: Tissue, stage: Stage, substep: int) -> None:
     part._record_drive(stage, substep, here, there)
     part._record_extra(stage, here)
     part._record_step(stage, substep, here, there)
-    for tool, grid in part.fields.items():
-        args = [part.constants, grid, tool, substep, state.live.array, state.poses.array]
-        args += [state.velocity, there, state.force.array]
-        stage.launch(touch_field, len(part.layout.tile_slot) * TILE, args)
+    part.record_fields(stage, substep, there)
 
 
 def _record_end(part: Tissue, stage: Stage) -> None:
