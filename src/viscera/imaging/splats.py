@@ -229,8 +229,13 @@ def smooth_depth(
     sigma = wp.min(sigma, 0.5 * float(most))
     total = own
     weight = wp.float32(1.0)
+    # e^(−k²/2σ²) by products: each is the one before times a ratio that itself falls by a constant factor.
+    share = wp.float32(1.0)
+    ratio = wp.exp(-0.5 / (sigma * sigma))
+    factor = ratio * ratio
     for k in range(1, half + 1):
-        share = wp.exp(-0.5 * float(k * k) / (sigma * sigma))
+        share *= ratio
+        ratio *= factor
         before = wp.float32(EMPTY)
         after = wp.float32(EMPTY)
         if at - k >= 0:

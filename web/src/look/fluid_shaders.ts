@@ -124,11 +124,14 @@ void main() {
   }
   float sigma = min(uTexels * uSmoothing / own, 0.5 * float(${MOST_TAPS}));
   float total = own, weight = 1.0;
+  // exp(-k² / 2σ²) by products: each is the one before times a ratio that itself falls by a constant factor.
+  float share = 1.0, ratio = exp(-0.5 / (sigma * sigma)), factor = ratio * ratio;
   for (int k = 1; k <= ${MOST_TAPS}; k++) {
     if (float(k) > ceil(2.0 * sigma)) break;
     float before = sampleDepth(vUv - float(k) * uStep, own);
     float after = sampleDepth(vUv + float(k) * uStep, own);
-    float share = exp(-0.5 * float(k * k) / (sigma * sigma));
+    share *= ratio;
+    ratio *= factor;
     if (before > 0.0 && after > 0.0) {
       total += share * (before + after);
       weight += 2.0 * share;
