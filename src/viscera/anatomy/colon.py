@@ -113,7 +113,9 @@ def colon(
     if seed is not None:
         course = _varied(course, seed)
     rings, sides = _divide(course, triangles)
-    line = centreline(course, rings if not closed else rings - 1)
+    # Closed, the first and the last place are the poles; there is one ring less than an open tube of as many triangles
+    # has.
+    line = centreline(course, rings + 1 if closed else rings)
     rng = np.random.default_rng([0 if seed is None else seed + 1, 7])
     shrink = _folds(line, sides, rng) if haustra else np.ones((len(line.radii), sides))
     return _tube(line, sides, shrink, closed)
@@ -224,13 +226,14 @@ def _tube(line: Centreline, sides: int, shrink: FloatArray, closed: bool) -> Tri
     radii = line.radii[:, None] * shrink
     if closed:
         to_end = np.minimum(line.lengths, line.lengths[-1] - line.lengths)
-        step = line.lengths[1]
-        # The first ring is a step from its pole; a ball's radius at height s from the pole is √(R² − (R − s)²).
-        s = np.minimum(to_end + step, line.radii)
+        # A ball's radius at height s from the pole is √(R² − (R − s)²).
+        s = np.minimum(to_end, line.radii)
         radii = radii * np.sqrt(np.maximum(1.0 - (1.0 - s / line.radii) ** 2, 0.0))[:, None]
     rings = line.points[:, None] + radii[..., None] * out
+    if closed:
+        rings = rings[1:-1]
     vertices = rings.reshape(-1, 3)
-    count = len(line.points)
+    count = len(rings)
     k, j = (g.ravel() for g in np.meshgrid(np.arange(count - 1), np.arange(sides), indexing="ij"))
     a, b = k * sides + j, k * sides + (j + 1) % sides
     c, d = a + sides, b + sides
@@ -240,8 +243,7 @@ def _tube(line: Centreline, sides: int, shrink: FloatArray, closed: bool) -> Tri
     two = np.where(even[:, None], np.stack([a, d, c], axis=1), np.stack([b, d, c], axis=1))
     triangles = np.concatenate([one, two])
     if closed:
-        step = line.lengths[1]
-        poles = np.stack([line.points[0] - step * line.tangents[0], line.points[-1] + step * line.tangents[-1]])
+        poles = line.points[[0, -1]]
         first, last, ring = len(vertices), len(vertices) + 1, np.arange(sides)
         after = (ring + 1) % sides
         base = (count - 1) * sides

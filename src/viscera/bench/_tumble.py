@@ -76,9 +76,12 @@ def make_tumble(
     turn: float = 2 * math.pi / 2500,
     params: ContactParams | None = None,
     whole: bool = True,
+    work: int | None = None,
 ) -> Tumble:
-    """Balls that start at rest at `start` [m]; `turn` in radians per step. Without `whole`, only the contacts are
-    recorded."""
+    """Balls that start at rest at `start` [m]; `turn` in radians per step.
+
+    Without `whole`, only the contacts are recorded. `work` is as in `Device.record`.
+    """
     device, count = walls.device, len(start)
     contacts = make_contacts(walls, count, params or ContactParams(restitution=0.2, friction=0.1))
     position = wp.array(start, dtype=wp.vec3, device=device.warp)
@@ -92,7 +95,9 @@ def make_tumble(
             stage.once(lambda: wp.launch(count_step, dim=1, inputs=[step], device=device.warp))
         step_contacts(stage, contacts, number, dts, before, position, velocity)
 
-    return Tumble(contacts, before, position, velocity, step, device.record(build, work=count))
+    return Tumble(
+        contacts, before, position, velocity, step, device.record(build, work=count if work is None else work)
+    )
 
 
 def inside_points(

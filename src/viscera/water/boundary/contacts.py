@@ -38,18 +38,10 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.water.boundary.nearest import Nearest
+from viscera.water.boundary.response import Met, add_plane, obey, shorter, touched
 from viscera.water.boundary.walls import LEAST, Walls, WallsView, nearest_wall
 
 wp.set_module_options({"enable_backward": False})
-
-PLANES = wp.constant(4)
-"""Walls that one step can meet at once: three make a corner, one to spare."""
-
-SWEEPS = wp.constant(24)
-"""Of Gauss–Seidel over the planes. Two planes at angle θ converge by cos²θ per sweep: 0.1 % at 40°."""
-
-SAME = wp.constant(0.9995)
-"""Cosine above which two normals (2°) are one plane."""
 
 TRIES = wp.constant(6)
 """Ways tried from one place, each with one more plane."""
@@ -62,9 +54,6 @@ SLOP = 1.0e-3
 
 PUSH = 0.25
 """Part of the radius by which a particle that lies too deep is pushed out per step, at most."""
-
-FLAT = wp.constant(1.0e-6)
-"""Part of the wanted way below which a sweep's change ends the iteration."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +87,18 @@ class ContactRule:
     rest_speed: float
 
 
+@wp.struct
+class Touch:
+    """What the last step met, per particle."""
+
+    face: wp.array(dtype=wp.int32)
+    """Triangle that was touched; -1 for none, and for walls without triangles."""
+    weights: wp.array(dtype=wp.vec3)
+    """Barycentric coordinates of the touch."""
+    kick: wp.array(dtype=wp.vec3)
+    """Change of velocity by the walls [m/s]; times mass it is what walls feel."""
+
+
 @dataclass(eq=False)
 class Contacts:
     """Made by `make_contacts`."""
@@ -107,117 +108,23 @@ class Contacts:
     """One `ContactRule`."""
     free_ball: wp.array
     """Per particle a ball without walls, centre and radius, vec4 [m]. It need not be this particle's: it is checked."""
-    face: wp.array
-    """Triangle that each particle touched last step, -1 for none, int32."""
-    weights: wp.array
-    """Barycentric coordinates of the touch, vec3."""
-    kick: wp.array
-    """Change of velocity by the walls in the last step, vec3 [m/s]; times mass it is what walls feel."""
+    last_ball: wp.array
+    """The same after the step; another array only for those who sort particles between steps (`vessel`)."""
+    everyone: wp.array
+    """Tags for callers without any: 0 per particle, int32."""
+    touch: Touch
 
+    @property
+    def face(self) -> wp.array:
+        return self.touch.face
 
-@wp.struct
-class Met:
-    """Planes n·y ≥ limit that a displacement y must keep."""
+    @property
+    def weights(self) -> wp.array:
+        return self.touch.weights
 
-    count: int
-    normals: wp.mat44
-    """Rows n; the last column is the limit [m]."""
-    walls: wp.mat44
-    """Rows: velocity of the wall [m/s]; the last column is its restitution now."""
-
-
-@wp.func
-def plane_normal(rows: wp.mat44, i: int) -> wp.vec3:
-    return wp.vec3(rows[i, 0], rows[i, 1], rows[i, 2])
-
-
-@wp.func
-def add_plane(met: Met, near: Nearest, limit: float, bounce: float) -> Met:
-    """One plane more; a normal that is there already keeps the stricter limit."""
-    now = met
-    place = met.count
-    for i in range(met.count):
-        if wp.dot(plane_normal(met.normals, i), near.normal) > SAME:
-            place = i
-    if place < PLANES:
-        keep = limit
-        if place < met.count:
-            keep = wp.max(limit, met.normals[place, 3])
-        for c in range(3):
-            now.normals[place, c] = near.normal[c]
-            now.walls[place, c] = near.velocity[c]
-        now.normals[place, 3] = keep
-        now.walls[place, 3] = bounce
-        now.count = wp.max(met.count, place + 1)
-    return now
-
-
-@wp.func
-def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
-    """The displacement that comes of `wanted` [m] in `time` [s]; with time 0, the velocity that comes of `wanted`
-    [m/s].
-
-    With one plane the first sweep is exact: restitution, then Coulomb.
-    """
-    result = wanted
-    pressed = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    dragged = wp.mat44(0.0)
-    shortest = FLAT * wp.length(wanted)
-    for _sweep in range(SWEEPS):
-        before = result
-        for i in range(met.count):
-            n = plane_normal(met.normals, i)
-            w = plane_normal(met.walls, i)
-            limit = wp.dot(n, w)
-            meets = limit
-            carried = w
-            if time > 0.0:
-                limit = met.normals[i, 3]
-                meets = wp.min(limit, 0.0)
-                carried = time * w
-            goal = limit + met.walls[i, 3] * wp.max(meets - wp.dot(n, wanted), 0.0)
-            press = wp.max(pressed[i] + goal - wp.dot(n, result), 0.0)
-            result += (press - pressed[i]) * n
-            pressed[i] = press
-            if friction > 0.0:
-                # Being pushed out of a wall (limit above 0) presses on nothing.
-                most = friction * wp.max(press - (limit - meets), 0.0)
-                old = plane_normal(dragged, i)
-                slip = result - carried
-                drag = old - (slip - wp.dot(n, slip) * n)
-                size = wp.length(drag)
-                if size > most:
-                    drag = drag * (most / size)
-                result += drag - old
-                for c in range(3):
-                    dragged[i, c] = drag[c]
-        if wp.length(result - before) <= shortest:
-            break
-    return result
-
-
-@wp.func
-def touched(met: Met, wanted: wp.vec3, way: wp.vec3, near_enough: float) -> Met:
-    """Only the planes that held the particle back or that it has reached: the others were looked at in advance."""
-    now = Met()
-    for i in range(met.count):
-        n = plane_normal(met.normals, i)
-        limit = met.normals[i, 3]
-        if wp.dot(n, wanted) < limit or wp.dot(n, way) <= limit + near_enough:
-            for c in range(4):
-                now.normals[now.count, c] = met.normals[i, c]
-                now.walls[now.count, c] = met.walls[i, c]
-            now.count += 1
-    return now
-
-
-@wp.func
-def shorter(way: wp.vec3, most: float) -> wp.vec3:
-    length = wp.length(way)
-    cut = way
-    if length > most:
-        cut = way * (most / length)
-    return cut
+    @property
+    def kick(self) -> wp.array:
+        return self.touch.kick
 
 
 @wp.struct
@@ -283,36 +190,38 @@ def meet_walls(
     # in
     count: wp.array(dtype=wp.int32),
     dt: wp.array(dtype=float),
+    tag: wp.array(dtype=wp.int32),
     before: wp.array(dtype=wp.vec3),
+    free_ball: wp.array(dtype=wp.vec4),
     # out
     position_out: wp.array(dtype=wp.vec3),
     velocity_out: wp.array(dtype=wp.vec3),
     free_ball_out: wp.array(dtype=wp.vec4),
-    face_out: wp.array(dtype=wp.int32),
-    weights_out: wp.array(dtype=wp.vec3),
-    kick_out: wp.array(dtype=wp.vec3),
+    touch_out: Touch,
 ):
-    """`position_out` and `velocity_out` come in as the step without walls left them."""
+    """`position_out` and `velocity_out` come in as the step without walls left them. Tags below 0 are left alone."""
     i = first + wp.tid()
-    if i >= count[0]:
+    if i >= count[0] or tag[i] < 0:
         return
     rule = rules[0]
     place = before[i]
     target = position_out[i]
-    ball = free_ball_out[i]
+    ball = free_ball[i]
     centre = wp.vec3(ball[0], ball[1], ball[2])
-    face_out[i] = -1
-    kick_out[i] = wp.vec3(0.0, 0.0, 0.0)
+    touch_out.face[i] = -1
+    touch_out.kick[i] = wp.vec3(0.0, 0.0, 0.0)
     if (
         walls.moving[0] == 0
         and wp.length(place - centre) < ball[3]
         and wp.length(target - centre) <= ball[3] - 1.001 * rule.radius
     ):
+        free_ball_out[i] = ball
         return
     left = target - place
     velocity = velocity_out[i]
     arrived = velocity
     if not wp.isfinite(left):
+        free_ball_out[i] = wp.vec4(0.0, 0.0, 0.0, -1.0)
         return  # the step before broke it; the neighbour grid reports it
     radius = rule.radius
     for _hop in range(HOPS):
@@ -346,14 +255,14 @@ def meet_walls(
             velocity = obey(velocity, hop.met, 0.0, rule.friction)
             left = obey(left, hop.met, 0.0, rule.friction)
             if hop.touch.distance < 1.5 * radius:
-                face_out[i] = hop.touch.face
-                weights_out[i] = hop.touch.weights
+                touch_out.face[i] = hop.touch.face
+                touch_out.weights[i] = hop.touch.weights
         if wp.length(left) <= 1.0e-6 * radius:
             break
     position_out[i] = place
     velocity_out[i] = velocity
     free_ball_out[i] = ball
-    kick_out[i] = velocity - arrived
+    touch_out.kick[i] = velocity - arrived
 
 
 def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = None) -> Contacts:
@@ -361,14 +270,19 @@ def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = No
     if capacity < 0:
         raise InputError(f"capacity is {capacity}.", "Give the most particles there can be, 0 or more.")
     device = walls.device.warp
+    # A radius below any distance: nothing is known yet.
+    unknown = wp.full(capacity, wp.vec4(0.0, 0.0, 0.0, -1.0), dtype=wp.vec4, device=device)
+    touch = Touch()
+    touch.face = wp.full(capacity, -1, dtype=wp.int32, device=device)
+    touch.weights = wp.zeros(capacity, dtype=wp.vec3, device=device)
+    touch.kick = wp.zeros(capacity, dtype=wp.vec3, device=device)
     contacts = Contacts(
         walls=walls,
         rule=wp.zeros(1, dtype=ContactRule, device=device),
-        # A radius below any distance: nothing is known yet.
-        free_ball=wp.full(capacity, wp.vec4(0.0, 0.0, 0.0, -1.0), dtype=wp.vec4, device=device),
-        face=wp.full(capacity, -1, dtype=wp.int32, device=device),
-        weights=wp.zeros(capacity, dtype=wp.vec3, device=device),
-        kick=wp.zeros(capacity, dtype=wp.vec3, device=device),
+        free_ball=unknown,
+        last_ball=unknown,
+        everyone=wp.zeros(capacity, dtype=wp.int32, device=device),
+        touch=touch,
     )
     set_contacts(contacts, params or ContactParams())
     return contacts
@@ -390,10 +304,12 @@ def step_contacts(
     before: wp.array,
     position: wp.array,
     velocity: wp.array,
+    tag: wp.array | None = None,
 ) -> None:
     """After a step from `before` to `position`: put particles and velocities where the walls allow. One launch.
 
     `count` (int32) and `dt` (float [s]) have shape (1,) and are read on the device; the others are vec3 per particle.
+    Particles whose `tag` (int32) is below 0 are left alone.
     """
     capacity = len(contacts.face)
     for name, array in (("before", before), ("position", position), ("velocity", velocity)):
@@ -401,9 +317,9 @@ def step_contacts(
             raise InputError(
                 f"{name}: {len(array)} of {array.dtype.__name__}.", f"Give at least {capacity} vec3, one per particle."
             )
-    known = [contacts.free_ball, contacts.face, contacts.weights, contacts.kick]
-    arguments = [contacts.walls.view, contacts.rule, count, dt, before, position, velocity, *known]
-    stage.launch(meet_walls, capacity, arguments)
+    given = [count, dt, contacts.everyone if tag is None else tag, before, contacts.free_ball]
+    written = [position, velocity, contacts.last_ball, contacts.touch]
+    stage.launch(meet_walls, capacity, [contacts.walls.view, contacts.rule, *given, *written])
 
 
 def live(value: float | int, contacts_or_walls: Contacts | Walls) -> wp.array:

@@ -1,0 +1,79 @@
+"""A vessel around a fluid: contacts at the end of each of its steps, moving walls at the beginning.
+
+    fluid.boundaries.append(Vessel(fluid, walls, ContactParams(friction=0.1)))
+
+The fluid sorts its particles in every step, so what is known about each (its ball without walls) is sorted along.
+"""
+
+# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
+# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
+# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.water.boundary.contacts import ContactParams, Contacts, make_contacts, step_contacts
+from viscera.water.boundary.start import check_start
+from viscera.water.boundary.walls import Walls, move_walls
+from viscera.water.state import Fluid
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def sort_balls(
+    first: int,
+    # in
+    count: wp.array(dtype=wp.int32),
+    original: wp.array(dtype=wp.int32),
+    last_ball: wp.array(dtype=wp.vec4),
+    # out
+    free_ball_out: wp.array(dtype=wp.vec4),
+):
+    s = first + wp.tid()
+    if s < count[0]:
+        free_ball_out[s] = last_ball[original[s]]
+
+
+class Vessel:
+    """Walls with their contacts as one of a fluid's `boundaries`."""
+
+    def __init__(
+        self, fluid: Fluid, walls: Walls, params: ContactParams | None = None, *, moving: bool = False, parts: int = 1
+    ) -> None:
+        """`moving`: shapes with a velocity, or a mesh that is aimed (`aim_walls`) and gets there in `parts` steps."""
+        if walls.device is not fluid.device:
+            raise InputError("walls and fluid are on different devices.", "Make both with the same device.")
+        count = int(fluid.count.numpy()[0])
+        own = fluid.tag.numpy()[:count] >= 0
+        check_start(walls, fluid.position.numpy()[:count][own])
+        self.walls = walls
+        self.contacts: Contacts = make_contacts(walls, fluid.capacity, params)
+        self.contacts.last_ball = wp.clone(self.contacts.free_ball)
+        self.moving, self.parts = moving, parts
+        self.dt = live_dt(fluid)
+
+    def before_step(self, stage: Stage, fluid: Fluid) -> None:
+        if self.moving:
+            move_walls(stage, self.walls, self.dt, self.parts)
+
+    def add_density(self, stage: Stage, fluid: Fluid) -> None:
+        pass
+
+    def add_force(self, stage: Stage, fluid: Fluid) -> None:
+        pass
+
+    def contact(self, stage: Stage, fluid: Fluid) -> None:
+        balls = [self.contacts.last_ball, self.contacts.free_ball]
+        moved = [fluid.grid.position, fluid.position, fluid.velocity, fluid.tag]
+        stage.launch(sort_balls, fluid.capacity, [fluid.count, fluid.grid.original, *balls])
+        step_contacts(stage, self.contacts, fluid.count, self.dt, *moved)
+
+
+def live_dt(fluid: Fluid) -> wp.array:
+    """The fluid's dt as an array of its own, float (1,): the same memory as in `fluid.live`."""
+    offset = fluid.live.numpy().dtype.fields["dt"][1]
+    return wp.array(ptr=fluid.live.ptr + offset, dtype=wp.float32, shape=1, device=fluid.live.device)
