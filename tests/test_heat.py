@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from viscera.geometry import TriangleMesh, icosphere
 from viscera.geometry.atlas import Atlas, AtlasSettings, unique_atlas
 from viscera.heat.bodies import LEAST_BODY
 from viscera.heat.conduction import (
+    FRAME,
     LIVER_PERFUSION,
     STILL_AIR,
     Heat,
@@ -361,14 +364,32 @@ def test_a_step_far_too_stiff_for_its_stages_stays_bounded(cpu: Device, ball: tu
     assert np.abs(found).max() < 60.0
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("thickness", 0.0), ("conductivity", -1.0), ("density", math.nan), ("perfusion", math.inf)]
-)
+def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[1] / "examples" / "06_heat_over_seams.py"
+    monkeypatch.setattr("sys.argv", [str(path), "--seconds", "8"])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.endswith("ok\n")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("name", [field.name for field in fields(HeatParams)])
 def test_impossible_parameters_are_refused(name: str, value: float) -> None:
     with pytest.raises(InputError, match=name):
         HeatParams(**{name: value})
 
 
 def test_an_impossible_step_is_refused(cpu: Device, ball: tuple[TriangleMesh, Atlas]) -> None:
-    with pytest.raises(InputError, match="dt = -1"):
-        make_heat(make_skin(*ball, 128, device=cpu), dt=-1.0)
+    skin = make_skin(*ball, 128, device=cpu)
+    heat = make_heat(skin)
+    for dt in (-1.0, math.nan, math.inf):
+        with pytest.raises(InputError, match=f"dt = {dt}"):
+            make_heat(skin, dt=dt)
+        with pytest.raises(InputError, match=f"dt = {dt}"):
+            set_heat(heat, heat.params, dt)
+    assert heat.dt == FRAME
+
+
+@pytest.mark.parametrize("name", ["thickness", "density", "heat_capacity", "body_temperature", "air_temperature"])
+def test_nothing_is_not_possible_either(name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        HeatParams(**{name: 0.0})

@@ -247,9 +247,9 @@ def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, n
 
 def set_heat(heat: Heat, params: HeatParams, dt: float | None = None) -> None:
     """Changes parameters while programs run; the number of stages stays, so a much stiffer step conducts less."""
-    heat.params = params
-    heat.dt = heat.dt if dt is None else dt
-    _check_step(heat.dt)
+    dt = heat.dt if dt is None else dt
+    _check_step(dt)
+    heat.params, heat.dt = params, dt
     _write_rates(heat, float(heat.stages**2 + heat.stages))
     heat.limits.run()
     heat.skin.device.synchronize()
