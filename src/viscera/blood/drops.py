@@ -45,10 +45,10 @@ from viscera.errors import InputError
 
 @dataclass(frozen=True)
 class DropParams:
-    hanging: float = 0.6e-3
-    """[m]. Tuned: the film is softer than blood, and piles up to this where a pendant drop of ℓ would hang."""
-    overflow: float = 2.3e-3
-    """[m]: ℓ."""
+    hanging: float = 0.22e-3
+    """[m]. Tuned to the film, whose particles cannot stack: it spreads at 0.24 mm where blood would gather to ℓ."""
+    overflow: float = 0.8e-3
+    """[m]. Tuned in the same way: three times the film's thickness at rest."""
     detach_time: float = 0.015
     """τ [s]."""
     box: float = 0.15
