@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -272,3 +274,7 @@ def test_looks_and_sizes_are_checked(cpu: Device):
         make_splats(sharp(), lens_of(), 0, cpu)
     with pytest.raises(InputError, match="pixels"):
         set_lens(make_splats(sharp(), lens_of(), 1, cpu), lens_of(width=10))
+
+
+def test_the_example_ends_in_its_check():
+    runpy.run_path(str(Path(__file__).parents[1] / "examples" / "12_surface_of_a_drop.py"), run_name="__main__")
