@@ -8,6 +8,7 @@ from viscera.geometry.distance import (
     distance_field,
     sample,
     sample_distance,
+    sample_exact,
     sample_field,
     sphere_distance,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "rounded_slab",
     "sample",
     "sample_distance",
+    "sample_exact",
     "sample_field",
     "self_intersections",
     "signed_distance",
