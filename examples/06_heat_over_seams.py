@@ -61,7 +61,7 @@ def main() -> None:
     skin.device.synchronize()
     found = heat.temperature.numpy()[texels]
     assert abs(total_heat(heat) / (before * math.exp(-steps * heat.dt / tau)) - 1.0) < 1e-3
-    # At a wall it would jump. Slivers have the temperature of a neighbour, so across seams it looks up to twice as steep.
+    # At a wall it would jump. Slivers have a neighbour's temperature, so across seams it may look up to twice as steep.
     inner = texels[near & (skin.coverage.numpy()[texels] == 1.0)]
     inner = inner[skin.coverage.numpy()[inner - 1] == 1.0]
     inside = steepest(heat, np.stack([inner, inner - 1], axis=1))

@@ -92,6 +92,27 @@ def test_a_hot_spot_on_a_sheet_stays_gaussian(device: Device, matrix: np.ndarray
     assert np.abs(found - truth)[texels].max() < 0.01 * truth[texels].max()
 
 
+@pytest.mark.parametrize("native", [True, False], ids=["native", "plain"])
+@pytest.mark.parametrize("scale", [10.0, 7.5], ids=["to the rim", "no slivers"])
+def test_a_sheet_whose_edges_are_texel_sides(device: Device, scale: float, native: bool) -> None:
+    """θ = 1 + cos(πx/a) cos(πy/a) decays as exp(−2απ²t/a²) between insulated edges: nothing lies beyond them, also where
+    they are the texture's own. The mode of 64 texels is 0.02 % off, 100 steps of first order up to 0.25 %."""
+    mesh = sheet(scale * np.eye(2))
+    skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(64)), 64, device=device)
+    params = HeatParams()
+    rate = 2.0 * params.diffusivity * (math.pi / 0.1) ** 2
+    heat = make_heat(skin, params, 1.0 / rate / 100, native=native)
+    assert len(heat.network.bodies.border) == 0
+    x, y, _ = np.moveaxis(skin.position.numpy(), 1, 0)
+    mode = np.cos(math.pi * (x / 0.1 + 0.5)) * np.cos(math.pi * (y / 0.1 + 0.5))
+    put(heat, 20.0 * (1.0 + mode))
+    before = total_heat(heat)
+    found = run(heat, 100)[skin.texels.numpy()]
+    truth = 20.0 * (1.0 + math.exp(-1.0) * mode)[skin.texels.numpy()]
+    assert np.abs(found - truth).max() < 0.005 * 20.0
+    assert total_heat(heat) == pytest.approx(before, rel=1e-6)
+
+
 def test_the_first_mode_of_a_sphere_decays_across_seams(device: Device, ball: tuple[TriangleMesh, Atlas]) -> None:
     """θ ∝ z decays as exp(−2αt/R²). Backward Euler with 64 steps of half a time constant gives 0.2 % of the 2 %."""
     skin = make_skin(*ball, 128, device=device)

@@ -10,6 +10,9 @@ import warp as wp
 TILE = wp.constant(16)
 """Texels of one row that are stepped together: the floats of a vector register."""
 
+BLOCK = 128
+"""Elements that stay on one core: of tiles, so that a small skin is shared evenly; of texels it could be more."""
+
 SLIVER = wp.constant(-2)
 PLAIN = wp.constant(-1)
 """In `Fabric.border_of`: part of another body; a body of one texel away from any border."""

@@ -45,7 +45,7 @@ import warp as wp
 
 from viscera.device import Program, Stage
 from viscera.errors import InputError
-from viscera.heat.arrays import TILE, Conductances, Rates
+from viscera.heat.arrays import BLOCK, TILE, Conductances, Rates
 from viscera.heat.native import stage_cpu, stage_cuda
 from viscera.heat.network import WHOLE, Network, make_network, rebuild_network
 from viscera.skin import Skin
@@ -265,7 +265,7 @@ def step_heat(stage: Stage, heat: Heat) -> None:
     stage.launch(gather_slivers, border, [network.net, heat.rates, heat.power, now])
     for j in range(1, heat.stages + 1):
         weight = 2.0 / (heat.stages**2 + heat.stages) * (2 * j - 1) / j
-        stage.launch(kernel, count, [(j - 1) / j, weight, network.net, heat.rates, heat.power, now, before])
+        stage.launch(kernel, count, [(j - 1) / j, weight, network.net, heat.rates, heat.power, now, before], BLOCK)
         now, before = before, now
     stage.launch(spread_to_slivers, border, [network.net, now])
 

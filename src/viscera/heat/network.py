@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from viscera.device import Stage
-from viscera.heat.arrays import PLAIN, SLIVER, TILE, TINY, Conductances, Fabric, Rates
+from viscera.heat.arrays import BLOCK, PLAIN, SLIVER, TILE, TINY, Conductances, Fabric, Rates
 from viscera.heat.bodies import NEAREST, Bodies, merge_slivers
 from viscera.heat.native import cut_tiles, limit_tiles, shear_tiles, side_tiles
 from viscera.skin import Skin
@@ -290,12 +290,12 @@ def rebuild_network(stage: Stage, skin: Skin, network: Network, native: bool = T
         else (side_conductances, shear_conductances, limit_bodies, cut_sides)
     )
     places = [fabric.border_area, fabric.border_place, net.share]
-    stage.launch(sides, count, [fabric, net, rates, *maps, net.left, net.bottom])
-    stage.launch(shear, count, [fabric, net, rates, *maps, net.shear])
+    stage.launch(sides, count, [fabric, net, rates, *maps, net.left, net.bottom], BLOCK)
+    stage.launch(shear, count, [fabric, net, rates, *maps, net.shear], BLOCK)
     stage.launch(border_bodies, len(bodies.border), [net, skin.area, skin.position, *places])
     stage.launch(link_conductances, len(bodies.border), [fabric, rates, *edges, net.link])
-    stage.launch(limit, count, [fabric, net, rates, *where, skin.area, net.inverse, fabric.cut])
-    stage.launch(cut, count, [fabric, net, *where, net.left, net.bottom, net.shear])
+    stage.launch(limit, count, [fabric, net, rates, *where, skin.area, net.inverse, fabric.cut], BLOCK)
+    stage.launch(cut, count, [fabric, net, *where, net.left, net.bottom, net.shear], BLOCK)
     stage.launch(cut_links, len(bodies.border), [net.border, fabric, net.link])
 
 
