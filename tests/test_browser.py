@@ -1,7 +1,8 @@
 """The page in a real browser: what it draws is looked at, pixel by pixel and vertex by vertex.
 
-`tests/browser/live.mjs` drives it against a real server, `troubles.mjs` against a stand-in that can fail; here their
-figures and pictures are judged. Both run once for all tests of this file.
+`tests/browser/live.mjs` drives it against a real server, `troubles.mjs` against a stand-in that can fail, `skin.mjs`
+against one that paints on its tissue; here their figures and pictures are judged. Each runs once for all tests of this
+file.
 """
 
 from __future__ import annotations
@@ -94,6 +95,12 @@ def live(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 def troubles(pictures: Path) -> dict[str, Any]:
     with serving(str(SCRIPTS / "fake_server.py"), "--port", "0") as at:
         return checked("troubles.mjs", at, pictures)
+
+
+@pytest.fixture(scope="module")
+def skin(pictures: Path) -> dict[str, Any]:
+    with serving(str(SCRIPTS / "fake_server.py"), "--port", "0") as at:
+        return checked("skin.mjs", at, pictures)
 
 
 def passed(found: dict[str, Any], name: str) -> dict[str, Any]:
@@ -198,8 +205,57 @@ def test_slow_motion(live: dict[str, Any]) -> None:
     assert 0.1 < passed(live, "slowMotion")["factor"] < 0.6
 
 
-def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any]) -> None:
-    for found in (live, troubles):
+def around(folder: Path, name: str, paintings: dict[str, Any], place: str, radius: float) -> NDArray[np.float64]:
+    """Mean colour of a picture of the painted tissue within `radius` pixels of a place."""
+    field = picture(folder, name)
+    rows, columns = np.mgrid[0 : field.shape[0], 0 : field.shape[1]]
+    x, y = paintings[place]["x"] - paintings["field"]["x"], paintings[place]["y"] - paintings["field"]["y"]
+    return field[np.hypot(columns - x, rows - y) < radius].mean(axis=0)
+
+
+def test_char_darkens_the_tissue_where_it_is_and_goes_with_its_texels(skin: dict[str, Any], pictures: Path) -> None:
+    found = passed(skin, "paintings")
+    # The charred spot is 8 pixels in radius.
+    clean, char, again = (around(pictures, f"skin-{name}", found, "spot", 5) for name in ("clean", "char", "again"))
+    assert char.mean() < 0.35 * clean.mean()
+    assert np.abs(again - clean).max() < 4
+    beside = [around(pictures, f"skin-{name}", found, "away", 12) for name in ("clean", "char", "film")]
+    assert np.abs(np.diff(beside, axis=0)).max() < 4
+
+
+def test_blood_reddens_the_tissue_where_it_is(skin: dict[str, Any], pictures: Path) -> None:
+    found = passed(skin, "paintings")
+    clean, film = (around(pictures, f"skin-{name}", found, "spot", 26) for name in ("clean", "film"))
+    # Blood of 0.6 mm lets no green through (T < 1e-10); what green is left comes from highlights.
+    assert film[1] / film[0] < 0.7 * clean[1] / clean[0]
+    assert film[0] > 2 * film[1]
+
+
+def test_the_temperature_view_shows_heat_and_not_tissue(skin: dict[str, Any], pictures: Path) -> None:
+    found = passed(skin, "paintings")
+    tissue, cold = (around(pictures, f"skin-{name}", found, "away", 12) for name in ("clean", "heat"))
+    warm = around(pictures, "skin-heat", found, "spot", 5)
+    assert tissue[0] > 1.5 * tissue[2]
+    assert cold[2] > 1.5 * cold[0]
+    assert warm[0] > 1.5 * cold[0]
+
+
+def test_an_edited_stage_changes_the_burn_at_once(skin: dict[str, Any], pictures: Path) -> None:
+    passed(skin, "table")
+    green = around(pictures, "skin-green", passed(skin, "paintings"), "spot", 5)
+    assert green[1] > 1.3 * max(green[0], green[2])
+
+
+def test_instruments_are_chosen_and_do_what_they_do(skin: dict[str, Any]) -> None:
+    passed(skin, "instruments")
+
+
+def test_all_particles_are_drawn(skin: dict[str, Any]) -> None:
+    assert passed(skin, "paintings")["particles"] == 240
+
+
+def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any], skin: dict[str, Any]) -> None:
+    for found in (live, troubles, skin):
         for name, check in found.items():
             if name != "lostLine":  # a browser itself logs a socket that is refused
                 assert check.get("errors", []) == [], name

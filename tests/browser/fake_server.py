@@ -197,7 +197,7 @@ def frame(world: FakeWorld, number: int) -> m.Frame:
         number=number, session=world.session, tick=world.tick, time=world.tick / 1000, real_time_factor=world.speed,
         arrays=arrays, tools=[tool_info(world, k) for k in range(4)],
         parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
-        stages=stages, applied=list(world.applied.items()), measures=world.skin.measures(),
+        stages=stages, applied=list(world.applied.items()), measures=world.skin.measured,
         tables={TABLE.name: world.skin.rows},
     )  # fmt: skip
 

@@ -118,6 +118,7 @@ class FakeSkin:
     burn: NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, SIDE, SIDE)))
     film: NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, SIDE, SIDE)))
     rows: list[list[float]] = field(default_factory=lambda: [list(row) for row in STAGES])
+    measured: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.x, self.y, self.inside = texel_places()
@@ -171,6 +172,12 @@ class FakeSkin:
             self.film[channel][thicker] = part
 
     def pixels(self) -> dict[str, NDArray[np.uint8]]:
+        """The textures; what is measured of them comes along."""
+        texel = (1000 / SIDE / SCALE) ** 2
+        self.measured = {
+            "charred": float((self.burn[2] > 0.5).sum() * texel),
+            "lost": float(self.film[0].sum() * texel),
+        }
         burn, film = self.burn.copy(), self.film.copy()
         burn[0] = (burn[0] - 37) / (400 - 37)
         burn[3] = 1 - burn[3]
@@ -182,13 +189,6 @@ class FakeSkin:
                 np.moveaxis(np.round(np.clip(maps * self.inside, 0, 1) * 255).astype(np.uint8), 0, 2)
             )
             for name, maps in packed.items()
-        }
-
-    def measures(self) -> dict[str, float]:
-        texel = (1000 / SIDE / SCALE) ** 2
-        return {
-            "charred": float((self.burn[2] > 0.5).sum() * texel),
-            "lost": float(self.film[0].sum() * texel / 1000 * 1000),
         }
 
     def refusal(self, rows: list[list[float]]) -> str:

@@ -98,7 +98,7 @@ async function orbit(page) {
 /** What lies where, in a given window; nothing may stick out or lie over something else. */
 async function layout(page) {
   return page.evaluate(() => {
-    const visible = [...document.querySelectorAll("#header > *, #guide .card, #side .card, #transport")];
+    const visible = [...document.querySelectorAll("#header > *, #guide .card, #side .card, #tools, #transport")].filter((element) => element.getClientRects().length > 0);
     const boxes = visible.map((element) => {
       const { left, top, right, bottom } = element.getBoundingClientRect();
       return { name: element.id || element.className || element.tagName, left, top, right, bottom };

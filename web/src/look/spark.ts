@@ -4,9 +4,9 @@ import { AdditiveBlending, DataTexture, Sprite, SpriteMaterial } from "three";
 import type { Vector3 } from "three";
 
 const SIDE = 64;
-const SIZE = 0.009; // [m]
+const SIZE = 0.016; // [m]
 /** Light on a white surface 1 cm away, before tone mapping; tuned for appearance. */
-const POWER = 0.5;
+const POWER = 1.4;
 
 export class Spark {
   readonly sprite: Sprite;

@@ -40,7 +40,7 @@ varying float vAlong;
 
 #ifdef INSULATED
 const vec3 STEEL = vec3(0.04);
-const vec3 BODY = vec3(0.020, 0.021, 0.024);
+const vec3 BODY = vec3(0.006, 0.0062, 0.007);
 #else
 const vec3 STEEL = vec3(0.60, 0.59, 0.57);
 const vec3 BODY = vec3(0.0);

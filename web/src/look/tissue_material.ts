@@ -23,8 +23,6 @@ interface Look {
 
 /** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
 const FILM_GAIN = 2.6;
-/** How much steeper the borders of a fluid look than they are; tuned for appearance. */
-const FILM_RELIEF = 1.0;
 
 /** sRGB colours tuned for appearance under a white lamp. */
 const LOOKS: Record<string, Look> = {
@@ -174,6 +172,7 @@ const float FINE = 1.0 / 0.0071;
 const float MIDDLE = 1.0 / 0.0263;
 const float SHEET = 1.0 / 0.083;
 const float F0 = 0.025;
+const float STEEPEST = 1.5; // one over the squared slope that a border never reaches
 
 vec2 vesselsAt(vec3 p) {
   vec2 seen = vec2(0.0);
@@ -256,12 +255,17 @@ void main() {
     wet = smoothstep(0.000002, 0.00003, fluid.height);
     level = smoothstep(0.00002, 0.00025, fluid.height);
     vec3 still = slope * mix(1.0, 0.55, level) + ripple * mix(1.0, 0.12 + 0.5 * fluid.parts.z, level);
-    filmNormal = bent(smoothNormal, mix(slope + ripple, still, wet) + FILM_RELIEF * fluid.slope, 1.0);
+    // Fluids that wet tissue meet it at no steep angle.
+    vec3 border = fluid.slope * inversesqrt(1.0 + STEEPEST * dot(fluid.slope, fluid.slope));
+    filmNormal = bent(smoothNormal, mix(slope + ripple, still, wet) + border, 1.0);
     sharp = mix(sharp, mix(0.045, 0.11, fluid.parts.z), wet);
     dull *= 1.0 - wet;
     skin.coat = mix(skin.coat, 1.0 - 0.35 * fluid.parts.z, wet);
     flesh = through(flesh, fluid, max(dot(smoothNormal, eye), 0.0));
   }
+  // Where the surface turns within a pixel its highlight is as wide as that turn (Tokuyoshi and Kaplanyan 2019).
+  vec3 turnX = dFdx(filmNormal), turnY = dFdy(filmNormal);
+  sharp = sqrt(sharp * sharp + min(0.5 * (dot(turnX, turnX) + dot(turnY, turnY)), 0.18) * wet);
   #endif
 
   #ifdef PLAIN
@@ -313,4 +317,4 @@ void main() {
   #endif
   gl_FragColor = vec4(shown + dither(), 1.0);
 }
-`.replace("FILM_GAIN", FILM_GAIN.toFixed(2)).replace("FILM_RELIEF", FILM_RELIEF.toFixed(2));
+`.replace("FILM_GAIN", FILM_GAIN.toFixed(2));

@@ -1,16 +1,25 @@
 // What this scenario is and what to do in it, for someone who never saw it.
 
-import type { SceneDescription } from "../protocol";
+import type { InstrumentInfo, SceneDescription } from "../protocol";
 import { card, h } from "./dom";
 
-const HANDS: [string, string][] = [
+type Row = [string, string];
+
+/** What holding the main button does, by what the scene's instruments do. */
+export function holding(instruments: Pick<InstrumentInfo, "action">[]): string {
+  const does = instruments.filter(({ action }) => action !== "").length;
+  if (does === 0) return "hold to press";
+  return does === instruments.length ? "hold for the pedal or handle" : "hold to press, or for the pedal or handle";
+}
+
+const HANDS: Row[] = [
   ["Move", "the tip follows over the surface"],
-  ["Left button", "hold to press, or to use an instrument that does something"],
+  ["Left button", ""],
   ["Wheel", "away from you: deeper; towards you: shallower"],
   ["Right button", "drag to look around"],
 ];
-const FINGERS: [string, string][] = [
-  ["One finger", "touch and hold to press, or to use the instrument"],
+const FINGERS: Row[] = [
+  ["One finger", ""],
   ["Two fingers", "turn and zoom the view"],
 ];
 
@@ -19,10 +28,12 @@ export class Guide {
   private readonly summary = h("p", {}, "");
   private readonly steps = h("ol", { class: "steps" });
   private readonly title: HTMLElement;
+  private readonly main = h("dd", {}, "hold to press");
 
   constructor(root: HTMLElement, open: boolean, help: () => void) {
     const hands = matchMedia("(pointer: coarse)").matches ? FINGERS : HANDS;
-    const keys = h("dl", { class: "keys" }, ...hands.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)]));
+    const keys = h("dl", { class: "keys" },
+      ...hands.flatMap(([key, does]) => [h("dt", {}, key), does === "" ? this.main : h("dd", {}, does)]));
     const more = h("button", { type: "button", class: "link", on: { click: () => help() } }, "All controls and keys");
     this.card = card("Waiting for a scenario", open, null, this.summary, this.steps, h("h3", {}, "Your hand"), keys, more);
     this.title = this.card.querySelector("h2") ?? this.card;
@@ -32,6 +43,7 @@ export class Guide {
   setScene(scene: SceneDescription): void {
     this.title.textContent = scene.title;
     this.summary.textContent = scene.summary;
+    this.main.textContent = holding(scene.instruments);
     const lines = scene.instructions.split("\n").map((line) => line.replace(/^\s*(\d+[.)]|[-•*])\s*/, "").trim());
     this.steps.replaceChildren(...lines.filter((line) => line !== "").map((line) => h("li", {}, line)));
   }
