@@ -95,8 +95,8 @@ def test_a_hot_spot_on_a_sheet_stays_gaussian(device: Device, matrix: np.ndarray
 @pytest.mark.parametrize("native", [True, False], ids=["native", "plain"])
 @pytest.mark.parametrize("scale", [10.0, 7.5], ids=["to the rim", "no slivers"])
 def test_a_sheet_whose_edges_are_texel_sides(device: Device, scale: float, native: bool) -> None:
-    """cos(πx/a) cos(πy/a) decays as exp(−2απ²t/a²) between insulated edges: nothing lies beyond them, also where they are
-    the texture's own. The mode of 64 texels is 0.02 % off, 100 steps of first order up to 0.25 %."""
+    """cos(πx/a) cos(πy/a) decays as exp(−2απ²t/a²) between insulated edges: nothing lies beyond them, also where they
+    are the texture's own. The mode of 64 texels is 0.02 % off, 100 steps of first order up to 0.25 %."""
     mesh = sheet(scale * np.eye(2))
     skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(64)), 64, device=device)
     params = HeatParams()
