@@ -91,7 +91,9 @@ class Reference:
         pressure = self.constant("stiffness") * (self.density - self.constant("rest_density"))
         close = self.constant("near_stiffness") * (w**3).sum(axis=1)
         unit = offset / np.where(near, r, 1.0)[:, :, None]
-        d = p.dt**2 * (pressure[:, None] * w + close[:, None] * w**2)[:, :, None] * unit
+        phase = self.constant("phase")
+        apart = pressure[:, None] + p.separation * np.abs(phase[:, None] - phase[None, :])
+        d = p.dt**2 * (apart * w + close[:, None] * w**2)[:, :, None] * unit
         if p.one_sided:
             return -d.sum(axis=1)
         return 0.5 * d.sum(axis=0) - 0.5 * d.sum(axis=1)

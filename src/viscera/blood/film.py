@@ -36,7 +36,7 @@ from viscera.blood.film_params import FLUIDS, FilmParams, Sheet
 from viscera.blood.film_state import FilmState, allocate_state
 from viscera.blood.film_surface import Surface, make_surface
 from viscera.blood.surface_walk import WalkView
-from viscera.device import Device, Stage
+from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.neighbors import grid as ng
@@ -49,6 +49,9 @@ MOST_PARTICLES = 2**26
 
 WORK_PER_PARTICLE = 8
 """A particle's step is about eight simple elements' worth of work, for the choice of how many cores take part."""
+
+CHUNK = 64
+"""Particles per thread on cpu; a part of `device.BLOCK`."""
 
 FIXED = ("radius", "one_sided", "search", "bucket_size", "springs", "spring_capacity")
 """Parameters that `set_film` cannot change."""
@@ -177,32 +180,32 @@ def set_film(film: Film, params: FilmParams) -> None:
 
 def step_film(stage: Stage, film: Film) -> None:
     """One step of `params.dt`."""
-    n, view, s = film.view.capacity, film.view, film.sorted
+    view, s = film.view, film.sorted
     two, three = (film.key, _none(film, wp.vec3)) if film.surface is None else (_none(film, wp.vec2), film.key)
-    stage.launch(film_kernels.take_in, n, [view, film.walk, film.waiting, film.home, film.staged, two, three])
+    _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, two, three])
     original, lives, at = _sort(stage, film)
     args = [film.rates, film.walk, film.maps, original, lives, at, film.staged, film.waiting, film.home, s, film.cargo]
-    stage.launch(film_kernels.arrange, n, [view, *args])
+    _chunks(stage, film, film_kernels.arrange, [view, *args])
     if film.params.search != "grid":
         buckets.build_buckets(stage, view, s, film.search, film.state.status)
     relax_film(stage, film)
     move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
-    stage.launch(film_kernels.move_on, n, [view, int(film.mixes), *move])
+    _chunks(stage, film, film_kernels.move_on, [view, int(film.mixes), *move])
 
 
 def relax_film(stage: Stage, film: Film) -> None:
     """The neighbour loops of a step, on sorted particles."""
-    n, view, s = film.view.capacity, film.view, film.sorted
+    view, s = film.view, film.sorted
     viscosity, density, displacement = _loops(film)
     near = film.grid.view if film.native else film.search
     loop = [view, near, film.rates, s]
-    stage.launch(viscosity, n, loop)
+    _chunks(stage, film, viscosity, loop)
     if film.params.springs:
         pull_springs(stage, film)
-    stage.launch(density, n, loop)
-    stage.launch(displacement, n, loop)
+    _chunks(stage, film, density, loop)
+    _chunks(stage, film, displacement, loop)
     if film.mixes:
-        stage.launch(film_mixing.mix, n, [view, film.search, film.rates, s, film.cargo])
+        stage.launch(film_mixing.mix, view.capacity, [view, film.search, film.rates, s, film.cargo])
 
 
 def pull_springs(stage: Stage, film: Film) -> None:
@@ -213,6 +216,12 @@ def pull_springs(stage: Stage, film: Film) -> None:
     stage.launch(film_springs.link_springs, n, [view, film.search, rates, s, ordered, film.state.status])
     stage.launch(film_springs.pull_springs, n, [view, rates, ordered, s, home])
     stage.launch(film_springs.follow_springs, n, [s])
+
+
+def _chunks(stage: Stage, film: Film, kernel: Any, args: list[Any]) -> None:
+    """Launches a kernel whose threads take `FilmView.chunk` particles each."""
+    chunk = film.view.chunk
+    stage.launch(kernel, -(-film.view.capacity // chunk), args, block=BLOCK // chunk)
 
 
 def _loops(film: Film) -> tuple[Any, Any, Any]:
@@ -242,6 +251,7 @@ def _sort(stage: Stage, film: Film) -> tuple[Any, Any, int]:
 def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device) -> Any:
     view: Any = FilmView()
     view.capacity = capacity
+    view.chunk = 1 if device.is_cuda else CHUNK
     view.radius = params.radius
     view.reach = params.reach
     view.on_surface = int(sheet is None)
@@ -273,13 +283,29 @@ def _grid(
 
 def _rates(params: FilmParams) -> Any:
     rates: Any = Rates()
-    for name in ("dt", "max_speed", "back_to_back", "lifetime", "dilution", "clot_rate", "clot_speed", "clot_hold"):
+    for name in (
+        "dt",
+        "max_speed",
+        "back_to_back",
+        "lifetime",
+        "separation",
+        "dilution",
+        "clot_rate",
+        "clot_speed",
+        "clot_hold",
+    ):
         setattr(rates, name, getattr(params, name))
     for name in ("dissolve_rate", "spring_stiffness", "plasticity", "yield_ratio"):
         setattr(rates, name, getattr(params, name))
     rates.gravity = wp.vec3(*params.gravity)
     names = {"rest": "rest_density", "stiffness": "stiffness", "near": "near_stiffness", "linear": "viscosity"}
-    names |= {"quadratic": "quadratic_viscosity", "traction": "traction", "clots": "clots", "dissolves": "dissolves"}
+    names |= {
+        "quadratic": "quadratic_viscosity",
+        "traction": "traction",
+        "phase": "phase",
+        "clots": "clots",
+        "dissolves": "dissolves",
+    }
     for name, of_fluid in names.items():
         values = [float(getattr(fluid, of_fluid)) for fluid in params.fluids]
         setattr(rates, name, wp.vec4(*values, *([0.0] * (FLUIDS - len(values)))))

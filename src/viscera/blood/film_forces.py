@@ -69,6 +69,7 @@ def displacement_of(view: FilmView, rate: Rates, film: Sorted, s: int, t: int, h
         offset = apart(view, offset, s, t)
         if meet(view, film, s, t, offset, rate.back_to_back):
             pressure = view.own * film.pressure[s] + view.other * film.pressure[t]
+            pressure += rate.separation * wp.abs(film.phase[s] - film.phase[t])
             near = view.own * film.near_pressure[s] + view.other * film.near_pressure[t]
             push = pressure_push(offset, view.radius, pressure, near)
     return push
@@ -84,12 +85,9 @@ def advance(view: FilmView, rate: Rates, film: Sorted, s: int, push: wp.vec3):
     if view.on_surface != 0:
         n = wp.vec3(film.nx[s], film.ny[s], film.nz[s])
         u = u - n * wp.dot(n, u)
-        film.uz[s] = u[2]
     d = u * rate.dt
     d = d * wp.min(1.0, view.reach / wp.max(wp.length(d), 1.0e-30))
     here = place(film, s)
-    film.ux[s] = u[0]
-    film.uy[s] = u[1]
     film.dx[s] = d[0]
     film.dy[s] = d[1]
     film.px[s] = here[0] + d[0]
@@ -129,22 +127,21 @@ def viscosity(
     # in and out
     film_out: Sorted,
 ):
-    s = first + wp.tid()
-    if s >= film_out.count[0]:
-        return
+    begin = (first + wp.tid()) * view.chunk
     rate = rates[0]
-    begun = place(film_out, s)
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for k in range(view.images):
-        shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
-        if near:
-            cell = cell_of(search.grid, begun + shift)
-            for c in range(search.parts):
-                cursor, end = start_at(search, cell, c)
-                while cursor != end:
-                    total += viscosity_of(view, rate, film_out, s, particle(search, cursor), begun + shift)
-                    cursor = onward(search, cursor)
-    advance(view, rate, film_out, s, total)
+    for s in range(begin, wp.min(begin + view.chunk, film_out.count[0])):
+        begun = place(film_out, s)
+        total = wp.vec3(0.0, 0.0, 0.0)
+        for k in range(view.images):
+            shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
+            if near:
+                cell = cell_of(search.grid, begun + shift)
+                for c in range(search.parts):
+                    cursor, end = start_at(search, cell, c)
+                    while cursor != end:
+                        total += viscosity_of(view, rate, film_out, s, particle(search, cursor), begun + shift)
+                        cursor = onward(search, cursor)
+        advance(view, rate, film_out, s, total)
 
 
 @wp.kernel
@@ -158,24 +155,23 @@ def density(
     # in and out
     film_out: Sorted,
 ):
-    s = first + wp.tid()
-    if s >= film_out.count[0]:
-        return
+    begin = (first + wp.tid()) * view.chunk
     rate = rates[0]
-    # Cells are those of where the step began, and wide enough for two particles that have come toward each other.
-    begun = place(film_out, s)
-    here = predicted(film_out, s)
-    total = wp.vec2(0.0, 0.0)
-    for k in range(view.images):
-        shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
-        if near:
-            cell = cell_of(search.grid, begun + shift)
-            for c in range(search.parts):
-                cursor, end = start_at(search, cell, c)
-                while cursor != end:
-                    total += density_of(view, rate, film_out, s, particle(search, cursor), here + shift)
-                    cursor = onward(search, cursor)
-    press(film_out, s, total)
+    for s in range(begin, wp.min(begin + view.chunk, film_out.count[0])):
+        # Cells are those of where the step began, and wide enough for two particles that have come toward each other.
+        begun = place(film_out, s)
+        here = predicted(film_out, s)
+        total = wp.vec2(0.0, 0.0)
+        for k in range(view.images):
+            shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
+            if near:
+                cell = cell_of(search.grid, begun + shift)
+                for c in range(search.parts):
+                    cursor, end = start_at(search, cell, c)
+                    while cursor != end:
+                        total += density_of(view, rate, film_out, s, particle(search, cursor), here + shift)
+                        cursor = onward(search, cursor)
+        press(film_out, s, total)
 
 
 @wp.kernel
@@ -189,20 +185,19 @@ def displacement(
     # in and out
     film_out: Sorted,
 ):
-    s = first + wp.tid()
-    if s >= film_out.count[0]:
-        return
+    begin = (first + wp.tid()) * view.chunk
     rate = rates[0]
-    begun = place(film_out, s)
-    here = predicted(film_out, s)
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for k in range(view.images):
-        shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
-        if near:
-            cell = cell_of(search.grid, begun + shift)
-            for c in range(search.parts):
-                cursor, end = start_at(search, cell, c)
-                while cursor != end:
-                    total += displacement_of(view, rate, film_out, s, particle(search, cursor), here + shift)
-                    cursor = onward(search, cursor)
-    displace(view, rate, film_out, s, total)
+    for s in range(begin, wp.min(begin + view.chunk, film_out.count[0])):
+        begun = place(film_out, s)
+        here = predicted(film_out, s)
+        total = wp.vec3(0.0, 0.0, 0.0)
+        for k in range(view.images):
+            shift, near = image_shift(view, k, begun, view.radius + 2.0 * view.reach)
+            if near:
+                cell = cell_of(search.grid, begun + shift)
+                for c in range(search.parts):
+                    cursor, end = start_at(search, cell, c)
+                    while cursor != end:
+                        total += displacement_of(view, rate, film_out, s, particle(search, cursor), here + shift)
+                        cursor = onward(search, cursor)
+        displace(view, rate, film_out, s, total)

@@ -95,40 +95,39 @@ def take_in(
     key3_out: wp.array(dtype=wp.vec3),
 ):
     """Particles that wait get places after the others; everyone gets the position it is sorted by, NaN for who goes."""
-    i = first + wp.tid()
+    begin = (first + wp.tid()) * view.chunk
     held = home_out.count[0]
     staged = wp.min(held + queue.count[0], view.capacity)
-    if i == 0:
+    if begin == 0:
         staged_out[0] = staged
-    if i >= staged:
-        return
-    if i >= held:
-        q = i - held
-        home_out.face[i] = queue.face[q]
-        home_out.barycentric[i] = queue.barycentric[q]
-        home_out.position[i] = queue.position[q]
-        home_out.velocity[i] = queue.velocity[q]
-        home_out.volume[i] = queue.volume[q]
-        home_out.fluid[i] = queue.fluid[q]
-        home_out.clot[i] = 0.0
-        home_out.age[i] = 0.0
-        home_out.fate[i] = STAYS
-    point = home_out.position[i]
-    if view.on_surface != 0:
-        weights = weights_of(home_out.barycentric[i])
-        point = position_at(surface, home_out.face[i], weights)
-        home_out.position[i] = point
-        home_out.normal[i] = normal_at(surface, home_out.face[i], weights)
-    if not (wp.isfinite(point) and wp.isfinite(home_out.velocity[i])):
-        if home_out.fate[i] == STAYS:
-            home_out.fate[i] = BROKEN
-            home_out.status[BROKEN_NOW] = 1
-    if home_out.fate[i] != STAYS:
-        point = wp.vec3(wp.nan, wp.nan, wp.nan)
-    if view.on_surface != 0:
-        key3_out[i] = point
-    else:
-        key2_out[i] = wp.vec2(point[0], point[1])
+    for i in range(begin, wp.min(begin + view.chunk, staged)):
+        if i >= held:
+            q = i - held
+            home_out.face[i] = queue.face[q]
+            home_out.barycentric[i] = queue.barycentric[q]
+            home_out.position[i] = queue.position[q]
+            home_out.velocity[i] = queue.velocity[q]
+            home_out.volume[i] = queue.volume[q]
+            home_out.fluid[i] = queue.fluid[q]
+            home_out.clot[i] = 0.0
+            home_out.age[i] = 0.0
+            home_out.fate[i] = STAYS
+        point = home_out.position[i]
+        if view.on_surface != 0:
+            weights = weights_of(home_out.barycentric[i])
+            point = position_at(surface, home_out.face[i], weights)
+            home_out.position[i] = point
+            home_out.normal[i] = normal_at(surface, home_out.face[i], weights)
+        if not (wp.isfinite(point) and wp.isfinite(home_out.velocity[i])):
+            if home_out.fate[i] == STAYS:
+                home_out.fate[i] = BROKEN
+                home_out.status[BROKEN_NOW] = 1
+        if home_out.fate[i] != STAYS:
+            point = wp.vec3(wp.nan, wp.nan, wp.nan)
+        if view.on_surface != 0:
+            key3_out[i] = point
+        else:
+            key2_out[i] = wp.vec2(point[0], point[1])
 
 
 @wp.func
@@ -202,47 +201,48 @@ def arrange(
     cargo_out: Carried,
 ):
     """Brings particles into sorted order, with gravity and their fluid's constants."""
-    s = first + wp.tid()
+    begin = (first + wp.tid()) * view.chunk
     live = lives[live_at]
-    if s == 0:
+    if begin == 0:
         film_out.count[0] = live
         settle(view, original, staged[0], live, queue_out, home_out)
-    if s >= live:
-        if view.atomic != 0 and s < staged[0]:
+    if view.atomic != 0 and begin >= live:
+        for s in range(begin, wp.min(begin + view.chunk, staged[0])):
             gone = original[s]
             wp.atomic_add(home_out.gone_count, home_out.fate[gone], wp.int64(1))
             wp.atomic_add(home_out.gone_volume, home_out.fate[gone], wp.int64(home_out.volume[gone]))
-        return
     rate = rates[0]
-    i = original[s]
-    point = home_out.position[i]
-    v = home_out.velocity[i]
-    if view.on_surface != 0:
-        face = home_out.face[i]
-        n = face_normal(surface, face)
-        pull = into_plane(slope_normal(surface, face, n, home_out.normal[i]), rate.gravity)
-        v = into_plane(n, v + pull * rate.dt)
-        film_out.nx[s] = n[0]
-        film_out.ny[s] = n[1]
-        film_out.nz[s] = n[2]
-        film_out.z[s] = point[2]
-        film_out.vz[s] = v[2]
-        cargo_out.face[s] = face
-        cargo_out.barycentric[s] = home_out.barycentric[i]
-    else:
-        v = v + sheet_pull(view, sheet, point, rate.gravity) * rate.dt
-    film_out.x[s] = point[0]
-    film_out.y[s] = point[1]
-    film_out.vx[s] = v[0]
-    film_out.vy[s] = v[1]
-    fluid = home_out.fluid[i]
-    film_out.linear[s] = wp.dot(fluid, rate.linear)
-    film_out.quadratic[s] = wp.dot(fluid, rate.quadratic)
-    film_out.stiff[s] = wp.vec3(wp.dot(fluid, rate.stiffness), wp.dot(fluid, rate.near), wp.dot(fluid, rate.rest))
-    cargo_out.volume[s] = home_out.volume[i]
-    cargo_out.fluid[s] = fluid
-    cargo_out.clot[s] = home_out.clot[i]
-    cargo_out.age[s] = home_out.age[i]
+    for s in range(begin, wp.min(begin + view.chunk, live)):
+        i = original[s]
+        point = home_out.position[i]
+        v = home_out.velocity[i]
+        if view.on_surface != 0:
+            face = home_out.face[i]
+            n = face_normal(surface, face)
+            pull = into_plane(slope_normal(surface, face, n, home_out.normal[i]), rate.gravity)
+            v = into_plane(n, v + pull * rate.dt)
+            film_out.nx[s] = n[0]
+            film_out.ny[s] = n[1]
+            film_out.nz[s] = n[2]
+            film_out.z[s] = point[2]
+            film_out.vz[s] = v[2]
+            cargo_out.face[s] = face
+            cargo_out.barycentric[s] = home_out.barycentric[i]
+        else:
+            v = v + sheet_pull(view, sheet, point, rate.gravity) * rate.dt
+        film_out.x[s] = point[0]
+        film_out.y[s] = point[1]
+        film_out.vx[s] = v[0]
+        film_out.vy[s] = v[1]
+        fluid = home_out.fluid[i]
+        film_out.linear[s] = wp.dot(fluid, rate.linear)
+        film_out.quadratic[s] = wp.dot(fluid, rate.quadratic)
+        film_out.phase[s] = wp.dot(fluid, rate.phase)
+        film_out.stiff[s] = wp.vec3(wp.dot(fluid, rate.stiffness), wp.dot(fluid, rate.near), wp.dot(fluid, rate.rest))
+        cargo_out.volume[s] = home_out.volume[i]
+        cargo_out.fluid[s] = fluid
+        cargo_out.clot[s] = home_out.clot[i]
+        cargo_out.age[s] = home_out.age[i]
 
 
 @wp.func
@@ -271,46 +271,45 @@ def move_on(
     home_out: Home,
 ):
     """Moves particles over the surface and takes their velocity from how far they came."""
-    s = first + wp.tid()
-    if s >= film.count[0]:
-        return
+    begin = (first + wp.tid()) * view.chunk
     rate = rates[0]
-    fluid = cargo.fluid[s]
-    clot = cargo.clot[s]
-    d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) / (1.0 + rate.clot_hold * clot * clot * clot)
-    d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
-    stiff = film.stiff[s]
-    settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
-    thickness = film.density[s] / wp.max(settled, 1.0e-30)
-    fate = STAYS
-    moved = d
-    if view.on_surface != 0:
-        went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
-        moved = went.moved
-        fate = went.fate
-        home_out.face[s] = went.face
-        home_out.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
-        home_out.position[s] = position_at(surface, went.face, went.weights)
-        home_out.normal[s] = normal_at(surface, went.face, went.weights)
-    else:
-        gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
-        moved = gone.moved
-        fate = gone.fate
-        home_out.position[s] = gone.position
-    v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
-    if rate.dt > 0.0:
-        v = moved * (wp.exp(-rate.dt * wp.dot(fluid, rate.traction)) / rate.dt)
-    v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
-    age = cargo.age[s] + rate.dt
-    if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
-        fate = EXPIRED
-    if mixes != 0:
-        fluid = cargo.mixed[s]
-        clot = clotted(rate, clot, fluid, cargo.solvent[s], wp.length(v))
-    home_out.velocity[s] = v
-    home_out.volume[s] = cargo.volume[s]
-    home_out.fluid[s] = fluid
-    home_out.clot[s] = clot
-    home_out.age[s] = age
-    home_out.fate[s] = fate
-    home_out.density[s] = film.density[s]
+    for s in range(begin, wp.min(begin + view.chunk, film.count[0])):
+        fluid = cargo.fluid[s]
+        clot = cargo.clot[s]
+        d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) / (1.0 + rate.clot_hold * clot * clot * clot)
+        d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
+        stiff = film.stiff[s]
+        settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
+        thickness = film.density[s] / wp.max(settled, 1.0e-30)
+        fate = STAYS
+        moved = d
+        if view.on_surface != 0:
+            went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
+            moved = went.moved
+            fate = went.fate
+            home_out.face[s] = went.face
+            home_out.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
+            home_out.position[s] = position_at(surface, went.face, went.weights)
+            home_out.normal[s] = normal_at(surface, went.face, went.weights)
+        else:
+            gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
+            moved = gone.moved
+            fate = gone.fate
+            home_out.position[s] = gone.position
+        v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
+        if rate.dt > 0.0:
+            v = moved * (wp.exp(-rate.dt * wp.dot(fluid, rate.traction)) / rate.dt)
+        v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
+        age = cargo.age[s] + rate.dt
+        if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
+            fate = EXPIRED
+        if mixes != 0:
+            fluid = cargo.mixed[s]
+            clot = clotted(rate, clot, fluid, cargo.solvent[s], wp.length(v))
+        home_out.velocity[s] = v
+        home_out.volume[s] = cargo.volume[s]
+        home_out.fluid[s] = fluid
+        home_out.clot[s] = clot
+        home_out.age[s] = age
+        home_out.fate[s] = fate
+        home_out.density[s] = film.density[s]

@@ -4,6 +4,9 @@ An index into a `wp.array` goes through byte strides: on cpu it never becomes a 
 instructions. One source serves both; only the macros differ. Neighbours in three cells side by side are one range of
 the sorted arrays, so loads are contiguous; lanes beyond the range, the particle itself and what is too far are masked.
 Same arithmetic as the plain kernels; on cpu sums run over 16 lanes, so they agree up to the last bits.
+
+A thread takes `FilmView.chunk` particles: on cpu Warp copies a kernel's arguments for every thread, and these structs
+are one to four kilobytes, which costs more than a simple kernel itself.
 """
 
 # Warp's types speak of values; inside kernels the same names are declarations.
@@ -13,7 +16,6 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film_forces import advance, displace, press
 from viscera.blood.film_pairs import FilmView, Rates, Sorted
 from viscera.neighbors.cells import GridView
 
@@ -24,14 +26,18 @@ _CPU = """
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef int M __attribute__((ext_vector_type(16)));
+typedef bool B __attribute__((ext_vector_type(16)));
 #define LANES 16
 #define LOAD(p) ((V)(*(const U*)(p)))
 #define FILL(x) ((V)(x))
 #define PLACES(t) ((M)(t) + (M){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 #define WHOLE(n) ((M)(n))
-#define ANY(m) (__builtin_reduce_or(m) != 0)
+#define ANY(m) (__builtin_bit_cast(unsigned short, __builtin_convertvector((m), B)) != 0)
 #define LARGER(a, b) __builtin_elementwise_max((V)(a), (V)(b))
 #define ROOT(a) __builtin_elementwise_sqrt(a)
+#define ROOT1(a) __builtin_sqrtf(a)
+#define SUM(v) ({ const V all_ = (v); const auto h_ = all_.lo + all_.hi; const auto q_ = h_.lo + h_.hi; \\
+    (q_.x + q_.z) + (q_.y + q_.w); })
 """
 
 _CUDA = """
@@ -45,72 +51,79 @@ typedef bool M;
 #define ANY(m) (m)
 #define LARGER(a, b) fmaxf((a), (b))
 #define ROOT(a) sqrtf(a)
+#define ROOT1(a) sqrtf(a)
+#define SUM(v) (v)
 """
 
 _CLEAN = "\n".join(
-    f"#undef {name}" for name in ("LANES", "LOAD", "FILL", "PLACES", "WHOLE", "ANY", "LARGER", "ROOT", "FLOOR_CELL")
+    f"#undef {name}"
+    for name in ("LANES", "LOAD", "FILL", "PLACES", "WHOLE", "ANY", "LARGER", "ROOT", "ROOT1", "SUM", "FLOOR_CELL")
 )
 
 _WALK = """
 const float h = view.radius, per_h = 1.0f / h, h2 = h * h;
 const float least = 1.0e-5f * h, least2 = least * least;
-const int* start = grid.cell_start.data;
-const float bx = film.x.data[s], by = film.y.data[s];
-const float hx = HERE_X.data[s], hy = HERE_Y.data[s];
-ONLY3(const float bz = film.z.data[s]; const float hz = HERE_Z.data[s];)
-ONLY3(const float nx = film.nx.data[s]; const float ny = film.ny.data[s]; const float nz = film.nz.data[s];)
-ONLY3(const float limit = rates.data[0].back_to_back;)
-SETUP
 const float margin = h + 2.0f * view.reach;
+const int* start = grid.cell_start.data;
+const float dt = rates.data[0].dt;
+ONLY3(const float limit = rates.data[0].back_to_back;)
 #define FLOOR_CELL(x, n) ((x) > 0.0f ? (int)((x) < (float)((n) - 1) ? (x) : (float)((n) - 1)) : 0)
-for (int k = 0; k < view.images; ++k) {
-    float sx = 0.0f, sy = 0.0f;
-    if (k > 0) {
-        sx = view.width * (float)((k + 1) % 3 - 1);
-        sy = view.height * (float)(((k + 4) / 3) % 3 - 1);
-        const float x = bx + sx, y = by + sy;
-        if (!(x > -margin && x < view.width + margin && y > -margin && y < view.height + margin)) continue;
-    }
-    const float ax = (bx + sx - grid.lower[0]) * grid.cells_per_length;
-    const float ay = (by + sy - grid.lower[1]) * grid.cells_per_length;
-    const int cx = FLOOR_CELL(ax, grid.cells_x), cy = FLOOR_CELL(ay, grid.cells_y);
-    ONLY3(const float az = (bz - grid.lower[2]) * grid.cells_per_length;)
-    ONLY3(const int cz = FLOOR_CELL(az, grid.cells_z);)
-    const int west = cx > 0 ? cx - 1 : 0, east = cx < grid.cells_x - 1 ? cx + 1 : cx;
-    const float ex = hx + sx, ey = hy + sy;
-    for (int row = 0; row < ROWS; ++row) {
-        const int y = cy + row % 3 - 1;
-        if (y < 0 || y >= grid.cells_y) continue;
-        int line = y;
-        ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
-        const int begin = start[line * grid.cells_x + west], end = start[line * grid.cells_x + east + 1];
-        for (int t = begin; t < end; t += LANES) {
-            const auto at = PLACES(t);
-            V ox = LOAD(NEAR_X.data + t) - ex, oy = LOAD(NEAR_Y.data + t) - ey;
-            V r2 = ox * ox + oy * oy;
-            ONLY3(V oz = LOAD(NEAR_Z.data + t) - hz; r2 += oz * oz;)
-            M in = (r2 < FILL(h2)) & (at < WHOLE(end)) & (at != WHOLE(s));
-            if (!ANY(in)) continue;
-            const M same = in & (r2 < FILL(least2));
-            if (ANY(same)) {
-                const V side = at > WHOLE(s) ? FILL(least) : FILL(-least);
-                ox = same ? 0.6f * side : ox;
-                oy = same ? 0.64f * side : oy;
-                ONLY3(oz = same ? 0.48f * side : oz;)
-                r2 = same ? FILL(least2 * LEAST_NORM) : r2;
+for (int s = first_place; s < last_place; ++s) {
+    const float bx = film.x.data[s], by = film.y.data[s];
+    const float hx = HERE_X.data[s], hy = HERE_Y.data[s];
+    ONLY3(const float bz = film.z.data[s]; const float hz = HERE_Z.data[s];)
+    ONLY3(const float nx = film.nx.data[s]; const float ny = film.ny.data[s]; const float nz = film.nz.data[s];)
+    SETUP
+    for (int k = 0; k < view.images; ++k) {
+        float sx = 0.0f, sy = 0.0f;
+        if (k > 0) {
+            sx = view.width * (float)((k + 1) % 3 - 1);
+            sy = view.height * (float)(((k + 4) / 3) % 3 - 1);
+            const float x = bx + sx, y = by + sy;
+            if (!(x > -margin && x < view.width + margin && y > -margin && y < view.height + margin)) continue;
+        }
+        const float ax = (bx + sx - grid.lower[0]) * grid.cells_per_length;
+        const float ay = (by + sy - grid.lower[1]) * grid.cells_per_length;
+        const int cx = FLOOR_CELL(ax, grid.cells_x), cy = FLOOR_CELL(ay, grid.cells_y);
+        ONLY3(const float az = (bz - grid.lower[2]) * grid.cells_per_length;)
+        ONLY3(const int cz = FLOOR_CELL(az, grid.cells_z);)
+        const int west = cx > 0 ? cx - 1 : 0, east = cx < grid.cells_x - 1 ? cx + 1 : cx;
+        const float ex = hx + sx, ey = hy + sy;
+        for (int row = 0; row < ROWS; ++row) {
+            const int y = cy + row % 3 - 1;
+            if (y < 0 || y >= grid.cells_y) continue;
+            int line = y;
+            ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
+            const int begin = start[line * grid.cells_x + west], end = start[line * grid.cells_x + east + 1];
+            for (int t = begin; t < end; t += LANES) {
+                const auto at = PLACES(t);
+                V ox = LOAD(HERE_X.data + t) - ex, oy = LOAD(HERE_Y.data + t) - ey;
+                V r2 = ox * ox + oy * oy;
+                ONLY3(V oz = LOAD(HERE_Z.data + t) - hz; r2 += oz * oz;)
+                M in = (r2 < FILL(h2)) & (at < WHOLE(end)) & (at != WHOLE(s));
+                if (!ANY(in)) continue;
+                const M same = in & (r2 < FILL(least2));
+                if (ANY(same)) {
+                    const V side = at > WHOLE(s) ? FILL(least) : FILL(-least);
+                    ox = same ? 0.6f * side : ox;
+                    oy = same ? 0.64f * side : oy;
+                    ONLY3(oz = same ? 0.48f * side : oz;)
+                    r2 = same ? FILL(least2 * LEAST_NORM) : r2;
+                }
+                ONLY3(
+                    const V mx = LOAD(film.nx.data + t);
+                    const V my = LOAD(film.ny.data + t);
+                    const V mz = LOAD(film.nz.data + t);
+                    in = in & ((nx * mx + ny * my + nz * mz >= FILL(limit))
+                               | (ox * (nx - mx) + oy * (ny - my) + oz * (nz - mz) > FILL(0.0f)));
+                )
+                const V r = ROOT(LARGER(r2, 1.0e-30f));
+                const V w = 1.0f - r * per_h;
+                BODY
             }
-            ONLY3(
-                const V mx = LOAD(film.nx.data + t);
-                const V my = LOAD(film.ny.data + t);
-                const V mz = LOAD(film.nz.data + t);
-                in = in & ((nx * mx + ny * my + nz * mz >= FILL(limit))
-                           | (ox * (nx - mx) + oy * (ny - my) + oz * (nz - mz) > FILL(0.0f)));
-            )
-            const V r = ROOT(LARGER(r2, 1.0e-30f));
-            const V w = 1.0f - r * per_h;
-            BODY
         }
     }
+    THEN
 }
 """
 """Visits who may be near. LEAST_NORM: on a sheet the direction in which two at one place part loses its third axis."""
@@ -119,49 +132,86 @@ _LOOPS = {
     "viscosity": (
         "film.x",
         """
-const float vx = film.vx.data[s], vy = film.vy.data[s];
-ONLY3(const float vz = film.vz.data[s];)
-const float linear = film.linear.data[s], quadratic = film.quadratic.data[s];
-V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
+    const float vx = film.vx.data[s], vy = film.vy.data[s];
+    ONLY3(const float vz = film.vz.data[s];)
+    const float linear = film.linear.data[s], quadratic = film.quadratic.data[s];
+    V fx = FILL(0.0f), fy = FILL(0.0f);
+    ONLY3(V fz = FILL(0.0f);)
 """,
         """
-            V u = (vx - LOAD(film.vx.data + t)) * ox + (vy - LOAD(film.vy.data + t)) * oy;
-            ONLY3(u += (vz - LOAD(film.vz.data + t)) * oz;)
-            u = LARGER(u / r, 0.0f);
-            const V a = 0.5f * (linear + LOAD(film.linear.data + t));
-            const V b = 0.5f * (quadratic + LOAD(film.quadratic.data + t));
-            const V f = in ? w * u * (a + b * u) / r : FILL(0.0f);
-            fx -= f * ox;
-            fy -= f * oy;
-            ONLY3(fz -= f * oz;)
+                const V per_r = 1.0f / r;
+                V u = (vx - LOAD(film.vx.data + t)) * ox + (vy - LOAD(film.vy.data + t)) * oy;
+                ONLY3(u += (vz - LOAD(film.vz.data + t)) * oz;)
+                u = LARGER(u * per_r, 0.0f);
+                const V a = 0.5f * (linear + LOAD(film.linear.data + t));
+                const V b = 0.5f * (quadratic + LOAD(film.quadratic.data + t));
+                const V f = in ? w * u * (a + b * u) * per_r : FILL(0.0f);
+                fx -= f * ox;
+                fy -= f * oy;
+                ONLY3(fz -= f * oz;)
+""",
+        """
+    const float kick = dt * view.half;
+    float ux = vx + kick * SUM(fx), uy = vy + kick * SUM(fy), uz = 0.0f;
+    ONLY3(
+        uz = vz + kick * SUM(fz);
+        const float off = nx * ux + ny * uy + nz * uz;
+        ux -= nx * off; uy -= ny * off; uz -= nz * off;
+    )
+    float dx = ux * dt, dy = uy * dt, dz = uz * dt;
+    const float far2 = dx * dx + dy * dy + dz * dz;
+    if (far2 > view.reach * view.reach) {
+        const float less = view.reach / ROOT1(far2);
+        dx *= less; dy *= less; dz *= less;
+    }
+    film.dx.data[s] = dx;
+    film.dy.data[s] = dy;
+    film.px.data[s] = bx + dx;
+    film.py.data[s] = by + dy;
+    ONLY3(film.dz.data[s] = dz; film.pz.data[s] = bz + dz;)
 """,
     ),
     "density": (
         "film.px",
-        "V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);",
+        "V fx = FILL(0.0f), fy = FILL(0.0f);",
         """
-            const V c = in ? w : FILL(0.0f);
-            fx += c * c;
-            fy += c * c * c;
+                const V c = in ? w : FILL(0.0f);
+                fx += c * c;
+                fy += c * c * c;
+""",
+        """
+    const float found = SUM(fx), near_found = SUM(fy);
+    const auto stiff = film.stiff.data[s];
+    film.density.data[s] = found;
+    film.pressure.data[s] = stiff[0] * (found - stiff[2]);
+    film.near_pressure.data[s] = stiff[1] * near_found;
 """,
     ),
     "displacement": (
         "film.px",
         """
-const float pressure = view.own * film.pressure.data[s], nearer = view.own * film.near_pressure.data[s];
-const float other = view.other;
-V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
+    const float pressure = view.own * film.pressure.data[s], nearer = view.own * film.near_pressure.data[s];
+    const float other = view.other, separation = rates.data[0].separation, phase = film.phase.data[s];
+    V fx = FILL(0.0f), fy = FILL(0.0f);
+    ONLY3(V fz = FILL(0.0f);)
 """,
         """
-            const V p = pressure + other * LOAD(film.pressure.data + t);
-            const V q = nearer + other * LOAD(film.near_pressure.data + t);
-            const V f = in ? w * (p + q * w) / r : FILL(0.0f);
-            fx -= f * ox;
-            fy -= f * oy;
-            ONLY3(fz -= f * oz;)
+                const V unlike = LOAD(film.phase.data + t) - phase;
+                const V p = pressure + other * LOAD(film.pressure.data + t) + separation * LARGER(unlike, -unlike);
+                const V q = nearer + other * LOAD(film.near_pressure.data + t);
+                const V f = in ? w * (p + q * w) / r : FILL(0.0f);
+                fx -= f * ox;
+                fy -= f * oy;
+                ONLY3(fz -= f * oz;)
+""",
+        """
+    film.dx.data[s] += dt * dt * SUM(fx);
+    film.dy.data[s] += dt * dt * SUM(fy);
+    ONLY3(film.dz.data[s] += dt * dt * SUM(fz);)
 """,
     ),
 }
+"""Of each loop: the positions it looks at, what it begins with, what a neighbour adds, what becomes of the sum."""
 
 
 def _only(source: str, three: bool) -> str:
@@ -179,89 +229,89 @@ def _only(source: str, three: bool) -> str:
 
 
 def _source(loop: str, three: bool) -> str:
-    near, setup, body = _LOOPS[loop]
-    walk = _WALK.replace("SETUP", setup).replace("BODY", body)
+    near, setup, body, then = _LOOPS[loop]
+    walk = _WALK.replace("SETUP", setup).replace("BODY", body).replace("THEN", then)
     for axis in "xyz":
-        name = near[:-1] + axis
-        walk = walk.replace(f"HERE_{axis.upper()}", name).replace(f"NEAR_{axis.upper()}", name)
+        walk = walk.replace(f"HERE_{axis.upper()}", near[:-1] + axis)
     walk = walk.replace("ROWS", "9" if three else "3").replace("LEAST_NORM", "1.0f" if three else "0.7696f")
     walk = _only(walk, three)
-    cpu_sum = """
-float total[3] = {0.0f, 0.0f, 0.0f};
-for (int c = 0; c < 16; ++c) { total[0] += fx[c]; total[1] += fy[c]; total[2] += fz[c]; }
-return wp::vec3(total[0], total[1], total[2]);
-"""
-    cpu = f"#if !defined(__CUDA_ARCH__)\n{_CPU}{walk}{cpu_sum}{_CLEAN}\n#endif\n"
-    return cpu + f"#if defined(__CUDA_ARCH__)\n{_CUDA}{walk}return wp::vec3(fx, fy, fz);\n{_CLEAN}\n#endif\n"
+    cpu = f"#if !defined(__CUDA_ARCH__)\n{_CPU}{walk}{_CLEAN}\n#endif\n"
+    return cpu + f"#if defined(__CUDA_ARCH__)\n{_CUDA}{walk}{_CLEAN}\n#endif\n"
 
 
 @wp.func_native(_source("viscosity", False))
-def sum_viscosity_2d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+def viscosity_range_2d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.func_native(_source("viscosity", True))
-def sum_viscosity_3d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+def viscosity_range_3d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.func_native(_source("density", False))
-def sum_density_2d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+def density_range_2d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.func_native(_source("density", True))
-def sum_density_3d(s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted) -> wp.vec3: ...
+def density_range_3d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.func_native(_source("displacement", False))
-def sum_displacement_2d(
-    s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
-) -> wp.vec3: ...
+def displacement_range_2d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.func_native(_source("displacement", True))
-def sum_displacement_3d(
-    s: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
-) -> wp.vec3: ...
+def displacement_range_3d(
+    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+): ...
 
 
 @wp.kernel
 def viscosity_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        advance(view, rates[0], film_out, s, sum_viscosity_2d(s, view, grid, rates, film_out))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    viscosity_range_2d(begin, end, view, grid, rates, film_out)
 
 
 @wp.kernel
 def viscosity_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        advance(view, rates[0], film_out, s, sum_viscosity_3d(s, view, grid, rates, film_out))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    viscosity_range_3d(begin, end, view, grid, rates, film_out)
 
 
 @wp.kernel
 def density_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        found = sum_density_2d(s, view, grid, rates, film_out)
-        press(film_out, s, wp.vec2(found[0], found[1]))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    density_range_2d(begin, end, view, grid, rates, film_out)
 
 
 @wp.kernel
 def density_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        found = sum_density_3d(s, view, grid, rates, film_out)
-        press(film_out, s, wp.vec2(found[0], found[1]))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    density_range_3d(begin, end, view, grid, rates, film_out)
 
 
 @wp.kernel
 def displacement_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        displace(view, rates[0], film_out, s, sum_displacement_2d(s, view, grid, rates, film_out))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    displacement_range_2d(begin, end, view, grid, rates, film_out)
 
 
 @wp.kernel
 def displacement_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    s = first + wp.tid()
-    if s < film_out.count[0]:
-        displace(view, rates[0], film_out, s, sum_displacement_3d(s, view, grid, rates, film_out))
+    begin = (first + wp.tid()) * view.chunk
+    end = wp.min(begin + view.chunk, film_out.count[0])
+    displacement_range_3d(begin, end, view, grid, rates, film_out)

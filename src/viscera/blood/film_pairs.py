@@ -7,6 +7,8 @@ doi:10.1145/1073368.1073400; Kvick §3.5.3–4, which prints q as r itself):
     density        ρ_i = Σ (1 − q)²,    ρ_i^near = Σ (1 − q)³
     pressure       P_i = k (ρ_i − ρ₀),    P_i^near = k_near ρ_i^near
     displacement   D = dt² (P (1 − q) + P^near (1 − q)²) r̂,    x_i ← x_i − D
+    separation     P ← P + S |φ_i − φ_j| between fluids of different phase φ (Kvick §6.2.8 relies on the constants,
+                   which separate fluids slowly and only in part)
 
 In the original a pair meets twice, once in the loop of either particle, and each time both move by half of what the
 loop's own pressure gives. Together that is D with P = (P_i + P_j)/2: a gather that needs no atomics and keeps
@@ -40,6 +42,8 @@ class FilmView:
     """What never changes."""
 
     capacity: int
+    chunk: int
+    """Particles per thread where kernels say so: 1 on cuda; on cpu more, see film_native.py."""
     radius: float
     """h [m]"""
     reach: float
@@ -80,8 +84,10 @@ class Rates:
     linear: wp.vec4
     quadratic: wp.vec4
     traction: wp.vec4
+    phase: wp.vec4
     clots: wp.vec4
     dissolves: wp.vec4
+    separation: float
     dilution: float
     clot_rate: float
     clot_speed: float
@@ -106,10 +112,6 @@ class Sorted:
     vy: wp.array(dtype=float)
     vz: wp.array(dtype=float)
     """Velocity with gravity [m/s]."""
-    ux: wp.array(dtype=float)
-    uy: wp.array(dtype=float)
-    uz: wp.array(dtype=float)
-    """Velocity with viscosity [m/s]."""
     px: wp.array(dtype=float)
     py: wp.array(dtype=float)
     pz: wp.array(dtype=float)
@@ -128,6 +130,7 @@ class Sorted:
     pressure: wp.array(dtype=float)
     near_pressure: wp.array(dtype=float)
     """P and P_near [m/s²]."""
+    phase: wp.array(dtype=float)
     density: wp.array(dtype=float)
     stiff: wp.array(dtype=wp.vec3)
     """k, k_near [m/s²] and ρ₀."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from viscera.errors import InputError
 
@@ -57,6 +57,8 @@ class Fluid:
     traction: float = 150.0
     """Drag of the surface [1/s]: the document's inertia term is I = exp(−traction·dt). A film of thickness t and
     dynamic viscosity µ has 3µ/(ρt²); blood (3.5 mPa·s) of 0.25 mm: 158."""
+    phase: float = 0.0
+    """Fluids of different phase push each other away, see `FilmParams.separation`; watery 0, oily 1."""
     clots: bool = False
     """Whether it coagulates."""
     dissolves: bool = False
@@ -73,13 +75,13 @@ class Fluid:
         _check(self, positive=("density", "rest_density"), zero=_FLUID_ZERO)
 
 
-_FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction")
+_FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction", "phase")
 
 BLOOD = Fluid("blood", 1060.0, clots=True)
 """Density: IT'IS tables; the rest tuned for appearance from there."""
 
-BILE = Fluid("bile", 1010.0, rest_density=2.5, viscosity=10.0, traction=100.0)
-"""Looser than blood, so the two separate."""
+BILE = Fluid("bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0)
+"""Its salts keep it apart from blood for a while; drawn apart more clearly than it is, for appearance."""
 
 SALINE = Fluid("saline", 1005.0, viscosity=2.0, traction=60.0, dissolves=True)
 """0.9 % NaCl, about a third of blood's viscosity."""
@@ -123,6 +125,8 @@ class FilmParams:
     # Extensions (Kvick §6.2).
     lifetime: float = 0.0
     """[s]; 0 means for ever."""
+    separation: float = 40.0
+    """Pressure between particles whose phases differ by one [m/s²]; as large as `near_stiffness`, for appearance."""
     dilution: float = 0.0
     """Rate at which touching particles mix [1/s]; 0 means never."""
     clot_rate: float = 0.0
@@ -196,6 +200,7 @@ _FILM_ZERO = (
     "plasticity",
     "yield_ratio",
     "lifetime",
+    "separation",
     "dilution",
     "clot_rate",
     "clot_hold",
@@ -224,17 +229,18 @@ def document_fluid(rest_density: float = 4.0) -> Fluid:
     return Fluid("blood", 1060.0, rest_density, stiffness=120.0, near_stiffness=480.0, viscosity=20.0, traction=5.0)
 
 
-def document_params(rest_density: float = 4.0, **changes: object) -> FilmParams:
+def document_params(rest_density: float = 4.0, **changes: Any) -> FilmParams:
     """Parameters in texels: buckets of one texel, as in the document (§3.7)."""
-    numbers: dict[str, object] = {
+    numbers: dict[str, Any] = {
         "fluids": (document_fluid(rest_density),),
         "radius": 1.0,
         "dt": 0.01,
         "gravity": (0.0, -10.0, 0.0),
         "max_speed": 10.0,
+        "separation": 480.0,
         "one_sided": True,
     }
-    return FilmParams(**(numbers | changes))  # pyright: ignore[reportArgumentType]
+    return FilmParams(**(numbers | changes))
 
 
 __all__ = [
