@@ -7,46 +7,50 @@ are crossed everywhere and no atlas has to be made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from viscera.bench.registry import Row, benchmark, median_ms, timed
-from viscera.device import Device
+from viscera.device import Device, Stage
 from viscera.geometry import TriangleMesh
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.heat.conduction import make_heat, step_heat
 from viscera.heat.network import rebuild_network
-from viscera.skin import make_skin, rebuild_skin
+from viscera.skin import Skin, make_skin, rebuild_skin
 
 NAME = "skin"
-
-FRAME = 0.016
-"""[s]"""
 
 REBUILD_GOAL = 10_000.0
 """Rebuilds per second of a 512² skin on a large GPU (0.1 ms)."""
 
 
-@benchmark(NAME, title="Skin: texel maps after deformation, heat")
+@benchmark(NAME, title="Skin: texel maps after deformation, conductances, heat; in C and as plain kernels")
 def run(device: Device, quick: bool) -> Iterator[Row]:
     mesh = unrolled_ring()
-    for side in (256, 512) if quick else (256, 512, 1024, 2048, 4096):
+    for side in (256, 512) if quick else (256, 512, 1024, 2048):
         skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(256)), side, device=device)
-        repeats = max(5, 40 * 256 // side)
-        goal = REBUILD_GOAL if side == 512 and device.is_cuda else None
-        program = device.record(lambda stage, skin=skin: rebuild_skin(stage, skin), work=skin.count)
-        ms = median_ms(program.run, device, repeats)
-        extra = {"covered": skin.count, "ns_per_texel": 1e6 * ms / skin.count}
-        yield timed(NAME, "maps", side * side, device, ms, goal=goal, extra=extra)
-        heat = make_heat(skin, dt=FRAME)
-        net = heat.network
-        program = device.record(lambda stage, skin=skin, net=net: rebuild_network(stage, skin, net), work=skin.count)
-        yield timed(NAME, "conductances", side * side, device, median_ms(program.run, device, repeats), extra=extra)
-        work = skin.count * heat.stages
-        program = device.record(lambda stage, heat=heat: step_heat(stage, heat), work=work)
-        extra = {"stages": heat.stages, "links": len(skin.links.part)}
-        yield timed(NAME, "heat, 16 ms", side * side, device, median_ms(program.run, device, repeats), extra=extra)
+        # On cuda maps and conductances are plain kernels in any case.
+        for native in (True, False):
+            yield from _rows(skin, native, rebuilds=native or not device.is_cuda)
+
+
+def _rows(skin: Skin, native: bool, rebuilds: bool) -> Iterator[Row]:
+    device, side = skin.device, skin.width
+    heat = make_heat(skin, native=native)
+    repeats = max(5, 40 * 256 // side)
+    goal = REBUILD_GOAL if side == 512 and device.is_cuda else None
+    kind = "" if native else ", plain"
+
+    def row(case: str, build: Callable[[Stage], None], goal: float | None = None) -> Row:
+        ms = median_ms(device.record(build, work=skin.count).run, device, repeats)
+        extra = {"covered": skin.count, "ns_per_texel": 1e6 * ms / skin.count, "stages": heat.stages}
+        return timed(NAME, case + kind, side * side, device, ms, goal=goal, extra=extra)
+
+    if rebuilds:
+        yield row("maps", lambda stage: rebuild_skin(stage, skin, native), goal)
+        yield row("conductances", lambda stage: rebuild_network(stage, skin, heat.network, native))
+    yield row("heat, 16 ms", lambda stage: step_heat(stage, heat))
 
 
 def unrolled_ring(segments: int = 200, sides: int = 50) -> TriangleMesh:
