@@ -168,4 +168,48 @@ describe("hand", () => {
     hand.moveTo({ x: 430, y: 300 }, now + 10);
     expect(sent.map(({ eventTime }) => eventTime)).toEqual([now, now + 2]);
   });
+
+  describe("with an instrument that does something", () => {
+    const hook: SceneDescription["instruments"][number] = {
+      name: "hook", shape: "sphere", radius: 0.002, length: 0, home: [0, 0, 0.1], label: "Hook", action: "coagulate",
+      parts: [{ start: [0, 0, 0], end: [0, 0, 0.1], radius: 0.0005, swing: 0 }],
+    };
+
+    beforeEach(() => {
+      hand.setScene({ ...SCENE, instruments: [...SCENE.instruments, hook] });
+      hand.moveTo(centre, now);
+      turns(2);
+      hand.chooseTool(1);
+      turns(3);
+    });
+
+    it("takes it in the hand where the other one was, which withdraws", () => {
+      expect(last().tool).toBe(1);
+      expect(last().active).toBe(true);
+      const before = sent.filter(({ tool }) => tool.tool === 0).at(-1);
+      expect(before?.tool.active).toBe(false);
+    });
+
+    it("has its tip, not the middle of a ball, on the surface", () => {
+      expect(last().position[2]).toBeLessThan(TOP + 0.0005);
+    });
+
+    it("closes the handle with the main button, and only touches", () => {
+      hand.use(1, now);
+      turns(40);
+      expect(last().grip).toBe(1);
+      expect(hand.pushed).toBeLessThan(0.0015);
+      hand.release();
+      turns(40);
+      expect(last().grip).toBe(0);
+      expect(hand.pushed).toBe(0);
+    });
+
+    it("can be pressed without closing it", () => {
+      hand.press(1, now);
+      turns(40);
+      expect(last().grip).toBe(0);
+      expect(hand.pushed).toBeGreaterThan(0.005);
+    });
+  });
 });

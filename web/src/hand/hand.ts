@@ -131,7 +131,8 @@ export class Hand {
     this.withdraw();
     this.tool = tool;
     this.sent = null;
-    if (cursor !== null) this.moveTo(cursor, performance.now());
+    this.sentAt = -Infinity;
+    this.cursor = cursor;
   }
 
   /** Once per turn of the animation loop. */

@@ -1,0 +1,168 @@
+import { describe, expect, it } from "vitest";
+import { at, stagesOf } from "../src/look/burn_stages";
+import { gather, splitCorners } from "../src/look/corners";
+import { HEAT_STOPS, heatPlace } from "../src/look/heat_colours";
+import { isElectric, jawAngle } from "../src/look/instrument";
+import { fillShares, lookOf } from "../src/look/particles";
+import { SkinTexture } from "../src/look/skin_texture";
+import { holding } from "../src/panels/guide";
+import { colourNumber, colourText, typed } from "../src/panels/tables";
+import { instrumentIcon, instrumentLabel } from "../src/panels/toolbar";
+import type { ColumnInfo, ParticlesInfo, SurfaceInfo, TextureTiles } from "../src/protocol";
+import { WireError, uvOf } from "../src/wire";
+
+describe("corners", () => {
+  // Two triangles of a square; vertices 0 and 2 are shared. Vertex 2 lies at two places of the texture.
+  const triangles = new Uint32Array([0, 1, 2, 0, 2, 3]);
+  const uv = new Float32Array([0, 0, 1, 0, 1, 1, 0, 0, 0.5, 0.5, 0, 1]);
+
+  it("split a vertex once per place, and no more", () => {
+    const corners = splitCorners(triangles, uv, 4);
+    expect([...corners.source].sort()).toEqual([0, 1, 2, 2, 3]);
+    for (let corner = 0; corner < triangles.length; corner++) {
+      const copy = corners.triangles[corner];
+      expect(corners.source[copy]).toBe(triangles[corner]);
+      expect([...corners.uv.subarray(2 * copy, 2 * copy + 2)]).toEqual([...uv.subarray(2 * corner, 2 * corner + 2)]);
+    }
+  });
+
+  it("copies of a vertex get the same values", () => {
+    const corners = splitCorners(triangles, uv, 4);
+    const out = new Float32Array(corners.source.length * 3);
+    gather(Float32Array.from({ length: 12 }, (_, i) => i), corners.source, 3, out);
+    corners.source.forEach((vertex, i) => expect([...out.subarray(3 * i, 3 * i + 3)]).toEqual([3 * vertex, 3 * vertex + 1, 3 * vertex + 2]));
+  });
+});
+
+describe("texture places", () => {
+  const NONE = new Uint8Array(0);
+  const surface = (count: number, uv: Uint8Array): SurfaceInfo => ({
+    name: "liver", material: "liver", triangles: new Uint8Array(12 * count), array: "liver", vertex_count: 3, rest: NONE, uv,
+  });
+
+  it("are two numbers per corner, and may be missing", () => {
+    const bytes = new Uint8Array(new Float32Array([0, 0.25, 0.5, 0.75, 1, 0.125]).buffer);
+    expect([...(uvOf(surface(1, bytes)) ?? [])]).toEqual([0, 0.25, 0.5, 0.75, 1, 0.125]);
+    expect(uvOf(surface(1, NONE))).toBeNull();
+    expect(() => uvOf(surface(2, bytes))).toThrow(WireError);
+  });
+});
+
+describe("tiles", () => {
+  const info = { name: "burn", surface: "liver", role: "burn" as const, width: 8, height: 8 };
+  const tiles = (places: number[], side: number): TextureTiles => ({
+    name: "burn", places: new Uint8Array(Uint16Array.from(places).buffer),
+    data: Uint8Array.from({ length: (places.length / 2) * side * side * 4 }, (_, i) => 1 + Math.floor(i / (side * side * 4))),
+  });
+
+  it("go to their column and row and leave the rest", () => {
+    const texture = new SkinTexture(info);
+    texture.put(tiles([1, 0, 0, 1], 4), 4);
+    const red = (x: number, y: number) => texture.texels[4 * (y * 8 + x)];
+    expect([red(0, 0), red(4, 0), red(7, 3), red(0, 4), red(3, 7), red(4, 4)]).toEqual([0, 1, 1, 2, 2, 0]);
+  });
+
+  it("are refused where there is no place for them", () => {
+    const texture = new SkinTexture(info);
+    expect(() => texture.put(tiles([2, 0], 4), 4)).toThrow(/outside/);
+    expect(() => texture.put({ ...tiles([0, 0], 4), data: new Uint8Array(12) }, 4)).toThrow(WireError);
+  });
+});
+
+describe("burn stages", () => {
+  const column = (name: string, kind: ColumnInfo["kind"] = "number"): ColumnInfo =>
+    ({ name, label: name, unit: "", kind, minimum: 0, maximum: kind === "colour" ? 0xffffff : 2 });
+  const columns = [column("level"), column("colour", "colour"), column("cover"), column("roughness"), column("wetness")];
+
+  it("mix linearly between rows, in light and not in screen colours", () => {
+    const stages = stagesOf(columns, [[0, 0x000000, 0, 0.2, 1], [2, 0xffffff, 1, 0.8, 0]]);
+    const middle = at(stages, 1);
+    expect(middle.red).toBeCloseTo(0.5, 6);
+    expect(middle.cover).toBeCloseTo(0.5, 6);
+    expect(middle.roughness).toBeCloseTo(0.5, 6);
+    expect(at(stages, 5)).toEqual(stages[1]);
+    expect(at(stages, -1)).toEqual(stages[0]);
+  });
+
+  it("know screen colours: sRGB 188 is half the light", () => {
+    expect(at(stagesOf(columns, [[0, 0xbcbcbc, 1, 1, 1]]), 0).green).toBeCloseTo(0.5, 2);
+  });
+
+  it("take what the table does not say from the usual look", () => {
+    const stages = stagesOf([column("from"), column("colour", "colour")], [[0, 0x123456], [2, 0]]);
+    expect(at(stages, 2).wetness).toBe(0);
+    expect(at(stages, 0).wetness).toBe(1);
+  });
+});
+
+describe("temperature legend", () => {
+  it("stands where its colours are", () => {
+    expect(heatPlace(HEAT_STOPS[0].temperature - 5)).toBe(0);
+    expect(heatPlace(1000)).toBe(1);
+    HEAT_STOPS.forEach(({ temperature }, i) => expect(heatPlace(temperature)).toBeCloseTo(i / (HEAT_STOPS.length - 1), 9));
+  });
+});
+
+describe("tables", () => {
+  const level: ColumnInfo = { name: "level", label: "", unit: "", kind: "number", minimum: 0, maximum: 2 };
+  const colour: ColumnInfo = { ...level, kind: "colour", maximum: 0xffffff };
+
+  it("write and read colours", () => {
+    expect(colourText(0x0a0b0c)).toBe("#0a0b0c");
+    expect(colourNumber("#0a0b0c")).toBe(0x0a0b0c);
+    expect(typed(colour, "#ffffff")).toBe(0xffffff);
+  });
+
+  it.each([["1.5", 1.5], ["7", 2], ["-3", 0], ["", null], ["abc", null]])("take %j as %j", (text, value) => {
+    expect(typed(level, text)).toBe(value);
+  });
+});
+
+describe("instruments", () => {
+  const named = (name: string, label = "", action = "") => ({ name, label, action });
+
+  it("open their jaws when the handle is open", () => {
+    expect(jawAngle(0.4, 0)).toBe(0.4);
+    expect(jawAngle(0.4, 1)).toBe(0);
+    expect(jawAngle(-0.4, 0.5)).toBe(-0.2);
+    expect(jawAngle(0.4, 3)).toBe(0);
+  });
+
+  it("are known by their names", () => {
+    expect(isElectric(named("hook"))).toBe(true);
+    expect(isElectric(named("tool", "Bipolar forceps"))).toBe(true);
+    expect(isElectric(named("irrigator"))).toBe(false);
+    expect(instrumentIcon(named("hook"))).toBe("hook");
+    expect(instrumentIcon(named("x", "Irrigator", "rinse"))).toBe("water");
+    expect(instrumentIcon(named("sucker"))).toBe("suction");
+    expect(instrumentIcon(named("something"))).toBe("tool");
+    expect(instrumentLabel(named("clip_applier"))).toBe("Clip applier");
+  });
+
+  it("say what the main button does", () => {
+    expect(holding([named("probe")])).toBe("hold to press");
+    expect(holding([named("hook", "", "coagulate")])).toMatch(/pedal/);
+    expect(holding([named("probe"), named("hook", "", "coagulate")])).toMatch(/press.*pedal/);
+  });
+});
+
+describe("particles", () => {
+  const info = (look: ParticlesInfo["look"], shade = ""): ParticlesInfo => ({ name: look, look, radius: 0.001, shade });
+
+  it("of several liquids look like the one that is not water", () => {
+    expect(lookOf([info("saline"), info("blood")])).toBe("blood");
+    expect(lookOf([info("water")])).toBe("water");
+  });
+
+  it("are all or nothing, or what their shades say", () => {
+    const shades = new Uint8Array([0, 51, 255]);
+    const shares = (of: ParticlesInfo) => {
+      const out = new Float32Array(3);
+      fillShares(of, shades, 3, out);
+      return [...out].map((share) => Number(share.toFixed(3)));
+    };
+    expect(shares(info("blood"))).toEqual([1, 1, 1]);
+    expect(shares(info("saline", "speed, 0 to 2 m/s"))).toEqual([0, 0, 0]);
+    expect(shares(info("blood", "share of blood"))).toEqual([0, 0.2, 1]);
+  });
+});
