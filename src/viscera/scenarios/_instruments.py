@@ -53,3 +53,37 @@ def forceps(home: Vector3) -> Instrument:
         action="coagulate",
         parts=(*jaws, _shaft(long)),
     )
+
+
+TUBE = (2.0e-3, 2.5e-3)
+"""Radius of a nozzle's end and of its shaft [m]."""
+TUBE_END = 0.012
+"""Length of the narrower end [m]."""
+
+
+def _tube(name: str, label: str, action: str, home: Vector3) -> Instrument:
+    end = Part((0.0, 0.0, 0.0), (0.0, 0.0, TUBE_END), TUBE[0])
+    shaft = Part((0.0, 0.0, TUBE_END), (0.0, 0.0, TUBE_END + SHAFT_LENGTH), TUBE[1])
+    return Instrument(
+        name, "sphere", TOUCH, 0.0, home, offset=TOUCH, label=label, action=action, parts=(end, shaft)
+    )  # fmt: skip
+
+
+def suction(home: Vector3) -> Instrument:
+    return _tube("suction", "Suction", "suck", home)
+
+
+def irrigator(home: Vector3) -> Instrument:
+    return _tube("irrigator", "Irrigator", "rinse", home)
+
+
+def clip_applier(home: Vector3) -> Instrument:
+    """Two short jaws that close over a vessel."""
+    jaws = [
+        Part((0.6e-3 * side, 0.0, 0.01), (0.6e-3 * side, 0.0, 0.4e-3), 0.4e-3, swing=-side * 0.2)
+        for side in (-1.0, 1.0)
+    ]
+    shaft = Part((0.0, 0.0, 0.01), (0.0, 0.0, 0.01 + SHAFT_LENGTH), SHAFT_RADIUS)
+    return Instrument(
+        "clips", "sphere", TOUCH, 0.0, home, offset=TOUCH, label="Clip applier", action="clip", parts=(*jaws, shaft)
+    )  # fmt: skip

@@ -13,11 +13,11 @@ import types
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.device import Device
 from viscera.geometry.tools import FOOT, bipolar_forceps, monopolar_hook
 from viscera.heat.burn import set_burn
 from viscera.heat.conduction import set_heat
@@ -29,7 +29,7 @@ from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._instruments import forceps, hook
 from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
 from viscera.skin import Skin, make_skin
-from viscera.tissue.lattice import make_lattice
+from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
@@ -100,25 +100,12 @@ def modules() -> list[types.ModuleType]:
 
 
 def build(setting: Setting) -> Contents:
-    body = _pad() if setting.mesh is None else _from_mesh(setting.mesh)
-    positions = body.positions
-    low, high = positions.min(axis=0), positions.max(axis=0)
-    tissue = make_lattice(
-        setting.device,
-        LatticeParams(
-            nodes=body.nodes,
-            spacing=body.spacing,
-            origin=body.origin,
-            anchored=positions[:, 2] <= low[2] + 0.15 * (high[2] - low[2]),
-            material=LIVER,
-            stiffest=STIFFNESS.maximum * KILOPASCAL,
-            longest_viscous_time=VISCOSITY.maximum * MILLI,
-            poisson=POISSON,
-        ),
-    )
+    body = liver_body(setting)
+    tissue = make_tissue(setting.device, body)
     skin = make_skin(body.mesh, width=TEXELS, device=setting.device)
     organ = make_organ("pad", "liver", body, tissue, skin)
-    homes = [(side * 0.02, 0.0, float(high[2]) + HOME_HEIGHT) for side in (-1.0, 1.0)]
+    top = float(body.positions[:, 2].max()) + HOME_HEIGHT
+    homes = [(side * 0.02, 0.0, top) for side in (-1.0, 1.0)]
     tools = [
         Tool(0, hook(homes[0]), friction=LIVER.friction),
         Tool(1, forceps(homes[1]), friction=LIVER.friction),
@@ -137,7 +124,26 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         systems=[cautery, BurnDrill(cautery, line, near)],
         # Only the page looks at it; the world keeps it, so that it is recorded and checked.
-        tables=[LiveTable(STAGES, lambda world, rows: None, _check_stages)],
+        tables=[LiveTable(STAGES, lambda world, rows: None, check_table)],
+    )
+
+
+def make_tissue(device: Device, body: Body) -> Tissue:
+    """Liver that lies on the table and holds fast to it."""
+    height = body.positions[:, 2]
+    low, high = float(height.min()), float(height.max())
+    return make_lattice(
+        device,
+        LatticeParams(
+            nodes=body.nodes,
+            spacing=body.spacing,
+            origin=body.origin,
+            anchored=height <= low + 0.15 * (high - low),
+            material=LIVER,
+            stiffest=STIFFNESS.maximum * KILOPASCAL,
+            longest_viscous_time=VISCOSITY.maximum * MILLI,
+            poisson=POISSON,
+        ),
     )
 
 
@@ -160,15 +166,18 @@ def _heat_parameters(cautery: Cautery) -> list[LiveParameter]:
     ]
 
 
+def liver_body(setting: Setting | None) -> Body:
+    """The pad, or the user's mesh."""
+    if setting is None or setting.mesh is None:
+        return _pad()
+    return fill(on_the_table(load_organ(setting.mesh)), MASSES)
+
+
 @cache
 def _pad() -> Body:
     from viscera.anatomy import pad
 
     return fill(on_the_table(pad()), MASSES)
-
-
-def _from_mesh(path: Path) -> Body:
-    return fill(on_the_table(load_organ(path)), MASSES)
 
 
 def line_points(body: Body, seed: int, count: int = 200) -> NDArray[np.float64]:
@@ -210,7 +219,7 @@ def _colour(stage: BurnStage) -> float:
     return float(65536 * red + 256 * green + blue)
 
 
-def _check_stages(rows: Rows) -> None:
+def check_table(rows: Rows) -> None:
     check_stages([
         BurnStage(level, f"row {number}", (0.0, 0.0, 0.0), cover, roughness, wetness)
         for number, (level, _, cover, roughness, wetness) in enumerate(rows)
@@ -240,7 +249,7 @@ def script(world: World, tick: int) -> Iterable[Input]:
     """A hand that takes the hook along the line at 8 mm/s with the pedal down, every 10 ms."""
     if tick % 10:
         return []
-    body = _pad()
+    body = liver_body(None)
     points = line_points(body, world.seed)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
     way = min(SPEED * 0.001 * tick, float(lengths[-1]))

@@ -152,21 +152,40 @@ class World:
 
     def _move_tool(self, tool: Tool) -> None:
         if not tool.active:
-            for organ in self._organs:
-                organ.tissue.remove_tool(tool.number)
+            self._let_slot_go(tool)
             return
         tool.follow(TICK)
+        slot = self._slot_of(tool)
+        if slot is None:
+            return
         for organ in self._organs:
             organ.tissue.set_tool(
-                tool.number, start=tool.start, end=tool.end, radius=tool.instrument.radius, friction=tool.friction
+                slot, start=tool.start, end=tool.end, radius=tool.instrument.radius, friction=tool.friction
             )
+
+    def _slot_of(self, tool: Tool) -> int | None:
+        """A lattice feels `TOOLS` instruments at once; one that comes in beyond that touches nothing until another has
+        left."""
+        if tool.number not in self._slots:
+            free = [slot for slot in range(TOOLS) if slot not in self._slots.values()]
+            if not free:
+                return None
+            self._slots[tool.number] = free[0]
+        return self._slots[tool.number]
+
+    def _let_slot_go(self, tool: Tool) -> None:
+        slot = self._slots.pop(tool.number, None)
+        if slot is not None:
+            for organ in self._organs:
+                organ.tissue.remove_tool(slot)
 
     def _feel(self, tool: Tool, state: ToolState) -> None:
         """What the hand feels is the sum over all organs."""
         fx = fy = fz = tx = ty = tz = 0.0
-        if tool.active:
+        slot = self._slots.get(tool.number)
+        if slot is not None:
             for organ in self._organs:
-                force, torque = organ.tissue.tool_force(tool.number)
+                force, torque = organ.tissue.tool_force(slot)
                 fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                 tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
             self.peak_force = max(self.peak_force, math.sqrt(fx * fx + fy * fy + fz * fz))
@@ -360,6 +379,7 @@ class World:
             "seed": np.array([self.seed], dtype=np.int64),
             "parameters": np.array(list(self._values.values()), dtype=np.float64),
             "tools": np.concatenate([_pack(tool) for tool in self._tools]),
+            "slots": np.array([self._slots.get(tool.number, -1) for tool in self._tools], dtype=np.int64),
             "peak_force": np.array([self.peak_force]),
         }
         for name, rows in self._rows.items():
@@ -386,6 +406,8 @@ class World:
             self._take(SetTable(name, tuple(tuple(row) for row in state[f"tables/{name}"].tolist())))
         for tool, packed in zip(self._tools, state["tools"].reshape(len(self._tools), -1), strict=True):
             _unpack(tool, packed)
+        slots = state["slots"].tolist()
+        self._slots = {tool.number: slot for tool, slot in zip(self._tools, slots, strict=True) if slot >= 0}
         for number, motion in enumerate(self._contents.motions):
             motion.state[:] = state[f"motions/{number}"]
         for organ in self._organs:
@@ -414,8 +436,7 @@ class World:
         self._contents = contents
         self._organs = contents.organs
         self._tools = contents.tools
-        if len(self._tools) > TOOLS:
-            raise InputError(f"{len(self._tools)} tools are too many.", f"At most {TOOLS} can touch tissue at once.")
+        self._slots: dict[int, int] = {}
         self.tools = [ToolState(t.number, position=t.instrument.home) for t in self._tools]
         self._parameters = {live.parameter.name: live for live in contents.parameters}
         self._values = {name: live.parameter.default for name, live in self._parameters.items()}

@@ -1,0 +1,226 @@
+"""Bleeding: find the vessel under the blood, stop it with current or a clip, rinse and suck, and lose little blood.
+
+A pad of liver (or the user's own closed mesh) bleeds from vessels that the seed puts somewhere on its upper side: a
+small artery that beats with the heart, and a vein that wells up. Blood runs down, gathers in the furrow and drips onto
+the cloth.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.blood.film import set_film
+from viscera.blood.film_params import BILE, BLOOD, SALINE, FilmParams
+from viscera.blood.vessels import VesselParams, vessel_mmhg
+from viscera.blood.wounds import set_wounds
+from viscera.geometry.tools import bipolar_forceps
+from viscera.heat.electrode import ElectrodeParams
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import Tool
+from viscera.scenarios import Scenario, Setting
+from viscera.scenarios import cautery as burning
+from viscera.scenarios._instruments import clip_applier, forceps, irrigator, suction
+from viscera.scenarios._organ import Body, looking_down, make_organ, tissue_parameters
+from viscera.scenarios.cautery import STAGES, STIFFNESS, VISCOSITY, check_table, liver_body, surface_height
+from viscera.skin import make_skin
+from viscera.tissue.materials import LIVER
+from viscera.view import Parameter
+from viscera.world import Contents, LiveParameter, LiveTable, World
+from viscera.world.bleeding import Bleeding, Wound
+from viscera.world.cautery import Cautery, Energised
+
+TEXELS = 512
+PARTICLES = 6_000
+"""Of blood and saline on the organ, 0.2 µL each: 1.2 mL. What has no room stays in the vessel."""
+
+SUCTION, IRRIGATOR, FORCEPS, CLIPS = range(4)
+
+FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), dilution=2.0, clot_rate=1.0 / 90.0, dissolve_rate=0.4)
+"""Blood at rest is half clotted after a minute; saline thins it within a second and dissolves clots in a few."""
+
+SMALL_ARTERY = vessel_mmhg(70.0, 45.0, 0.5, 30.0)
+SMALL_VEIN = vessel_mmhg(9.0, 7.0, 1.2, 60.0)
+"""Of the size that a surgeon coagulates rather than ties."""
+ARTERY_OPENING, VEIN_OPENING = 0.11e-3, 0.16e-3
+"""Radii of the openings [m]: a nick."""
+
+HOME_HEIGHT = 0.04
+"""Of waiting instruments above the surface [m]."""
+
+PRESSURE = Parameter(
+    "pressure", "Blood pressure", "%", 20.0, 160.0, 100.0, "Against normal; bleeding follows the pressure."
+)
+HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 72.0, "Beats per minute.")
+CLOTTING = Parameter(
+    "clotting", "Clotting", "%", 0.0, 300.0, 100.0, "How fast resting blood clots, against normal; 0 is a haemophiliac."
+)
+DILUTION = Parameter("dilution", "Mixing", "1/s", 0.0, 10.0, 2.0, "How fast blood and saline that touch mix.")
+LIFETIME = Parameter(
+    "lifetime", "Lifetime", "s", 0.0, 120.0, 0.0, "After which blood on the organ is taken away by itself; 0 is never."
+)
+TRACTION = Parameter(
+    "traction", "Stickiness", "1/s", 30.0, 400.0, BLOOD.traction, "How much the surface holds the blood back."
+)
+POWER = replace(burning.POWER, default=25.0)
+
+INSTRUCTIONS = """\
+Somewhere under the blood two vessels are open. Find them, stop them, and lose as little blood as you can.
+Move the pointer over the organ: the instrument follows its surface. Hold the left button to use it.
+Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
+Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
+Key 4: the clip applier closes a vessel under its tip at once.
+Watch the measures: blood lost, bleeding now, open vessels."""
+
+
+def modules() -> list[types.ModuleType]:
+    from viscera.blood import (
+        balance,
+        drop_kernels,
+        film_kernels,
+        film_mixing,
+        film_native,
+        film_surface,
+        image_kernels,
+        landing,
+        wound_kernels,
+    )
+    from viscera.neighbors import cells, ordering
+    from viscera.world import bleeding
+
+    film = [balance, drop_kernels, film_kernels, film_mixing, film_native, film_surface, image_kernels, landing]
+    return [*burning.modules(), *film, wound_kernels, cells, ordering, bleeding]
+
+
+def build(setting: Setting) -> Contents:
+    body = liver_body(setting)
+    tissue = burning.make_tissue(setting.device, body)
+    skin = make_skin(body.mesh, width=TEXELS, device=setting.device)
+    organ = make_organ("pad", "liver", body, tissue, skin)
+    top = float(body.positions[:, 2].max()) + HOME_HEIGHT
+    makers = (suction, irrigator, forceps, clip_applier)
+    tools = [
+        Tool(number, make((0.02 * (number - 1.5), 0.0, top)), friction=LIVER.friction)
+        for number, make in enumerate(makers)
+    ]
+    cautery = Cautery(
+        organ, [Energised(FORCEPS, bipolar_forceps(), ElectrodeParams(power=25.0, reach=1.5e-3, bipolar=True))]
+    )
+    blood = Bleeding(
+        organ,
+        open_vessels(body, setting.seed),
+        FILM,
+        PARTICLES,
+        coagulation=cautery.burn.burn_level,
+        suction=SUCTION,
+        nozzle=IRRIGATOR,
+        clips=CLIPS,
+    )
+    camera, bounds = looking_down(body, (0.05, -0.75, 0.95))
+    return Contents(
+        organs=[organ],
+        tools=tools,
+        parameters=[
+            *_blood_parameters(blood),
+            LiveParameter(POWER, lambda world, value: cautery.set_power(value)),
+            *tissue_parameters(STIFFNESS, VISCOSITY),
+        ],
+        camera=camera,
+        bounds=bounds,
+        systems=[cautery, blood],
+        tables=[LiveTable(STAGES, lambda world, rows: None, check_table)],
+    )
+
+
+def open_vessels(body: Body, seed: int) -> list[Wound]:
+    """An artery and a vein, where the seed puts them on the upper side, off the rim and apart."""
+    rng = np.random.default_rng(seed)
+    low, high = body.mesh.bounds
+    size = high - low
+    while True:
+        share = rng.uniform(0.28, 0.72, size=(2, 2))
+        places = low[:2] + share * size[:2]
+        if np.linalg.norm(places[0] - places[1]) > 0.25 * size[0]:
+            break
+    kinds: list[tuple[VesselParams, float]] = [(SMALL_ARTERY, ARTERY_OPENING), (SMALL_VEIN, VEIN_OPENING)]
+    wounds = []
+    for place, (vessel, opening) in zip(places, kinds, strict=True):
+        x, y, z = _on_top(body, place)
+        wounds.append(Wound((x, y, z), vessel, opening))
+    return wounds
+
+
+def _on_top(body: Body, place: NDArray[np.float64]) -> tuple[float, float, float]:
+    """The middle of the upper triangle nearest to this place of the table [m]."""
+    centres = body.mesh.corners.mean(axis=1)
+    upper = np.flatnonzero(body.mesh.face_vectors[:, 2] > 0.0)
+    x, y, z = centres[upper[np.argmin(np.linalg.norm(centres[upper, :2] - place, axis=1))]].tolist()
+    return x, y, z
+
+
+def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
+    usual = list(blood.wounds.vessels)
+
+    def set_pressure(world: World, value: float) -> None:
+        rows = blood.wounds.view.vessel.numpy()
+        for number, vessel in enumerate(usual):
+            share = 0.01 * value
+            rows[number, :2] = share * vessel.systolic, share * vessel.diastolic
+        blood.wounds.view.vessel.assign(rows)
+
+    def set_rate(world: World, value: float) -> None:
+        blood.heart_rate = value / 60.0
+
+    def set_clotting(world: World, value: float) -> None:
+        set_film(blood.film, replace(blood.film.params, clot_rate=0.01 * value * FILM.clot_rate))
+        time = 0.0 if value == 0.0 else 240.0 / (0.01 * value)
+        set_wounds(blood.wounds, replace(blood.wounds.params, clot_time=time))
+
+    def change(**fields: float) -> None:
+        set_film(blood.film, replace(blood.film.params, **fields))
+
+    def set_traction(world: World, value: float) -> None:
+        fluids = (replace(BLOOD, traction=value), *FILM.fluids[1:])
+        set_film(blood.film, replace(blood.film.params, fluids=fluids))
+
+    return [
+        LiveParameter(PRESSURE, set_pressure),
+        LiveParameter(HEART_RATE, set_rate),
+        LiveParameter(CLOTTING, set_clotting),
+        LiveParameter(DILUTION, lambda world, value: change(dilution=value)),
+        LiveParameter(LIFETIME, lambda world, value: change(lifetime=value)),
+        LiveParameter(TRACTION, set_traction),
+    ]
+
+
+def script(world: World, tick: int) -> Iterable[Input]:
+    """A hand that lets it bleed for two seconds, sucks over the first vessel for two, then holds the forceps on it."""
+    if tick % 10:
+        return []
+    wound = open_vessels(burning.liver_body(None), world.seed)[0]
+    x, y, _ = wound.point
+    z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
+    if tick < 2000:
+        return []
+    if tick < 4000:
+        turn = 2.0 * math.pi * tick / 500.0
+        return [ToolInput(SUCTION, (x + 0.005 * math.cos(turn), y + 0.005 * math.sin(turn), z + 0.001), grip=1.0)]
+    if tick == 4000:
+        return [ToolInput(SUCTION, (x, y, z + 0.04), active=False)]
+    return [ToolInput(FORCEPS, (x, y, z - 0.0005), grip=1.0)]
+
+
+SCENARIO = Scenario(
+    name="bleeding",
+    title="Bleeding",
+    summary="Find the open vessels under the blood, seal them, rinse and suck; lose little blood.",
+    instructions=INSTRUCTIONS,
+    modules=modules,
+    build=build,
+    script=script,
+)

@@ -1,0 +1,257 @@
+"""Bleeding: vessels feed a film of blood on an organ; it runs, drips, clots; it is rinsed, sucked off, and stopped.
+
+Once a frame, in order: the surface follows the tissue; the heart drives the vessels; wounds seal where tissue is
+coagulated, and bleed; suction and nozzle work, drops let go, fly and land; the film takes its eight steps of 2 ms; all
+volumes are counted; the picture is painted.
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
+# pyright: reportOperatorIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike, NDArray
+
+from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
+from viscera.blood.drops import make_drops, set_tools, step_drops
+from viscera.blood.film import make_film, step_film
+from viscera.blood.film_border import arrays as film_arrays
+from viscera.blood.film_border import check_film
+from viscera.blood.film_border import load as load_film
+from viscera.blood.film_image import make_film_image, step_film_image
+from viscera.blood.film_params import FilmParams
+from viscera.blood.film_surface import make_surface, refresh_surface
+from viscera.blood.vessels import VesselParams
+from viscera.blood.views import DropView
+from viscera.blood.wounds import add_wound, find_texels, make_wounds, set_clip, step_cautery, step_wounds
+from viscera.device import Stage
+from viscera.instruments import Tool
+from viscera.tissue.heartbeat import pulse
+from viscera.view import Measure, Particles, Texture
+from viscera.world.world import TICK, TICKS_PER_FRAME, Organ, World
+
+wp.set_module_options({"enable_backward": False})
+
+FRAME = TICK * TICKS_PER_FRAME
+"""[s]"""
+
+PRESSED = 0.5
+"""From this grip on a nozzle, a suction or a clip applier works."""
+
+MILLILITRES = 1e6
+"""In a cubic metre."""
+
+_WOUND_STATE = ("opening", "sealed", "clot", "rate", "owed", "given", "held", "speed", "leaving")
+_DROP_STATE = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
+_IMAGE_STATE = ("height", "kept", "wet", "words", "tiles", "frame")
+
+CLIP_REACH = 4.0e-3
+"""A clip closes vessels whose opening is this near to the applier's tip [m]."""
+
+NOZZLE_SPEED = 0.8
+"""Of saline out of an irrigator [m/s]; tuned: a jet that reaches and does not bounce."""
+
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+BLEEDING = Measure("bleeding", "Bleeding", "mL/min", "What leaves the vessels now.", digits=1)
+OPEN_VESSELS = Measure("open_vessels", "Open vessels", "", "Neither clipped nor burnt shut.", digits=0)
+ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
+SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
+
+
+@dataclass(frozen=True)
+class Wound:
+    """A vessel that is open on the organ's surface."""
+
+    point: tuple[float, float, float]
+    """[m]"""
+    vessel: VesselParams
+    opening: float
+    """Radius [m]."""
+
+
+@wp.kernel
+def show_drops(
+    first: int,
+    # params
+    blood: int,
+    # in
+    drops: DropView,
+    # out
+    shown_out: wp.array(dtype=wp.vec4),
+):
+    """Position, and how red it is."""
+    i = first + wp.tid()
+    if i < drops.count[0]:
+        x = drops.position[i]
+        shown_out[i] = wp.vec4(x[0], x[1], x[2], drops.fluid[i][blood])
+
+
+class Bleeding:
+    """Blood on one organ. A system of a world. `suction`, `nozzle` and `clips` are numbers of the world's tools."""
+
+    name = "blood"
+
+    def __init__(
+        self,
+        organ: Organ,
+        wounds: Sequence[Wound],
+        film: FilmParams,
+        capacity: int,
+        drops: int = 2048,
+        coagulation: Any = None,
+        suction: int | None = None,
+        nozzle: int | None = None,
+        clips: int | None = None,
+    ) -> None:
+        """`coagulation` is a map of the organ's skin, from 0 to 1 or more: what heat has closed."""
+        if organ.skin is None:
+            raise ValueError(f"{organ.name} has no skin")
+        skin = organ.skin
+        self._device = device = skin.device
+        self.surface = make_surface(skin)
+        self.film = make_film(self.surface, film, capacity)
+        self.drops = make_drops(self.surface, film, self.film.state, dt=FRAME, capacity=drops)
+        self.wounds = make_wounds(self.surface, film, self.film.state, dt=FRAME, drops=self.drops.state)
+        for wound in wounds:
+            add_wound(self.wounds, wound.point, wound.vessel, wound.opening)
+        find_texels(self.wounds, skin)
+        self._coagulation = coagulation
+        self._image = make_film_image(skin, film, self.film.state, dt=FRAME)
+        self._pixels = self._image.pixels.reshape((skin.height, skin.width, 4))
+        self._ledger = make_ledger(self.film.state, self.wounds, self.drops)
+        self._balance = read_balance(self._ledger)
+        self._shown = wp.zeros(drops, dtype=wp.vec4, device=device.warp)
+        self._blood = film.fluid("blood")
+        self._suction, self._nozzle, self._clips = suction, nozzle, clips
+        self._clipping = False
+        self.heart_rate = 1.2
+        """[beats/s]"""
+        self._phase = np.zeros(1)
+        self._steps = round(FRAME / film.dt)
+        self._texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height)
+        radius = (3.0 * film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
+        self._particles = Particles(f"{organ.name}.drops", "blood", float(radius), drops, "blood in it, 0 to 1")
+        self._moves = device.record(self._record_moves, work=drops)
+        self._step = device.record(lambda stage: step_film(stage, self.film), work=self.film.work)
+        self._ends = device.record(self._record_ends, work=skin.count)
+        self._count = device.record(lambda stage: step_ledger(stage, self._ledger), work=1)
+
+    # --- a frame ---
+
+    def frame(self, world: World) -> None:
+        self._phase[0] = (self._phase[0] + self.heart_rate * FRAME) % 1.0
+        self.wounds.drive.host[0] = pulse(float(self._phase[0]))
+        self._use_tools(world)
+        self._moves.run()
+        for _ in range(self._steps):
+            self._step.run()
+        self._ends.run()
+        self._device.synchronize()
+        check_film(self.film, tick=world.tick)
+        self._balance = check_balance(self._ledger, world.tick)
+
+    def _record_moves(self, stage: Stage) -> None:
+        refresh_surface(stage, self.surface)
+        if self._coagulation is not None:
+            step_cautery(stage, self.wounds, self._coagulation)
+        step_wounds(stage, self.wounds)
+        step_drops(stage, self.drops)
+
+    def _record_ends(self, stage: Stage) -> None:
+        step_ledger(stage, self._ledger)
+        step_film_image(stage, self._image)
+        stage.launch(show_drops, self._shown.shape[0], [self._blood, self.drops.state.view, self._shown])
+
+    def _use_tools(self, world: World) -> None:
+        suction, nozzle, clips = (_pressed(world, number) for number in (self._suction, self._nozzle, self._clips))
+        set_tools(
+            self.drops,
+            suction=None if suction is None else suction.tip,
+            nozzle=None if nozzle is None else nozzle.tip,
+            nozzle_velocity=(0.0, 0.0, 0.0) if nozzle is None else -NOZZLE_SPEED * shaft_of(nozzle),
+        )
+        if clips is not None and not self._clipping:
+            for number in self.near(clips.tip, CLIP_REACH):
+                set_clip(self.wounds, number)
+        self._clipping = clips is not None
+
+    def near(self, point: ArrayLike, reach: float) -> list[int]:
+        """Numbers of the wounds within `reach` [m] of a point."""
+        count = self.wounds.count
+        face = self.wounds.view.face.numpy()[:count]
+        b, c = self.wounds.view.barycentric.numpy()[:count].T
+        corners = self.surface.vertices.numpy()[self.surface.view.triangles.numpy()[face]]
+        places = np.einsum("nk,nkd->nd", np.stack([1.0 - b - c, b, c], axis=1), corners)
+        return np.flatnonzero(np.linalg.norm(places - np.asarray(point), axis=1) <= reach).tolist()
+
+    # --- what is kept ---
+
+    def arrays(self) -> dict[str, Any]:
+        kept: dict[str, Any] = {f"film/{name}": array for name, array in film_arrays(self.film).items()}
+        kept |= {f"wounds/{name}": getattr(self.wounds.view, name) for name in _WOUND_STATE}
+        kept |= {f"drops/{name}": getattr(self.drops.state, name) for name in _DROP_STATE}
+        kept |= {f"drops/gone_{name}": getattr(self.drops, f"gone_{name}") for name in ("count", "volume")}
+        kept |= {f"image/{name}": getattr(self._image, name) for name in _IMAGE_STATE}
+        # A struct, which files do not know: as its bytes.
+        purse = self.drops.purse.numpy().view(np.uint8)
+        kept |= {"drops/purse": purse, "drops/before": self.drops.tree.before}
+        return kept | {"phase": self._phase, "clipping": np.array([self._clipping])}
+
+    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
+        load_film(self.film, {name[5:]: array for name, array in arrays.items() if name.startswith("film/")})
+        for name, mine in self.arrays().items():
+            if isinstance(mine, wp.array):
+                mine.assign(arrays[name])
+        self.drops.purse.assign(arrays["drops/purse"].view(self.drops.purse.numpy().dtype))
+        self._phase[:] = arrays["phase"]
+        self._clipping = bool(arrays["clipping"][0])
+        self._count.run()
+        self._balance = read_balance(self._ledger)
+
+    # --- what is seen ---
+
+    @property
+    def balance(self) -> Balance:
+        """Where all fluid is, as of the last frame."""
+        return self._balance
+
+    def textures(self) -> list[tuple[Texture, Any]]:
+        return [(self._texture, self._pixels)]
+
+    def particles(self) -> list[tuple[Particles, Any, int]]:
+        return [(self._particles, self._shown, int(self.drops.state.count.numpy()[0]))]
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        count = self.wounds.count
+        view = self.wounds.view
+        rate = float(view.rate.numpy()[:count].sum())
+        is_open = view.sealed.numpy()[:count] == 0
+        balance = self._balance
+        return [
+            (BLOOD_LOST, MILLILITRES * balance.blood_lost),
+            (BLEEDING, 60.0 * MILLILITRES * rate),
+            (OPEN_VESSELS, float(is_open.sum())),
+            (ON_ORGAN, MILLILITRES * (balance.film + balance.queue)),
+            (SUCKED, MILLILITRES * balance.sucked),
+        ]
+
+
+def _pressed(world: World, number: int | None) -> Tool | None:
+    """The tool of this number, while it is in the body and its handle is pressed."""
+    if number is None:
+        return None
+    hand = world.hands[number]
+    return hand if hand.active and hand.grip >= PRESSED else None
+
+
+def shaft_of(tool: Tool) -> NDArray[np.float64]:
+    """Unit vector from the tip along the shaft."""
+    x, y, z, w = tool.orientation.tolist()
+    return np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
