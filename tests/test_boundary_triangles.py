@@ -17,6 +17,7 @@ from viscera.geometry import TriangleMesh, icosphere, torus
 from viscera.geometry.primitives import box
 from viscera.water.boundary.nearest import Nearest
 from viscera.water.boundary.triangles import NEVER, closest_on_triangle, segment_hits_triangle
+from viscera.water.boundary.triangles_hashed import rebuild_hashed
 from viscera.water.boundary.walls import (
     Structure,
     Walls,
@@ -222,8 +223,8 @@ def test_the_lists_do_not_depend_on_the_order_of_entering(device: Device) -> Non
     walls = make_walls(mesh, radius=0.006, device=device)
     points = near_points(mesh, 500, 0.01)
     before = ask(walls, points)
-    dt = wp.full(1, 1e-3, dtype=float, device=device.warp)
-    move_walls(Stage(device, 0, 1, None), walls, dt)
+    assert walls.hashed is not None
+    rebuild_hashed(Stage(device, 0, 1, None), walls.hashed, walls.vertices)
     assert before.tobytes() == ask(walls, points).tobytes()
 
 
@@ -238,7 +239,7 @@ def test_walls_follow_a_skin_in_parts_inside_a_recorded_program(device: Device) 
     dt = wp.full(1, 2e-3, dtype=float, device=device.warp)
     aim = device.record(lambda stage: aim_walls(stage, walls, grown), work=1)
     move = device.record(lambda stage: move_walls(stage, walls, dt, 3), work=1)
-    point = np.array([[0.0, 0.0463, 0.0]])
+    point = np.array([[0.0, 0.0475, 0.0]])
     aim.run()
     for part, factor in enumerate((1.017, 1.034, 1.051, 1.051), start=1):
         move.run()
@@ -267,15 +268,13 @@ def test_a_hierarchy_is_fitted_between_programs(device: Device) -> None:
 
 def test_a_mesh_that_outgrows_its_table_or_outruns_particles_says_so(cpu: Device) -> None:
     mesh = icosphere(0.05, 2)
-    walls = make_walls(mesh, radius=0.004, device=cpu)
+    walls = make_walls(mesh, radius=0.004, device=cpu, deforming=True)
     stage = Stage(cpu, 0, 1, None)
-    dt = wp.full(1, 1e-3, dtype=float, device="cpu")
-    aim_walls(stage, walls, wp.array(mesh.vertices * 1.1, dtype=wp.vec3, device="cpu"))
+    aim_walls(stage, walls, wp.array(mesh.vertices * 1.03, dtype=wp.vec3, device="cpu"))
     with pytest.raises(StateError, match="mm in one step"):
         check_walls(walls)
     torn = np.random.default_rng(1).permutation(mesh.vertices)  # triangles right across the ball
     aim_walls(stage, walls, wp.array(torn, dtype=wp.vec3, device="cpu"))
-    move_walls(stage, walls, dt)
     with pytest.raises(StateError, match="no room"):
         check_walls(walls)
 

@@ -9,8 +9,9 @@ buckets,
 an array of entries (triangle, cell) sorted by bucket; an entry of another cell that fell into the same bucket is
 skipped.
 
-The table is rebuilt on the device in four launches (count, add up, enter, and the corners before), so a deforming wall
-can be part of a recorded program. Lists need no order: of equally near triangles the one with the lowest number wins.
+The table is built on the device, so a deforming wall can be part of a recorded program. Boxes are then grown by the
+drift δ too, the longest way that a vertex will go: the table holds until the mesh is aimed again, and steps in between
+only bring the corners up to date. Lists need no order: of equally near triangles the one with the lowest number wins.
 
 Differs from the source in that cells are floored and bounded, the modulo is not negative and the cell itself is
 compared (4.1, §4.1.2), and in that the box grows by the reach instead of a whole cell: fewer entries for the same
@@ -45,8 +46,8 @@ ROUNDING = 1.0e-5
 """Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach.
 Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach."""
 
-SPARE = 1.5
-"""Room for entries over what the first shape needs: a wall that deforms may need more."""
+SPARE = 2.0
+"""Room for entries over what the first shape needs without drift: a wall that deforms needs more."""
 
 
 @wp.struct
@@ -63,12 +64,18 @@ class HashedTriangles:
     """A power of two."""
     reach: float
     """[m]"""
+    drift: wp.array(dtype=float)
+    """How far a vertex may be from where it was when the table was built [m]; shape (1,)."""
     bucket_start: wp.array(dtype=wp.int32)
     """Where each bucket begins; shape (buckets + 1,)."""
     entries: wp.array(dtype=wp.vec2i)
     """Triangle and cell; shape (capacity,)."""
+    away: wp.array(dtype=float)
+    """Of each entry: from the cell's middle to the triangle [m]."""
     corners: wp.array2d(dtype=wp.vec3)
     """Shape (triangles, 3) [m]."""
+    missing: wp.array(dtype=wp.int32)
+    """Entries for which there was no room; if any, all triangles are looked at: slow and right. Shape (1,)."""
     indices: wp.array2d(dtype=wp.int32)
     """Vertices of each triangle; shape (triangles, 3)."""
     velocity: wp.array(dtype=wp.vec3)
@@ -103,6 +110,11 @@ def bucket_of(table: HashedTriangles, i: int, j: int, k: int) -> int:
 
 
 @wp.func
+def cell_middle(table: HashedTriangles, i: int, j: int, k: int) -> wp.vec3:
+    return table.lower + wp.vec3(float(i) + 0.5, float(j) + 0.5, float(k) + 0.5) / table.per_side
+
+
+@wp.func
 def nearest_hashed(table: HashedTriangles, point: wp.vec3) -> Nearest:
     """The nearest triangle within the reach."""
     found = nothing_near(table.reach)
@@ -111,10 +123,22 @@ def nearest_hashed(table: HashedTriangles, point: wp.vec3) -> Nearest:
     bucket = bucket_of(table, cell[0], cell[1], cell[2])
     best = table.reach * table.reach
     offset = wp.vec3(0.0, 0.0, 0.0)
-    for e in range(table.bucket_start[bucket], table.bucket_start[bucket + 1]):
-        entry = table.entries[e]
-        if entry[1] == own:
-            t = entry[0]
+    # No triangle is nearer than its distance from the cell's middle was, less ours and the drift; with rounding.
+    near = table.reach * (1.0 + ROUNDING) + wp.length(point - cell_middle(table, cell[0], cell[1], cell[2]))
+    near += table.drift[0]
+    slack = near - table.reach
+    begin = table.bucket_start[bucket]
+    end = table.bucket_start[bucket + 1]
+    all_of_them = table.missing[0] > 0
+    if all_of_them:
+        begin = 0
+        end = table.corners.shape[0]
+    for e in range(begin, end):
+        t = e
+        if not all_of_them:
+            entry = table.entries[e]
+            t = wp.where(entry[1] == own and table.away[e] <= near, entry[0], -1)
+        if t >= 0:
             p0 = table.corners[t, 0]
             p1 = table.corners[t, 1]
             p2 = table.corners[t, 2]
@@ -124,6 +148,7 @@ def nearest_hashed(table: HashedTriangles, point: wp.vec3) -> Nearest:
             if square < best or (square == best and t < found.face):
                 best = square
                 offset = way
+                near = wp.sqrt(square) + slack
                 found.face = t
                 found.weights = weights
     if found.face >= 0:
@@ -152,15 +177,35 @@ def nearest_hashed(table: HashedTriangles, point: wp.vec3) -> Nearest:
 @wp.func
 def box_low(table: HashedTriangles, t: int) -> wp.vec3i:
     low = wp.min(wp.min(table.corners[t, 0], table.corners[t, 1]), table.corners[t, 2])
-    grown = table.reach * (1.0 + ROUNDING)
+    grown = (table.reach + table.drift[0]) * (1.0 + ROUNDING)
     return cell_at(table, low - wp.vec3(grown, grown, grown))
 
 
 @wp.func
 def box_high(table: HashedTriangles, t: int) -> wp.vec3i:
     high = wp.max(wp.max(table.corners[t, 0], table.corners[t, 1]), table.corners[t, 2])
-    grown = table.reach * (1.0 + ROUNDING)
+    grown = (table.reach + table.drift[0]) * (1.0 + ROUNDING)
     return cell_at(table, high + wp.vec3(grown, grown, grown))
+
+
+@wp.func
+def away_from(table: HashedTriangles, t: int, i: int, j: int, k: int) -> float:
+    """Distance from the cell's middle to the triangle; negative if no point of the cell can be within reach of it."""
+    p0 = table.corners[t, 0]
+    p1 = table.corners[t, 1]
+    p2 = table.corners[t, 2]
+    half = 0.5 / table.per_side
+    grown = (table.reach + table.drift[0]) * (1.0 + ROUNDING) + ROUNDING * half
+    middle = cell_middle(table, i, j, k)
+    w = closest_on_triangle(middle, p0, p1, p2)
+    away = wp.length(middle - w[0] * p0 - w[1] * p1 - w[2] * p2)
+    normal = wp.cross(p1 - p0, p2 - p0)
+    span = half * (wp.abs(normal[0]) + wp.abs(normal[1]) + wp.abs(normal[2])) * (1.0 + ROUNDING)
+    # Cells at the rim also stand for all that lies beyond.
+    rim = i == 0 or j == 0 or k == 0
+    rim = rim or i == table.cells[0] - 1 or j == table.cells[1] - 1 or k == table.cells[2] - 1
+    far = away > grown + 1.7321 * half or wp.abs(wp.dot(normal, middle - p0)) > grown * wp.length(normal) + span
+    return wp.where(far and not rim, -1.0, away)
 
 
 @wp.kernel
@@ -184,15 +229,19 @@ def count_entries(
     table: HashedTriangles,
     # out
     count_out: wp.array(dtype=wp.int32),
+    missing_out: wp.array(dtype=wp.int32),
 ):
     """`count_out` starts as zeros. Integers: exact in any order."""
     t = first + wp.tid()
+    if t == 0:
+        missing_out[0] = 0
     low = box_low(table, t)
     high = box_high(table, t)
     for k in range(low[2], high[2] + 1):
         for j in range(low[1], high[1] + 1):
             for i in range(low[0], high[0] + 1):
-                wp.atomic_add(count_out, bucket_of(table, i, j, k), 1)
+                if away_from(table, t, i, j, k) >= 0.0:
+                    wp.atomic_add(count_out, bucket_of(table, i, j, k), 1)
 
 
 @wp.kernel
@@ -205,22 +254,26 @@ def enter_triangles(
     # out
     count_out: wp.array(dtype=wp.int32),
     entries_out: wp.array(dtype=wp.vec2i),
+    away_out: wp.array(dtype=float),
     missing_out: wp.array(dtype=wp.int32),
 ):
-    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`; `check` reports them.
-    Counts the buckets down to zero again. Entries without room are counted in `missing_out`; `check` reports them."""
+    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`.
+    Counts the buckets down to zero again. Entries without room are counted in `missing_out`."""
     t = first + wp.tid()
     low = box_low(table, t)
     high = box_high(table, t)
     for k in range(low[2], high[2] + 1):
         for j in range(low[1], high[1] + 1):
             for i in range(low[0], high[0] + 1):
-                bucket = bucket_of(table, i, j, k)
-                place = table.bucket_start[bucket] + wp.atomic_sub(count_out, bucket, 1) - 1
-                if place < capacity:
-                    entries_out[place] = wp.vec2i(t, cell_number(table, i, j, k))
-                else:
-                    wp.atomic_add(missing_out, 0, 1)
+                away = away_from(table, t, i, j, k)
+                if away >= 0.0:
+                    bucket = bucket_of(table, i, j, k)
+                    place = table.bucket_start[bucket] + wp.atomic_sub(count_out, bucket, 1) - 1
+                    if place < capacity:
+                        entries_out[place] = wp.vec2i(t, cell_number(table, i, j, k))
+                        away_out[place] = away
+                    else:
+                        wp.atomic_add(missing_out, 0, 1)
 
 
 @wp.kernel
@@ -246,8 +299,6 @@ class Hashed:
     capacity: int
     count: wp.array
     """Entries per bucket while building, zero between builds; shape (buckets + 1,)."""
-    missing: wp.array
-    """Entries for which there was no room, ever; shape (1,)."""
     side: float
     """Of a cell [m]."""
 
@@ -260,11 +311,11 @@ def make_hashed(
     *,
     side: float | None = None,
     room: float = 0.0,
-    deforming: bool = False,
+    spare: float = 1.0,
 ) -> Hashed:
     """A table for triangles within `reach` [m]; cells have that side too unless told.
 
-    `room` [m] widens the box for walls that will move. It holds `deforming` ones' entries with some to spare.
+    `room` [m] widens the box for walls that will move; there is place for `spare` times the entries of this shape.
     """
     side = float(side if side is not None else reach)
     low = vertices.min(axis=0) - room - reach * (1 + 2 * ROUNDING)
@@ -282,29 +333,37 @@ def make_hashed(
             f"Allowed are {ENTRY_LIMIT}: make the reach smaller, or give a longer side of cells.",
         )
     buckets = 1 << max(4, int(2 * occupied - 1).bit_length())
-    capacity = int(entries * (SPARE if deforming else 1.0)) + 64
+    capacity = int(entries * spare) + 64
     table = HashedTriangles()
     table.lower = wp.vec3(*low.tolist())
     table.per_side = 1.0 / side
     table.cells = wp.vec3i(*(int(n) for n in cells))
     table.buckets = buckets
     table.reach = reach
+    table.drift = wp.zeros(1, dtype=float, device=device.warp)
     table.bucket_start = wp.zeros(buckets + 1, dtype=wp.int32, device=device.warp)
     table.entries = wp.zeros(capacity, dtype=wp.vec2i, device=device.warp)
+    table.missing = wp.zeros(1, dtype=wp.int32, device=device.warp)
+    table.away = wp.zeros(capacity, dtype=float, device=device.warp)
     table.corners = wp.zeros((len(triangles), 3), dtype=wp.vec3, device=device.warp)
     table.indices = wp.array(triangles, dtype=wp.int32, device=device.warp)
     table.velocity = wp.zeros(len(vertices), dtype=wp.vec3, device=device.warp)
     count = wp.zeros(buckets + 1, dtype=wp.int32, device=device.warp)
-    return Hashed(table, len(triangles), capacity, count, wp.zeros(1, dtype=wp.int32, device=device.warp), side)
+    return Hashed(table, len(triangles), capacity, count, side)
+
+
+def place_triangles(stage: Stage, hashed: Hashed, vertices: wp.array) -> None:
+    """Bring corners up to date while the table holds: no vertex may have gone farther than the drift."""
+    stage.launch(place_corners, hashed.triangles, [vertices, hashed.table.indices, hashed.table.corners])
 
 
 def rebuild_hashed(stage: Stage, hashed: Hashed, vertices: wp.array) -> None:
-    """Enter all triangles where `vertices` are now. Four launches; allocates nothing."""
+    """Enter all triangles where `vertices` are now, with room for the drift. Allocates nothing."""
     table, n, device = hashed.table, hashed.triangles, stage.device.warp
-    enter = [hashed.capacity, table, hashed.count, table.entries, hashed.missing]
+    enter = [hashed.capacity, table, hashed.count, table.entries, table.away, table.missing]
 
     def build() -> None:
-        wp.launch(count_entries, dim=n, inputs=[0, table, hashed.count], device=device)
+        wp.launch(count_entries, dim=n, inputs=[0, table, hashed.count, table.missing], device=device)
         wp.utils.array_scan(hashed.count, table.bucket_start, inclusive=False)
         wp.launch(enter_triangles, dim=n, inputs=[0, *enter], device=device)
         wp.launch(
@@ -314,7 +373,7 @@ def rebuild_hashed(stage: Stage, hashed: Hashed, vertices: wp.array) -> None:
             device=device,
         )
 
-    stage.launch(place_corners, n, [vertices, table.indices, table.corners])
+    place_triangles(stage, hashed, vertices)
     # Warp's atomics on cpu are plain additions, so one core counts.
     stage.once(build)
 

@@ -33,7 +33,15 @@ from viscera.geometry.mesh import TriangleMesh
 from viscera.water.boundary.field import WallField, make_field, nearest_in_field
 from viscera.water.boundary.nearest import Nearest, nothing_near
 from viscera.water.boundary.shapes import Shape, ShapeNow, moved_shape, nearest_shape, shape_now
-from viscera.water.boundary.triangles_hashed import Hashed, HashedTriangles, make_hashed, nearest_hashed, rebuild_hashed
+from viscera.water.boundary.triangles_hashed import (
+    SPARE,
+    Hashed,
+    HashedTriangles,
+    make_hashed,
+    nearest_hashed,
+    place_triangles,
+    rebuild_hashed,
+)
 from viscera.water.boundary.triangles_hierarchy import make_hierarchy, nearest_in_hierarchy
 
 wp.set_module_options({"enable_backward": False})
@@ -42,7 +50,7 @@ Structure = Literal["hashed", "hierarchy", "field"]
 STRUCTURES: dict[str, int] = {"none": 0, "hashed": 1, "hierarchy": 2, "field": 3}
 HASHED, HIERARCHY, FIELD = (wp.constant(STRUCTURES[k]) for k in ("hashed", "hierarchy", "field"))
 
-REACH = 2.0
+REACH = 1.5
 """How far walls are seen, over the particles' radius, unless told."""
 
 FAR = 1.0e3
@@ -130,6 +138,7 @@ def make_walls(
     fluid_inside: bool = True,
     deforming: bool = False,
     room: float = 0.0,
+    spare: float = SPARE,
     field_spacing: float | None = None,
 ) -> Walls:
     """Walls for particles of `radius` [m].
@@ -151,7 +160,7 @@ def make_walls(
     view = WallsView()
     view.reach = reach if mesh is not None else FAR
     if mesh is not None and structure == "hashed":
-        hashed = make_hashed(vertices, mesh.triangles, reach, device, room=room, deforming=deforming)
+        hashed = make_hashed(vertices, mesh.triangles, reach, device, room=room, spare=spare if deforming else 1.0)
         view.table = hashed.table
     if mesh is not None and structure == "hierarchy":
         tree = make_hierarchy(vertices, mesh.triangles, device)
@@ -213,12 +222,27 @@ def aim_vertices(
     from_out: wp.array(dtype=wp.vec3),
     to_out: wp.array(dtype=wp.vec3),
     part_out: wp.array(dtype=wp.int32),
+    drift_out: wp.array(dtype=float),
 ):
     i = first + wp.tid()
     from_out[i] = vertices[i]
     to_out[i] = wanted[i]
     if i == 0:
         part_out[0] = 0
+        drift_out[0] = 0.0
+
+
+@wp.kernel
+def find_drift(
+    # in
+    vertices_from: wp.array(dtype=wp.vec3),
+    vertices_to: wp.array(dtype=wp.vec3),
+    # out
+    drift_out: wp.array(dtype=float),
+):
+    """A maximum is the same in any order."""
+    i = wp.tid()
+    wp.atomic_max(drift_out, 0, wp.length(vertices_to[i] - vertices_from[i]))
 
 
 @wp.kernel
@@ -284,25 +308,35 @@ def aim_walls(stage: Stage, walls: Walls, vertices: wp.array) -> None:
             f"the wall has {len(walls.vertices)} vertices, but {len(vertices)} are given.",
             "Give one vec3 per vertex of the mesh the walls were made from.",
         )
-    state = [walls.vertices_from, walls.vertices_to, walls.part]
-    stage.launch(aim_vertices, len(vertices), [vertices, walls.vertices, *state])
+    hashed = _following(walls)
+    if hashed is None:
+        raise InputError("these walls have no mesh.", "Shapes move with their own velocity.")
+    drift, ends = hashed.table.drift, [walls.vertices_from, walls.vertices_to]
+    stage.launch(aim_vertices, len(vertices), [vertices, walls.vertices, *ends, walls.part, drift])
+    stage.once(lambda: wp.launch(find_drift, dim=len(vertices), inputs=[*ends, drift], device=walls.device.warp))
+    rebuild_hashed(stage, hashed, walls.vertices)
+
+
+def _following(walls: Walls) -> Hashed | None:
+    if walls.mesh is not None and walls.hashed is None:
+        raise InputError(
+            f"a {walls.structure} cannot follow a moving mesh inside a recorded program.",
+            'Make the walls with structure="hashed", or call `refit_walls` between runs of a hierarchy.',
+        )
+    return walls.hashed
 
 
 def move_walls(stage: Stage, walls: Walls, dt: wp.array, parts: int = 1) -> None:
     """One step of `dt` (float, shape (1,)) [s]: shapes move, a mesh that was aimed goes one of `parts` parts of its
     way."""
-    if walls.mesh is not None and walls.structure != "hashed":
-        raise InputError(
-            f"a {walls.structure} cannot follow a moving mesh inside a recorded program.",
-            'Make the walls with structure="hashed", or call `refit_walls` between runs of a hierarchy.',
-        )
+    hashed = _following(walls)
     begin = [parts, len(walls.shapes), dt, walls.motion.array, walls.view.shapes, walls.part, walls.view.moving]
     stage.upload(walls.motion)
     stage.once(lambda: wp.launch(begin_motion, dim=1, inputs=begin, device=walls.device.warp))
-    if walls.hashed is not None:
+    if hashed is not None:
         ways = [walls.part, walls.vertices_from, walls.vertices_to]
         stage.launch(move_vertices, len(walls.vertices), [parts, dt, *ways, walls.vertices, walls.velocity])
-        rebuild_hashed(stage, walls.hashed, walls.vertices)
+        place_triangles(stage, hashed, walls.vertices)
 
 
 def refit_walls(walls: Walls, vertices: np.ndarray | wp.array, frame: float) -> None:
@@ -324,11 +358,12 @@ def check_walls(walls: Walls, *, parts: int = 1, tick: int = 0) -> None:
     """
     if walls.hashed is None:
         return
-    missing = int(walls.hashed.missing.numpy()[0])
+    missing = int(walls.hashed.table.missing.numpy()[0])
     if missing:
         raise StateError(
-            f"walls: {missing} entries found no room in the hashed grid of {walls.hashed.capacity}.",
-            "The mesh has grown too much: make the walls again from its new shape, or with deforming=True.",
+            f"walls: {missing} entries found no room in the hashed grid of {walls.hashed.capacity}; "
+            "every triangle is looked at, which is slow.",
+            "The mesh has grown or moves too far per frame: make the walls with deforming=True and more `spare`.",
             stage="walls",
             tick=tick,
         )
