@@ -54,6 +54,9 @@ WORK_PER_PARTICLE = 8
 CHUNK = 64
 """Particles per thread on cpu; a part of `device.BLOCK`."""
 
+TEAMS = ((16_384, 16), (131_072, 8), (MOST_PARTICLES, 4))
+"""Up to so many particles, so many threads share one on cuda: small films are bound by latency, large ones by work."""
+
 FIXED = ("radius", "one_sided", "search", "bucket_size", "springs", "spring_capacity")
 """Parameters that `set_film` cannot change."""
 
@@ -200,11 +203,12 @@ def relax_film(stage: Stage, film: Film) -> None:
     viscosity, density, displacement = _loops(film)
     near = film.grid.view if film.native else film.search
     loop = [view, near, film.rates, s]
-    _chunks(stage, film, viscosity, loop)
+    team = view.team if film.native else 1
+    _chunks(stage, film, viscosity, loop, team)
     if film.params.springs:
         pull_springs(stage, film)
-    _chunks(stage, film, density, loop)
-    _chunks(stage, film, displacement, loop)
+    _chunks(stage, film, density, loop, team)
+    _chunks(stage, film, displacement, loop, team)
     if film.mixes:
         stage.launch(film_mixing.mix, view.capacity, [view, film.search, film.rates, s, film.cargo])
 
@@ -219,10 +223,10 @@ def pull_springs(stage: Stage, film: Film) -> None:
     stage.launch(film_springs.follow_springs, n, [s])
 
 
-def _chunks(stage: Stage, film: Film, kernel: Any, args: list[Any]) -> None:
-    """Launches a kernel whose threads take `FilmView.chunk` particles each."""
+def _chunks(stage: Stage, film: Film, kernel: Any, args: list[Any], team: int = 1) -> None:
+    """Launches a kernel whose threads take `FilmView.chunk` particles each, or of which `team` share one."""
     chunk = film.view.chunk
-    stage.launch(kernel, -(-film.view.capacity // chunk), args, block=BLOCK // chunk)
+    stage.launch(kernel, team * -(-film.view.capacity // chunk), args, block=BLOCK // chunk)
 
 
 def _loops(film: Film) -> tuple[Any, Any, Any]:
@@ -253,6 +257,7 @@ def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device
     view: Any = FilmView()
     view.capacity = capacity
     view.chunk = 1 if device.is_cuda else CHUNK
+    view.team = next(team for most, team in TEAMS if capacity <= most) if device.is_cuda else 1
     view.radius = params.radius
     view.reach = params.reach
     view.on_surface = int(sheet is None)

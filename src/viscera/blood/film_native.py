@@ -1,9 +1,12 @@
-"""The neighbour loops of film_forces.py in C, over the sorted grid: 16 neighbours at once on cpu, one on cuda.
+"""The neighbour loops of film_forces.py in C, over the sorted grid: 16 neighbours at once on cpu, a team on cuda.
 
 An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
 instructions. One source serves both; only the macros differ. Neighbours in three cells side by side are one range of
 the sorted arrays, so loads are contiguous; lanes beyond the range, the particle itself and what is too far are masked.
 Same arithmetic as the plain kernels; on cpu sums run over 16 lanes, so they agree up to the last bits.
+
+On cuda `FilmView.team` threads share a particle: each takes every team-th neighbour, and they add up by shuffles,
+always in the same order. A film of a few thousand particles is bound by the latency of its loops, not by their work.
 
 A thread takes `FilmView.chunk` particles: on cpu Warp copies a kernel's arguments for every thread, and these structs
 are one to four kilobytes, which costs more than a simple kernel itself.
@@ -27,7 +30,8 @@ typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef int M __attribute__((ext_vector_type(16)));
 typedef bool B __attribute__((ext_vector_type(16)));
-#define LANES 16
+#define STRIDE 16
+#define OWN 0
 #define LOAD(p) ((V)(*(const U*)(p)))
 #define FILL(x) ((V)(x))
 #define PLACES(t) ((M)(t) + (M){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
@@ -43,7 +47,8 @@ typedef bool B __attribute__((ext_vector_type(16)));
 _CUDA = """
 typedef float V;
 typedef bool M;
-#define LANES 1
+#define STRIDE team
+#define OWN lane
 #define LOAD(p) (*(p))
 #define FILL(x) (x)
 #define PLACES(t) (t)
@@ -52,12 +57,31 @@ typedef bool M;
 #define LARGER(a, b) fmaxf((a), (b))
 #define ROOT(a) sqrtf(a)
 #define ROOT1(a) sqrtf(a)
-#define SUM(v) (v)
+#define SUM(v) sum_of(v)
+const int team = view.team;
+const unsigned mates = team > 31 ? 0xffffffffu : ((1u << team) - 1u) << (threadIdx.x & 31 & ~(team - 1));
+const auto sum_of = [=](float part) {
+    for (int k = team >> 1; k > 0; k >>= 1) part += __shfl_xor_sync(mates, part, k, team);
+    return part;
+};
 """
 
 _CLEAN = "\n".join(
     f"#undef {name}"
-    for name in ("LANES", "LOAD", "FILL", "PLACES", "WHOLE", "ANY", "LARGER", "ROOT", "ROOT1", "SUM", "FLOOR_CELL")
+    for name in (
+        "STRIDE",
+        "OWN",
+        "LOAD",
+        "FILL",
+        "PLACES",
+        "WHOLE",
+        "ANY",
+        "LARGER",
+        "ROOT",
+        "ROOT1",
+        "SUM",
+        "FLOOR_CELL",
+    )
 )
 
 _WALK = """
@@ -95,7 +119,7 @@ for (int s = first_place; s < last_place; ++s) {
             int line = y;
             ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
             const int begin = start[line * grid.cells_x + west], end = start[line * grid.cells_x + east + 1];
-            for (int t = begin; t < end; t += LANES) {
+            for (int t = begin + OWN; t < end; t += STRIDE) {
                 const auto at = PLACES(t);
                 V ox = LOAD(HERE_X.data + t) - ex, oy = LOAD(HERE_Y.data + t) - ey;
                 V r2 = ox * ox + oy * oy;
@@ -123,7 +147,11 @@ for (int s = first_place; s < last_place; ++s) {
             }
         }
     }
+    const float gx = SUM(fx), gy = SUM(fy);
+    ONLY3(const float gz = SUM(fz);)
+    if (OWN == 0) {
     THEN
+    }
 }
 """
 """Visits who may be near. LEAST_NORM: on a sheet the direction in which two at one place part loses its third axis."""
@@ -152,9 +180,9 @@ _LOOPS = {
 """,
         """
     const float kick = dt * view.half;
-    float ux = vx + kick * SUM(fx), uy = vy + kick * SUM(fy), uz = 0.0f;
+    float ux = vx + kick * gx, uy = vy + kick * gy, uz = 0.0f;
     ONLY3(
-        uz = vz + kick * SUM(fz);
+        uz = vz + kick * gz;
         const float off = nx * ux + ny * uy + nz * uz;
         ux -= nx * off; uy -= ny * off; uz -= nz * off;
     )
@@ -173,18 +201,17 @@ _LOOPS = {
     ),
     "density": (
         "film.px",
-        "V fx = FILL(0.0f), fy = FILL(0.0f);",
+        "V fx = FILL(0.0f), fy = FILL(0.0f); ONLY3(V fz = FILL(0.0f);)",
         """
                 const V c = in ? w : FILL(0.0f);
                 fx += c * c;
                 fy += c * c * c;
 """,
         """
-    const float found = SUM(fx), near_found = SUM(fy);
     const auto stiff = film.stiff.data[s];
-    film.density.data[s] = found;
-    film.pressure.data[s] = stiff[0] * (found - stiff[2]);
-    film.near_pressure.data[s] = stiff[1] * near_found;
+    film.density.data[s] = gx;
+    film.pressure.data[s] = stiff[0] * (gx - stiff[2]);
+    film.near_pressure.data[s] = stiff[1] * gy;
 """,
     ),
     "displacement": (
@@ -205,9 +232,9 @@ _LOOPS = {
                 ONLY3(fz -= f * oz;)
 """,
         """
-    film.dx.data[s] += dt * dt * SUM(fx);
-    film.dy.data[s] += dt * dt * SUM(fy);
-    ONLY3(film.dz.data[s] += dt * dt * SUM(fz);)
+    film.dx.data[s] += dt * dt * gx;
+    film.dy.data[s] += dt * dt * gy;
+    ONLY3(film.dz.data[s] += dt * dt * gz;)
 """,
     ),
 }
@@ -241,77 +268,119 @@ def _source(loop: str, three: bool) -> str:
 
 @wp.func_native(_source("viscosity", False))
 def viscosity_range_2d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.func_native(_source("viscosity", True))
 def viscosity_range_3d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.func_native(_source("density", False))
 def density_range_2d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.func_native(_source("density", True))
 def density_range_3d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.func_native(_source("displacement", False))
 def displacement_range_2d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.func_native(_source("displacement", True))
 def displacement_range_3d(
-    first_place: int, last_place: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film: Sorted
+    first_place: int,
+    last_place: int,
+    lane: int,
+    view: FilmView,
+    grid: GridView,
+    rates: wp.array(dtype=Rates),
+    film: Sorted,
 ): ...
 
 
 @wp.kernel
 def viscosity_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    viscosity_range_2d(begin, end, view, grid, rates, film_out)
+    viscosity_range_2d(begin, end, thread % view.team, view, grid, rates, film_out)
 
 
 @wp.kernel
 def viscosity_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    viscosity_range_3d(begin, end, view, grid, rates, film_out)
+    viscosity_range_3d(begin, end, thread % view.team, view, grid, rates, film_out)
 
 
 @wp.kernel
 def density_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    density_range_2d(begin, end, view, grid, rates, film_out)
+    density_range_2d(begin, end, thread % view.team, view, grid, rates, film_out)
 
 
 @wp.kernel
 def density_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    density_range_3d(begin, end, view, grid, rates, film_out)
+    density_range_3d(begin, end, thread % view.team, view, grid, rates, film_out)
 
 
 @wp.kernel
 def displacement_2d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    displacement_range_2d(begin, end, view, grid, rates, film_out)
+    displacement_range_2d(begin, end, thread % view.team, view, grid, rates, film_out)
 
 
 @wp.kernel
 def displacement_3d(first: int, view: FilmView, grid: GridView, rates: wp.array(dtype=Rates), film_out: Sorted):
-    begin = (first + wp.tid()) * view.chunk
+    thread = first + wp.tid()
+    begin = (thread // view.team) * view.chunk
     end = wp.min(begin + view.chunk, film_out.count[0])
-    displacement_range_3d(begin, end, view, grid, rates, film_out)
+    displacement_range_3d(begin, end, thread % view.team, view, grid, rates, film_out)

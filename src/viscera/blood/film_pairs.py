@@ -44,6 +44,8 @@ class FilmView:
     capacity: int
     chunk: int
     """Particles per thread where kernels say so: 1 on cuda; on cpu more, see film_native.py."""
+    team: int
+    """Threads per particle in the native loops: 1 on cpu; a power of two up to 32 on cuda."""
     radius: float
     """h [m]"""
     reach: float
