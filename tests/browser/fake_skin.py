@@ -73,8 +73,8 @@ FORCEPS = m.InstrumentInfo(
     action="coagulate",
     parts=[
         m.PartInfo(start=(0.0, 0.0, 0.018), end=(0.0, 0.0, 0.3), radius=0.0025, swing=0.0),
-        m.PartInfo(start=(0.0004, 0.0, 0.018), end=(0.0006, 0.0, 0.0), radius=0.0008, swing=0.35),
-        m.PartInfo(start=(-0.0004, 0.0, 0.018), end=(-0.0006, 0.0, 0.0), radius=0.0008, swing=-0.35),
+        m.PartInfo(start=(0.0004, 0.0, 0.018), end=(0.0006, 0.0, 0.0), radius=0.0008, swing=-0.35),
+        m.PartInfo(start=(-0.0004, 0.0, 0.018), end=(-0.0006, 0.0, 0.0), radius=0.0008, swing=0.35),
     ],
 )  # fmt: skip
 RINSE = m.InstrumentInfo(

@@ -75,14 +75,15 @@ class BurnStage:
 
 
 DEFAULT_STAGES = (
-    BurnStage(0.0, "healthy", (0.42, 0.07, 0.05), cover=0.0, roughness=0.35, wetness=1.0),
-    BurnStage(0.5, "pale", (0.62, 0.36, 0.28), cover=0.7, roughness=0.45, wetness=0.8),
-    BurnStage(1.0, "white", (0.80, 0.70, 0.58), cover=0.95, roughness=0.60, wetness=0.5),
-    BurnStage(1.25, "tan", (0.50, 0.32, 0.16), cover=1.0, roughness=0.75, wetness=0.15),
-    BurnStage(1.6, "brown", (0.13, 0.06, 0.03), cover=1.0, roughness=0.90, wetness=0.0),
-    BurnStage(2.0, "black", (0.015, 0.012, 0.012), cover=1.0, roughness=1.0, wetness=0.0),
+    BurnStage(0.0, "healthy", (0.13, 0.03, 0.02), cover=0.0, roughness=0.35, wetness=1.0),
+    BurnStage(0.5, "pale", (0.30, 0.15, 0.11), cover=0.7, roughness=0.45, wetness=0.8),
+    BurnStage(1.0, "white", (0.40, 0.32, 0.25), cover=0.95, roughness=0.60, wetness=0.5),
+    BurnStage(1.25, "tan", (0.26, 0.17, 0.09), cover=1.0, roughness=0.75, wetness=0.15),
+    BurnStage(1.6, "brown", (0.075, 0.038, 0.02), cover=1.0, roughness=0.90, wetness=0.0),
+    BurnStage(2.0, "black", (0.012, 0.011, 0.011), cover=1.0, roughness=1.0, wetness=0.0),
 )
-"""Tuned for appearance: coagulated liver is pale tan, eschar black and dull."""
+"""Tuned for appearance: coagulated liver is pale tan, eschar black and dull. The page's lamp lights what it looks
+at twice as brightly as white paper would bear, so white is no more than 0.4."""
 
 
 def check_stages(stages: Sequence[BurnStage]) -> tuple[BurnStage, ...]:
