@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,3 +133,10 @@ def test_the_same_world_twice(device: Device) -> None:
     for a, b in zip(*results, strict=True):
         assert a.any()
         assert (a == b).all()
+
+
+def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[1] / "examples" / "07_bleeding.py"
+    monkeypatch.setattr("sys.argv", [str(path), "--seconds", "0.5", "--device", "cpu"])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.endswith("nothing is missing\n")

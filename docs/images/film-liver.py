@@ -1,13 +1,12 @@
 """Draws docs/images/film-liver.png: python docs/images/film-liver.py
 
-Three veins bleed on the front of the liver for twelve seconds; saline rinses a part of it. Seen as through an endoscope:
-the light sits at the lens, tissue is wet, blood absorbs by its thickness (Beer–Lambert, haemoglobin at 150 g/L). Ends in
-checks: volume is kept exactly, what is drawn is what is there, and thick blood is darker than thin.
+Four veins bleed on the front of the liver for ten seconds; blood runs down, gathers at the rim and drips. Seen as
+through an endoscope: the light sits at the lens, tissue is wet, blood absorbs by its thickness (Beer–Lambert,
+haemoglobin at 150 g/L). Ends in checks: volume is kept exactly, and what is drawn is what is there.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -18,7 +17,7 @@ import numpy as np
 
 from viscera.anatomy import liver
 from viscera.blood.balance import check_balance, make_ledger, step_ledger
-from viscera.blood.drops import make_drops, set_tools, step_drops
+from viscera.blood.drops import make_drops, step_drops
 from viscera.blood.film import make_film, step_film
 from viscera.blood.film_image import film_normals, make_film_image, shown_volume, step_film_image, thickness_of
 from viscera.blood.film_params import FilmParams
@@ -28,10 +27,16 @@ from viscera.device import open_device
 from viscera.skin import Skin, make_skin
 
 SIDE = 1024
-FRAMES, SUBSTEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 750, 8
-EYE, LOOK_AT, FIELD = np.array([0.045, 0.035, 0.13]), np.array([0.003, -0.004, 0.03]), 0.62
+FRAMES, SUBSTEPS = 600, 8
+EYE, LOOK_AT, FIELD = np.array([-0.005, 0.012, 0.135]), np.array([0.004, -0.012, 0.03]), 0.60
 """Camera [m] and tangent of half its field of view."""
 PIXELS = 900
+VEINS = ((-0.03, 0.035, 0.10e-3), (0.005, 0.03, 0.17e-3), (0.026, 0.045, 0.08e-3), (0.05, 0.02, 0.11e-3))
+"""Where, and radius of the opening [m]."""
+CAVITY = np.array([0.012, 0.004, 0.003])
+"""What lies behind, out of reach of the light."""
+DROP_RADIUS = 0.36e-3
+"""Of a ball of 0.2 µL [m]."""
 LAMPS = np.array([[0.005, 0.003, 0.0], [-0.005, 0.003, 0.0], [0.0, -0.005, 0.0]])
 """Ends of the light guide around the lens [m]."""
 
@@ -42,7 +47,7 @@ OLD_ABSORPTION = np.array([2_300.0, 24_000.0, 33_000.0])
 BILE_ABSORPTION = np.array([300.0, 1_500.0, 12_000.0])
 SCATTERED = np.array([0.05, 0.002, 0.0015])
 """What a deep pool of blood sends back. Tuned: dark red."""
-TISSUE = np.array([0.155, 0.045, 0.032])
+TISSUE = np.array([0.105, 0.031, 0.022])
 """Of liver under white light. Tuned."""
 
 
@@ -56,7 +61,7 @@ def simulate() -> tuple[Skin, dict[str, np.ndarray]]:
     drops = make_drops(film.surface, params, film.state)
     wounds = make_wounds(film.surface, params, film.state)
     image = make_film_image(skin, params, film.state)
-    for x, y, opening in ((-0.03, 0.035, 0.10e-3), (0.005, 0.03, 0.17e-3), (0.026, 0.045, 0.08e-3), (0.05, 0.02, 0.11e-3)):
+    for x, y, opening in VEINS:
         add_wound(wounds, front(mesh, x, y), vessel_mmhg(8.0, 6.0, 4.0), opening)
     ledger = make_ledger(film.state, wounds, drops)
 
@@ -71,9 +76,6 @@ def simulate() -> tuple[Skin, dict[str, np.ndarray]]:
     program = device.record(frame, work=film.work)
     for number in range(FRAMES):
         wounds.drive.host[:] = 0.5 - 0.5 * np.cos(2 * np.pi * number * image.dt), 0.0
-        if number == 3 * FRAMES // 4:
-            set_tools(drops, nozzle=front(mesh, 0.05, 0.03) + (0.0, 0.01, 0.03), nozzle_velocity=(0, -0.1, -1.0),
-                      nozzle_rate=0.3e-6)
         program.run()
     balance = check_balance(ledger, FRAMES)
     device.record(lambda stage: film_normals(stage, image), work=1).run()
@@ -122,17 +124,12 @@ def front(mesh, x: float, y: float) -> np.ndarray:
 def rasterise(skin: Skin) -> tuple[np.ndarray, ...]:
     """Triangle and weights in every pixel: a depth buffer, perspective correct."""
     mesh = skin.mesh
-    forward = (LOOK_AT - EYE) / np.linalg.norm(LOOK_AT - EYE)
-    right = np.cross(forward, (0.0, 1.0, 0.0))
-    right /= np.linalg.norm(right)
-    camera = np.stack([right, np.cross(right, forward), forward], axis=1)
-    at = (mesh.vertices - EYE) @ camera
-    screen = (at[:, :2] / (at[:, 2:] * FIELD) * (1, -1) * 0.5 + 0.5) * PIXELS
+    screen, ahead = project(mesh.vertices)
     depth = np.full((PIXELS, PIXELS), np.inf)
     face = np.full((PIXELS, PIXELS), -1)
     weight = np.zeros((PIXELS, PIXELS, 3))
     for k, corner in enumerate(mesh.triangles):
-        p, z = screen[corner], at[corner, 2]
+        p, z = screen[corner], ahead[corner]
         area = (p[1, 0] - p[0, 0]) * (p[2, 1] - p[0, 1]) - (p[2, 0] - p[0, 0]) * (p[1, 1] - p[0, 1])
         if area >= 0 or (z <= 0).any():
             continue
@@ -141,8 +138,8 @@ def rasterise(skin: Skin) -> tuple[np.ndarray, ...]:
         if (high < low).any():
             continue
         y, x = np.mgrid[low[1] : high[1] + 1, low[0] : high[0] + 1] + 0.5
-        b = [((p[(i + 1) % 3, 0] - x) * (p[(i + 2) % 3, 1] - y) - (p[(i + 2) % 3, 0] - x) * (p[(i + 1) % 3, 1] - y)) / area
-             for i in range(3)]
+        sides = [p[[1, 2]], p[[2, 0]], p[[0, 1]]]
+        b = [((q[0, 0] - x) * (q[1, 1] - y) - (q[1, 0] - x) * (q[0, 1] - y)) / area for q in sides]
         b = np.stack(b, axis=-1) / z
         inverse = b.sum(axis=-1)
         where = (b >= 0).all(axis=-1) & (inverse > 0)
@@ -153,6 +150,33 @@ def rasterise(skin: Skin) -> tuple[np.ndarray, ...]:
         face[window] = np.where(nearer, k, face[window])
         weight[window] = np.where(nearer[..., None], b / np.where(where, inverse, 1.0)[..., None], weight[window])
     return face, weight, depth
+
+
+def project(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Place on the screen [pixels] and depth [m]."""
+    forward = (LOOK_AT - EYE) / np.linalg.norm(LOOK_AT - EYE)
+    right = np.cross(forward, (0.0, 1.0, 0.0))
+    right /= np.linalg.norm(right)
+    at = (points - EYE) @ np.stack([right, np.cross(right, forward), forward], axis=1)
+    return (at[:, :2] / (at[:, 2:] * FIELD) * (1, -1) * 0.5 + 0.5) * PIXELS, at[:, 2]
+
+
+def draw_drops(out: np.ndarray, drops: np.ndarray, depth: np.ndarray) -> None:
+    """Dark red balls with a small highlight, behind what is nearer."""
+    if not len(drops):
+        return
+    place, far = project(drops)
+    y, x = np.mgrid[:PIXELS, :PIXELS] + 0.5
+    for (px, py), z in sorted(zip(place, far, strict=True), key=lambda d: -d[1]):
+        size = DROP_RADIUS / (z * FIELD) * 0.5 * PIXELS
+        if not (0 <= px < PIXELS and 0 <= py < PIXELS) or z <= 0:
+            continue
+        window = tuple(slice(max(int(c - size) - 1, 0), int(c + size) + 2) for c in (py, px))
+        dx, dy = (x[window] - px) / size, (y[window] - py) / size
+        ball = (dx**2 + dy**2 < 1) & (z < depth[window])
+        bright = (0.105 / z) ** 2 * (0.25 + 0.75 * np.sqrt(np.clip(1 - dx**2 - dy**2, 0, 1)))
+        glint = 0.8 * ((dx**2 + (dy + 0.3) ** 2) < 0.06)
+        out[window][ball] = (np.array([0.11, 0.003, 0.002]) * bright[..., None] + glint[..., None])[ball]
 
 
 def noise(points: np.ndarray, size: float, seed: int) -> np.ndarray:
@@ -184,8 +208,9 @@ def sample(texture: np.ndarray, uv: np.ndarray) -> np.ndarray:
     return total
 
 
-def shade(skin: Skin, seen_film: dict[str, np.ndarray], face: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def shade(skin: Skin, seen_film: dict[str, np.ndarray], pixels: tuple[np.ndarray, ...]) -> np.ndarray:
     mesh = skin.mesh
+    face, weight, depth = pixels
     seen = face >= 0
     f, w = face[seen], weight[seen]
     place = np.einsum("nk,nkd->nd", w, mesh.vertices[mesh.triangles[f]])
@@ -211,8 +236,11 @@ def shade(skin: Skin, seen_film: dict[str, np.ndarray], face: np.ndarray, weight
     soft = np.clip((facing + 0.2) / 1.2, 0, 1)
     mottle = 1 + 0.10 * noise(place, 6e-3, 5)[:, None] + 0.10 * noise(place, 1.4e-3, 6)[:, None]
     tissue = TISSUE * mottle
-    absorbed = thick[:, None] * ((blood * (1 - old))[:, None] * ABSORPTION + (blood * old)[:, None] * OLD_ABSORPTION
-                                 + bile[:, None] * BILE_ABSORPTION)
+    absorbed = thick[:, None] * (
+        (blood * (1 - old))[:, None] * ABSORPTION
+        + (blood * old)[:, None] * OLD_ABSORPTION
+        + bile[:, None] * BILE_ABSORPTION
+    )
     through = np.exp(-2 * absorbed)
     body = SCATTERED * (1 - 0.6 * old[:, None])
     colour = tissue * through + body * (1 - through)
@@ -223,23 +251,18 @@ def shade(skin: Skin, seen_film: dict[str, np.ndarray], face: np.ndarray, weight
         half = lamp + toward
         half /= np.linalg.norm(half, axis=1, keepdims=True)
         shine = np.clip(np.einsum("nd,nd->n", wet, half), 0, 1)[:, None]
-        colour = colour + light * (0.28 + 0.5 * cover) * shine ** (700 * cover + 240 * (1 - cover))
-    out = np.zeros((*face.shape, 3))
+        colour = colour + light * (0.10 + 0.55 * cover) * shine ** (420 * cover + 240 * (1 - cover))
+    out = np.tile(CAVITY, (*face.shape, 1))
     out[seen] = colour
+    draw_drops(out, seen_film["drops"], depth)
     y, x = np.mgrid[-1 : 1 : PIXELS * 1j, -1 : 1 : PIXELS * 1j]
     out *= np.clip((1.0 - np.hypot(x, y)) * 12, 0, 1)[..., None] * (1 - 0.35 * np.hypot(x, y)[..., None] ** 2)
-    out = out * 1.7
+    out = out * 2.0
     out = out * (1 + out / 6.0) / (1 + out)  # Reinhard's curve with a white of about 2.4
     return np.clip(out, 0, 1) ** (1 / 2.2)
 
 
 if __name__ == "__main__":
-    kept = Path("/tmp/film-liver.npz")
-    if len(sys.argv) > 2:
-        skin, film = make_skin(liver(), width=SIDE), dict(np.load(kept))
-    else:
-        skin, film = simulate()
-        np.savez(kept, **film)
-    face, weight, depth = rasterise(skin)
-    shown = shade(skin, film, face, weight)
+    skin, film = simulate()
+    shown = shade(skin, film, rasterise(skin))
     plt.imsave(Path(__file__).with_name("film-liver.png"), shown)

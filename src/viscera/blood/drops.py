@@ -45,8 +45,9 @@ from viscera.errors import InputError
 
 @dataclass(frozen=True)
 class DropParams:
-    hanging: float = 0.22e-3
-    """[m]. Tuned to the film, whose particles cannot stack: it spreads at 0.24 mm where blood would gather to ℓ."""
+    hanging: float = 0.26e-3
+    """[m]. Tuned to the film, whose particles cannot stack: at rest it is 0.24 mm thick and holds, where it gathers it
+    drips; blood would gather to ℓ."""
     overflow: float = 0.8e-3
     """[m]. Tuned in the same way: three times the film's thickness at rest."""
     detach_time: float = 0.015

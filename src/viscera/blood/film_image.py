@@ -62,8 +62,8 @@ MOST_CELLS = 2**18
 class FilmImageParams:
     """Tuned for appearance, but for `radius`."""
 
-    radius: float = 2.0e-3
-    """R [m]; about two particle spacings, so that a sheet of particles is smooth."""
+    radius: float = 2.5e-3
+    """R [m]; a little more than two particle spacings, so that a sheet of particles is smooth."""
     edge: tuple[float, float] = (0.15, 0.6)
     """Between these thicknesses S rises, in units of a lone particle's thickest place; (0, 0) leaves t as it is."""
     fade_time: float = 0.1

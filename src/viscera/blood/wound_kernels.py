@@ -41,6 +41,8 @@ class WoundNumbers:
     weber: wp.float64
     """We per (ρ u² 2a): JETTING · σ [N/m]."""
     spread: float
+    room: float
+    """Surface that one particle takes at rest [m²]."""
     seal_fraction: float
     seed: int
 
@@ -203,7 +205,10 @@ def emit(
         drops_out.fluid[slot] = numbers.fluid
         drops_out.fate[slot] = FLYING
     else:
-        radius = wp.max(numbers.spread, float(wounds.opening[w]))
+        # As wide as so many particles need, so that they do not burst apart; but on this triangle.
+        wide = wp.sqrt(numbers.room * float(wounds.leaving[w]) / 3.14159265)
+        most = 0.5 * wp.sqrt(0.5 * wp.length(wp.cross(b - a, c - a)))
+        radius = wp.min(wp.max(wide, wp.max(numbers.spread, float(wounds.opening[w]))), wp.max(most, numbers.spread))
         triangle = wp.matrix_from_rows(a, b, c)
         slot = to_queue + k
         queue_out.face[slot] = wounds.face[w]

@@ -76,7 +76,7 @@ class WoundParams:
     seal_fraction: float = 0.6
     """Coagulated part, mean over the texels around the wound. Our choice."""
     spread: float = 0.7e-3
-    """Blood wells up over a disc of at least this radius [m]: particles need room; about half their spacing."""
+    """Blood wells up over a disc of at least this radius [m], more when much comes at once: particles need room."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -177,6 +177,8 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
     numbers.discharge = DISCHARGE
     numbers.weber = JETTING * SURFACE_TENSION if spurts and wounds.drops.capacity else math.inf
     numbers.spread = params.spread
+    # Σ (1 − r/h)² = rest_density over particles of one per `room` is π h²/6 / room.
+    numbers.room = math.pi * wounds.film.radius**2 / (6.0 * wounds.film.fluids[0].rest_density)
     numbers.seal_fraction = params.seal_fraction
     numbers.seed = params.seed
     wp.copy(wounds.numbers, wp.array([numbers], dtype=WoundNumbers, device=wounds.surface.device.warp))
