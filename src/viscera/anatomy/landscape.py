@@ -31,9 +31,9 @@ SIZES = (0.1, 10.0)
 EDGE = 0.011
 """Of the grid's squares [m]; gives about 5 500 triangles."""
 
-SLOPE = 0.10
-"""Of the bed, as a share of the length: 6 degrees."""
-FALL = 0.055
+SLOPE = 0.045
+"""Of the bed: 2.6 degrees."""
+FALL = 0.04
 """Height of the fall, as a share of the length."""
 FALL_WIDTH = 0.03
 """Over which it goes down, as a share of the length."""
