@@ -17,7 +17,7 @@ from viscera.blood.film_params import LITTLE, FilmParams
 from viscera.blood.film_state import LET_GO, STAYS, SUCKED, allocate_state
 from viscera.blood.film_surface import Surface, make_surface
 from viscera.blood.landing import LandingView, fit_landing, make_landing, meet_surface
-from viscera.blood.views import DROP_SUCKED, LANDED, LOST
+from viscera.blood.views import DROP_BROKEN, DROP_SUCKED, LANDED, LOST
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.geometry import icosphere
@@ -353,5 +353,5 @@ def test_a_drop_that_is_not_finite_is_found(surface: Surface) -> None:
     scene = Scene(surface)
     scene.air(np.array([[math.nan, 0.0, 0.0], [0.0, 0.0, 0.1]]), np.zeros((2, 3)))
     scene.run()
-    assert scene.gone(4) == 1
+    assert scene.gone(int(DROP_BROKEN)) == 1
     assert scene.flying == 1

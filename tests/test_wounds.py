@@ -214,6 +214,7 @@ def test_cautery_seals_where_it_is_done(ball: Skin) -> None:
 
     assert burn(~near & (at[:, 2] > 0), 1.0) == [0, 0]
     assert burn(near, 0.5) == [0, 0]
+    assert burn(near & (at[:, 0] > 0), 2.0) == [0, 0]  # black on one side does not make up for the other
     assert burn(near, 0.7) == [2, 0]
     assert burn(near, 0.0) == [2, 0]
     set_clip(wounds, 0)

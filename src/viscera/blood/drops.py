@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood import drop_kernels as kernels
 from viscera.blood.film_params import LITTLE, FilmParams
@@ -39,7 +39,7 @@ from viscera.blood.film_state import FilmState
 from viscera.blood.film_surface import Surface
 from viscera.blood.landing import LandingTree, fit_landing, make_landing, remember_surface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
-from viscera.device import Device, Stage
+from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
 
 
@@ -79,7 +79,8 @@ class Drops:
     spare: DropArrays
     tree: LandingTree
     numbers: Any
-    tools: Any
+    tools: Port
+    """One `Tools`; written by `set_tools`."""
     purse: Any
     gone_count: Any
     gone_volume: Any
@@ -121,7 +122,7 @@ def make_drops(
         make_drop_arrays(capacity, device),
         make_landing(surface.vertices, surface.view.triangles, device),
         wp.zeros(1, dtype=kernels.DropNumbers, device=device.warp),
-        wp.zeros(1, dtype=kernels.Tools, device=device.warp),
+        device.port(1, kernels.Tools),
         wp.zeros(1, dtype=kernels.Purse, device=device.warp),
         integers(DROP_FATES, wp.int64),
         integers(DROP_FATES, wp.int64),
@@ -166,21 +167,21 @@ def set_tools(
     nozzle_rate: float = 5.0e-6,
 ) -> None:
     """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]."""
-    tools: Any = kernels.Tools()
     for name, value in (("reach", reach), ("suction_rate", suction_rate), ("nozzle_rate", nozzle_rate)):
         if not (math.isfinite(value) and value >= 0.0):
             raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
-    if suction is not None:
-        tools.suction, tools.suction_reach = _vector("suction", suction), reach
-        tools.suction_rate = suction_rate / LITTLE
-    if nozzle is not None:
-        tools.nozzle, tools.nozzle_velocity = _vector("nozzle", nozzle), _vector("nozzle_velocity", nozzle_velocity)
-        tools.nozzle_rate = nozzle_rate / LITTLE
-    wp.copy(drops.tools, wp.array([tools], dtype=kernels.Tools, device=drops.device.warp))
+    tip, out = _vector("suction", suction), _vector("nozzle", nozzle)
+    jet = _vector("nozzle_velocity", nozzle_velocity)
+    tools = drops.tools.host[0]
+    tools["suction"], tools["suction_reach"] = tip, 0.0 if suction is None else reach
+    tools["suction_rate"] = 0.0 if suction is None else suction_rate / LITTLE
+    tools["nozzle"], tools["nozzle_velocity"] = out, jet
+    tools["nozzle_rate"] = 0.0 if nozzle is None else nozzle_rate / LITTLE
 
 
 def step_drops(stage: Stage, drops: Drops) -> None:
     """One step of `drops.dt`: tools, what lets go, flight, landing. Between two steps of the film."""
+    stage.upload(drops.tools)
     fit_landing(stage, drops.tree)
     _use_nozzle(stage, drops)
     _suck(stage, drops)
@@ -200,7 +201,7 @@ def _number(stage: Stage, flag: Any, place: Any) -> None:
 
 
 def _use_nozzle(stage: Stage, drops: Drops) -> None:
-    live, view = [drops.numbers, drops.tools], drops.state.view
+    live, view = [drops.numbers, drops.tools.array], drops.state.view
     _once(stage, kernels.begin, [*live, view, drops.purse])
     stage.launch(kernels.spray, kernels.JET, [*live, drops.purse, view])
     _once(stage, kernels.book_spray, [drops.numbers, drops.purse, drops.state.count])
@@ -212,7 +213,7 @@ def _suck(stage: Stage, drops: Drops) -> None:
         (kernels.choose_sucked_drops, drops.state.view, kernels.AIR_SUCKED),
     )
     for (choose, view, fate), flag, place in zip(ways, drops.flag, drops.place, strict=True):
-        stage.launch(choose, len(flag), [drops.tools, view, flag])
+        stage.launch(choose, len(flag), [drops.tools.array, view, flag])
         _number(stage, flag, place)
         stage.launch(kernels.suck, len(flag), [fate, drops.purse, flag, place, view.fate])
         _once(stage, kernels.book_suck, [drops.numbers, flag, place, drops.purse])
@@ -243,8 +244,8 @@ def _close_ranks(stage: Stage, drops: Drops) -> None:
     _once(stage, kernels.set_count, [keep, place, state.count])
 
 
-def _vector(name: str, values: ArrayLike) -> Any:
-    vector = np.asarray(values, dtype=np.float64)
+def _vector(name: str, values: ArrayLike | None) -> NDArray[np.float64]:
+    vector = np.asarray((0.0, 0.0, 0.0) if values is None else values, dtype=np.float64)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InputError(f"{name} = {values} is not possible.", "Give three finite numbers.")
-    return wp.vec3(*vector)
+    return vector

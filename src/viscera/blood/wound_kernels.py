@@ -256,6 +256,7 @@ def cauterise(
         return
     total = float(0.0)
     for k in range(start[w], start[w + 1]):
-        total += coagulated[texel[k]]
+        # Char counts as coagulated, not as more than that.
+        total += wp.min(coagulated[texel[k]], 1.0)
     if total >= all_numbers[0].seal_fraction * float(start[w + 1] - start[w]):
         sealed_out[w] = sealed_out[w] | 2

@@ -197,8 +197,8 @@ def step_wounds(stage: Stage, wounds: Wounds) -> None:
 
 
 def step_cautery(stage: Stage, wounds: Wounds, coagulated: Any) -> None:
-    """Seals wounds whose surroundings are coagulated: `coagulated` is 0 to 1 per texel of the skin given to
-    `find_texels`."""
+    """Seals wounds whose surroundings are coagulated: `coagulated` is 0 to 1 (more counts as 1) per texel of the skin
+    given to `find_texels`; a burn level does."""
     start = [wounds.burn_start, wounds.burn_texel, coagulated, wounds.view.sealed]
     stage.launch(cauterise, CAPACITY, [wounds.numbers, wounds.view.count, *start])
 
