@@ -109,7 +109,9 @@ def build(setting: Setting) -> Contents:
         for number, make in enumerate(makers)
     ]
     cautery = Cautery(
-        organ, [Energised(FORCEPS, bipolar_forceps(), ElectrodeParams(power=25.0, reach=1.5e-3, bipolar=True))]
+        organ,
+        [Energised(FORCEPS, bipolar_forceps(), ElectrodeParams(power=25.0, reach=1.5e-3, bipolar=True))],
+        burning.LIVING_LIVER,
     )
     blood = Bleeding(
         organ,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from viscera.device import Device
 from viscera.geometry.tools import FOOT, bipolar_forceps, monopolar_hook
 from viscera.heat.burn import set_burn
-from viscera.heat.conduction import set_heat
+from viscera.heat.conduction import LIVER_PERFUSION, STILL_AIR, HeatParams, set_heat
 from viscera.heat.electrode import ElectrodeParams
 from viscera.heat.stages import DEFAULT_STAGES, BurnStage, check_stages
 from viscera.inputs import Input, ToolInput
@@ -29,6 +29,7 @@ from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._instruments import forceps, hook
 from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
 from viscera.skin import Skin, make_skin
+from viscera.tissue.burning import with_burn_headroom
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
@@ -38,9 +39,10 @@ from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.cautery import BurnDrill, Cautery, Energised
 from viscera.world.system import Rows
 
-MASSES = 5_000
-"""About as many; 3.3 mm apart in the pad."""
-POISSON = 0.4
+MASSES = 3_000
+"""About as many; 4.1 mm apart in the pad."""
+POISSON = 0.35
+"""Lower than tissue's: burnt tissue is stiff, and takes its substeps."""
 TEXELS = 512
 """Along a side of the skin; a texel is about 0.25 mm on the pad."""
 
@@ -52,6 +54,9 @@ LINE_SPAN = 0.36
 """The line goes so far to either side of the middle, as a share of the organ's length."""
 HOME_HEIGHT = 0.04
 """Of waiting instruments above the surface [m]."""
+
+LIVING_LIVER = HeatParams(perfusion=LIVER_PERFUSION, air_transfer=STILL_AIR)
+"""Blood flows through it; the gas in the closed abdomen is as warm as the body."""
 
 HOOK_ELECTRODE = ElectrodeParams(power=30.0)
 FORCEPS_ELECTRODE = ElectrodeParams(power=30.0, reach=1.5e-3, bipolar=True)
@@ -93,10 +98,24 @@ def modules() -> list[types.ModuleType]:
     from viscera.geometry import distance
     from viscera.heat import burn, conduction, electrode, native, network, stages, sums
     from viscera.skin import maps
+    from viscera.tissue import burning, surface, volume
     from viscera.tissue import native as lattice_native
-    from viscera.tissue import surface, volume
 
-    return [burn, conduction, distance, electrode, lattice_native, maps, native, network, stages, sums, surface, volume]
+    return [
+        burning,
+        burn,
+        conduction,
+        distance,
+        electrode,
+        lattice_native,
+        maps,
+        native,
+        network,
+        stages,
+        sums,
+        surface,
+        volume,
+    ]
 
 
 def build(setting: Setting) -> Contents:
@@ -113,6 +132,7 @@ def build(setting: Setting) -> Contents:
     cautery = Cautery(
         organ,
         [Energised(0, monopolar_hook(), HOOK_ELECTRODE), Energised(1, bipolar_forceps(), FORCEPS_ELECTRODE)],
+        LIVING_LIVER,
     )
     line, near = _marked(skin, body, setting.seed)
     camera, bounds = looking_down(body, (0.05, -0.75, 0.95))
@@ -132,19 +152,17 @@ def make_tissue(device: Device, body: Body) -> Tissue:
     """Liver that lies on the table and holds fast to it."""
     height = body.positions[:, 2]
     low, high = float(height.min()), float(height.max())
-    return make_lattice(
-        device,
-        LatticeParams(
-            nodes=body.nodes,
-            spacing=body.spacing,
-            origin=body.origin,
-            anchored=height <= low + 0.15 * (high - low),
-            material=LIVER,
-            stiffest=STIFFNESS.maximum * KILOPASCAL,
-            longest_viscous_time=VISCOSITY.maximum * MILLI,
-            poisson=POISSON,
-        ),
+    params = LatticeParams(
+        nodes=body.nodes,
+        spacing=body.spacing,
+        origin=body.origin,
+        anchored=height <= low + 0.15 * (high - low),
+        material=LIVER,
+        stiffest=STIFFNESS.maximum * KILOPASCAL,
+        longest_viscous_time=VISCOSITY.maximum * MILLI,
+        poisson=POISSON,
     )
+    return make_lattice(device, with_burn_headroom(params))
 
 
 def _heat_parameters(cautery: Cautery) -> list[LiveParameter]:
@@ -257,7 +275,7 @@ def script(world: World, tick: int) -> Iterable[Input]:
     x, y = (float(np.interp(way, lengths, column)) for column in points.T)
     x -= 0.5 * FOOT
     z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
-    return [ToolInput(0, (x, y, z - 0.0002), grip=1.0 if way < lengths[-1] else 0.0)]
+    return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
 
 
 def surface_height(vertices: NDArray[np.float32], x: float, y: float) -> float:

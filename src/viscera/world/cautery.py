@@ -1,7 +1,8 @@
 """Electrosurgery: instruments under current heat an organ's skin, heat spreads in it, tissue coagulates and chars.
 
 Once a frame, in order: where the hands hold the electrodes and whether the pedal is down; the power that goes into each
-texel; conduction over 16 ms; what the heat does to tissue; the areas that count; the picture.
+texel; conduction over 16 ms; what the heat does to tissue; how stiff that makes it; the areas that count; the picture.
+An organ that is as warm as the body, with no pedal down, costs nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +23,17 @@ from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, s
 from viscera.heat.network import rebuild_network
 from viscera.heat.stages import make_texture, step_texture
 from viscera.heat.sums import FAN, finish_sum, make_sum
+from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning
 from viscera.view import Measure, Particles, Texture
 from viscera.world.world import Organ, World
 
 PEDAL = 0.5
 """From this grip on the pedal is down."""
+
+COLD = 0.05
+"""Tissue that is nowhere warmer than the body by more than this is taken to be as warm as the body [K]."""
+LOOK = 64
+"""Frames between two looks whether everything is cold again."""
 
 SQUARE_MILLIMETRES = 1e6
 """In a square metre."""
@@ -71,11 +78,15 @@ class Cautery:
         ]
         self._numbers = [one.tool for one in instruments]
         self._inside = np.zeros(len(instruments), dtype=np.bool_)
+        self._burning = make_burning(organ.tissue)
+        self._sampling = make_sampling(organ.tissue, self.skin)
+        self._rest = np.ones(2, dtype=np.int64)
+        """Whether all is cold, and frames since that was looked at."""
         self._picture = make_texture(self.burn)
         self._texture = Texture(f"{organ.name}.burn", organ.name, "burn", self.skin.width, self.skin.height)
         self._program = self._device.record(self._record, work=self.skin.count)
-        self._pack = self._device.record(lambda stage: step_texture(stage, self._picture), work=self.skin.count)
-        self._pack.run()
+        self._after = self._device.record(self._record_after, work=self.skin.count)
+        self._after.run()
 
     def set_power(self, watts: float) -> None:
         """What the generator is set to, for all instruments [W]."""
@@ -89,9 +100,25 @@ class Cautery:
             hand = world.hands[number]
             tool.place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
             self._inside[place] = hand.active
-            electrode.press(hand.active and hand.grip >= PEDAL)
+            pedal = hand.active and hand.grip >= PEDAL
+            electrode.press(pedal)
+            if pedal:
+                self._rest[0] = 0
+        if self._rest[0]:
+            return
         self._program.run()
         self._device.synchronize()
+        self._rest[1] += 1
+        if self._rest[1] >= LOOK:
+            self._look()
+
+    def _look(self) -> None:
+        """Whether all is cold again."""
+        self._rest[1] = 0
+        given = sum(float(electrode.delivered.host[0]) for electrode in self.electrodes)
+        if given == 0.0 and float(np.abs(self.heat.temperature.numpy()).max()) < COLD:
+            self.heat.temperature.zero_()
+            self._rest[0] = 1
 
     def _record(self, stage: Stage) -> None:
         rebuild_network(stage, self.skin, self.heat.network)
@@ -99,6 +126,12 @@ class Cautery:
         step_heat(stage, self.heat)
         step_burn(stage, self.burn)
         measure_burn(stage, self.burn)
+        self._record_after(stage)
+
+    def _record_after(self, stage: Stage) -> None:
+        """What follows from the maps."""
+        sample_burn(stage, self._burning, self._sampling, self.burn.burn_level)
+        step_burning(stage, self._burning)
         step_texture(stage, self._picture)
 
     def arrays(self) -> dict[str, Any]:
@@ -107,7 +140,8 @@ class Cautery:
         poses = {f"pose{place}": tool.end for place, tool in enumerate(self._tools)}
         # Written by whoever reads them next, but shown at once after loading.
         shown = {"area": burn.area.array} | {f"given{n}": e.delivered.array for n, e in enumerate(self.electrodes)}
-        return maps | {"water": burn.water, "level": burn.burn_level, "inside": self._inside} | poses | shown
+        flags = {"inside": self._inside, "rest": self._rest}
+        return maps | {"water": burn.water, "level": burn.burn_level} | flags | poses | shown
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name, mine in self.arrays().items():
@@ -118,7 +152,7 @@ class Cautery:
         if self._device.is_cuda:
             for port in (self.burn.area, *(electrode.delivered for electrode in self.electrodes)):
                 wp.copy(port.staging, port.array)
-        self._pack.run()
+        self._after.run()
         self._device.synchronize()
 
     def textures(self) -> list[tuple[Texture, Any]]:
