@@ -15,18 +15,15 @@ from viscera.device import Device, Stage
 from viscera.errors import InputError, MeshError, StateError
 from viscera.geometry import TriangleMesh, icosphere, torus
 from viscera.geometry.primitives import box
-from viscera.water.boundary.nearest import Nearest
+from viscera.water.boundary.ask import nearest_walls
 from viscera.water.boundary.triangles import NEVER, closest_on_triangle, segment_hits_triangle
 from viscera.water.boundary.triangles_hashed import rebuild_hashed
 from viscera.water.boundary.walls import (
     Structure,
-    Walls,
-    WallsView,
     aim_walls,
     check_walls,
     make_walls,
     move_walls,
-    nearest_wall,
     refit_walls,
 )
 
@@ -75,20 +72,6 @@ def ask_triangle(
     i = wp.tid()
     weights_out[i] = closest_on_triangle(points[i], corners[i, 0], corners[i, 1], corners[i, 2])
     hit_out[i] = segment_hits_triangle(points[i], ends[i], corners[i, 0], corners[i, 1], corners[i, 2])
-
-
-@wp.kernel
-def ask_walls(walls: WallsView, points: wp.array(dtype=wp.vec3), found_out: wp.array(dtype=Nearest)):
-    i = wp.tid()
-    found_out[i] = nearest_wall(walls, points[i])
-
-
-def ask(walls: Walls, points: np.ndarray) -> Any:
-    device = walls.device.warp
-    out = wp.zeros(len(points), dtype=Nearest, device=device)
-    there = wp.array(points, dtype=wp.vec3, device=device)
-    wp.launch(ask_walls, dim=len(points), inputs=[walls.view, there, out], device=device)
-    return out.numpy()
 
 
 def one_triangle(device: Device, points: np.ndarray, ends: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -181,7 +164,7 @@ def test_triangles_are_found_exactly(device: Device, mesh: TriangleMesh, structu
     walls = make_walls(mesh, radius=radius, device=device, structure=structure)
     points = near_points(mesh, 300, 6.0 * radius)
     distance, normal = brute_force(mesh, points)
-    found = ask(walls, points)
+    found = nearest_walls(walls, points)
     near = distance < walls.reach * (1 - 1e-5)
     far = distance > walls.reach * (1 + 1e-5)
     assert near.sum() > 80
@@ -205,7 +188,7 @@ def test_a_field_agrees_within_its_bound(device: Device, mesh: TriangleMesh) -> 
     points = near_points(mesh, 300, 1.9 * radius)
     distance, normal = brute_force(mesh, points)
     inside = ask_inside(mesh, points)
-    found = ask(walls, points)
+    found = nearest_walls(walls, points)
     signed = np.where(inside, distance, -distance)
     error = np.abs(np.minimum(signed, walls.reach) - np.minimum(found["distance"], walls.reach))
     assert error.max() <= 0.8661 * walls.field.spacing
@@ -222,10 +205,10 @@ def test_the_lists_do_not_depend_on_the_order_of_entering(device: Device) -> Non
     mesh = colon(seed=2, triangles=2000)
     walls = make_walls(mesh, radius=0.006, device=device)
     points = near_points(mesh, 500, 0.01)
-    before = ask(walls, points)
+    before = nearest_walls(walls, points)
     assert walls.hashed is not None
     rebuild_hashed(Stage(device, 0, 1, None), walls.hashed, walls.vertices)
-    assert before.tobytes() == ask(walls, points).tobytes()
+    assert before.tobytes() == nearest_walls(walls, points).tobytes()
 
 
 # --- walls that move ---------------------------------------------------------------------------------------------
@@ -246,7 +229,7 @@ def test_walls_follow_a_skin_in_parts_inside_a_recorded_program(device: Device) 
         device.synchronize()
         moved = TriangleMesh(mesh.vertices * factor, mesh.triangles)
         distance, _ = brute_force(moved, point)
-        found = ask(walls, point)[0]
+        found = nearest_walls(walls, point)[0]
         assert found["distance"] == pytest.approx(distance[0], abs=2e-7)
         speed = 0.05 * 0.051 / 6e-3 if part <= 3 else 0.0
         np.testing.assert_allclose(found["velocity"], [0.0, speed, 0.0], atol=0.05 * speed + 1e-9)
@@ -258,7 +241,7 @@ def test_a_hierarchy_is_fitted_between_programs(device: Device) -> None:
     mesh = icosphere(0.05, 2)
     walls = make_walls(mesh, radius=0.004, device=device, structure="hierarchy")
     refit_walls(walls, mesh.vertices * 1.04, 0.016)
-    found = ask(walls, np.array([[0.0, 0.0463, 0.0]]))[0]
+    found = nearest_walls(walls, np.array([[0.0, 0.0463, 0.0]]))[0]
     truth, _ = brute_force(TriangleMesh(mesh.vertices * 1.04, mesh.triangles), np.array([[0.0, 0.0463, 0.0]]))
     assert found["distance"] == pytest.approx(truth[0], abs=2e-7)
     assert found["velocity"][1] == pytest.approx(0.05 * 0.04 / 0.016, rel=0.02)
