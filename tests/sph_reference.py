@@ -55,6 +55,8 @@ def rates(
     q = p / rho**2
     acceleration = -m * ((q[:, None] + q[None, :] + push) * slope)[..., None] * offset
     laplacian = {2: 40.0 / np.pi, 3: 45.0 / np.pi}[d] / radius ** (d + 2) * np.maximum(1.0 - r / radius, 0.0)
+    if params.kernels == "spline":
+        laplacian = -2.0 * slope
     acceleration -= m * params.viscosity * (laplacian / (rho[:, None] * rho[None, :]))[..., None] * dv
     return acceleration.sum(axis=1) + np.asarray(params.gravity), m * (slope * closing).sum(axis=1)
 

@@ -31,7 +31,7 @@ def evaluate(
     i = wp.tid()
     weight_out[i] = weight(k, r[i] * r[i])
     slope_out[i] = slope(k, r[i]) * r[i]
-    laplacian_out[i] = diffusion(k, r[i])
+    laplacian_out[i] = diffusion(k, r[i], slope(k, r[i]))
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -70,6 +70,9 @@ def test_the_device_has_the_same_kernels(device: Device, kernels, dimension: int
     near(found[1], (steep(r + step, RADIUS, dimension) - steep(r - step, RADIUS, dimension)) / (2 * step))
     w = [smoothing.viscosity(r + n * step, RADIUS, dimension) for n in (-1, 0, 1)]
     curve = (w[2] - 2 * w[1] + w[0]) / step**2 + (dimension - 1) / r * (w[2] - w[0]) / (2 * step)
+    if kernels == "spline":
+        near(found[2], -2.0 * found[1] / r)
+        return
     # Near the middle the kernel is singular, and differences of it are not exact.
     far = r > 0.1 * RADIUS
     assert np.abs(found[2] - curve)[far].max() < 1e-3 * curve[far].max()

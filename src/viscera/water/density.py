@@ -10,6 +10,7 @@ too few neighbours, and would be sucked together.
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
 # pyright: reportIndexIssue=false
+# ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def sort_particles(
     if live[0].continuity > 0.0:
         kept = kept_density[i]
     change = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    if half > 0.0 and who >= 0:
+    if half > 0.0:
         change = half * previous_rate[i]
     density_out[s] = kept + change[3]
     place_out[s] = wp.vec4(x[0], x[1], x[2], 0.0)
@@ -75,12 +76,11 @@ def sum_density(
     live: wp.array(dtype=Live),
     # in
     place: wp.array(dtype=wp.vec4),
-    tag: wp.array(dtype=wp.int32),
     # out
     density_out: wp.array(dtype=float),
 ):
     s = first + wp.tid()
-    if s >= sorted_count(grid) or tag[s] < 0:
+    if s >= sorted_count(grid):
         return
     here = front(read4(place, s))
     total = float(0.0)
@@ -112,18 +112,6 @@ def state_pressure(live: Live, density: float) -> float:
     return wp.max(p, live.lowest) + live.background
 
 
-@wp.func
-def state_density(live: Live, pressure: float) -> float:
-    """The density at which the equation of state gives this pressure [kg/m³]."""
-    density = live.rest_density
-    above = pressure - live.background
-    if live.equation == 0:
-        density += above / live.stiffness
-    elif live.equation == 1:
-        density *= wp.pow(wp.max(above / live.stiffness + 1.0, 0.0), 1.0 / live.gamma)
-    return density
-
-
 @wp.kernel
 def find_pressure(
     first: int,
@@ -131,7 +119,6 @@ def find_pressure(
     grid: GridView,
     live: wp.array(dtype=Live),
     # in
-    tag: wp.array(dtype=wp.int32),
     density: wp.array(dtype=float),
     # out
     pressure_out: wp.array(dtype=float),
@@ -139,7 +126,7 @@ def find_pressure(
     motion_out: wp.array(dtype=wp.vec4),
 ):
     s = first + wp.tid()
-    if s >= sorted_count(grid) or tag[s] < 0:
+    if s >= sorted_count(grid):
         return
     p = state_pressure(live[0], density[s])
     inverse = 1.0 / density[s]

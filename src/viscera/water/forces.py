@@ -14,8 +14,8 @@ sign, to the last bit; only the sums round.
 
 is symplectic Euler; with velocities half a step behind and forces from predicted ones it is leap-frog (eq. 3.8, 3.9).
 
-Differs from the sources in that Grahn's eq. 3.10 divides a force by density; eq. 3.12 and 3.15 are forces on a particle,
-so a = f/m.
+Differs from the sources in that Grahn's eq. 3.10 divides a force by density; eq. 3.12 and 3.15 are forces on a
+particle, so a = f/m. With the spline, viscosity is Morris' form: −2W'/r for ∇²W (smoothing.py).
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -65,10 +65,10 @@ def sum_forces(
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
-    if tag[s] < 0:
+    numbers = live[0]
+    if tag[s] < 0 and numbers.continuity == 0.0:
         rate_out[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
         return
-    numbers = live[0]
     own_place = read4(place, s)
     own_motion = read4(motion, s)
     here = front(own_place)
@@ -95,10 +95,12 @@ def sum_forces(
                         press = own_place[3] + other[3]
                         if monaghan:
                             press += artificial(numbers, closing, r2, own_motion[3], moving[3])
-                        drag = numbers.viscosity * (own_motion[3] * moving[3]) * diffusion(smoothing, r)
+                        drag = numbers.viscosity * (own_motion[3] * moving[3]) * diffusion(smoothing, r, steep)
                         pull -= (press * steep) * offset + drag * dv
                         growth += steep * closing
     pull = numbers.mass * pull + numbers.gravity
+    if tag[s] < 0:
+        pull = wp.vec3(0.0, 0.0, 0.0)
     rate_out[s] = wp.vec4(pull[0], pull[1], pull[2], numbers.mass * growth)
 
 
@@ -120,7 +122,7 @@ def integrate(
     tag_out: wp.array(dtype=wp.int32),
     kept_density_out: wp.array(dtype=float),
 ):
-    """Walls have no rate, so they go on with their own velocity."""
+    """Walls are not accelerated, so they go on with their own velocity."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return

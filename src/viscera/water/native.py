@@ -8,6 +8,7 @@ weight 0. Rows that lie beyond the radius as a whole are left out. No images: pe
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
 # pyright: reportIndexIssue=false, reportCallIssue=false
+# ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ _FORCE_BODY = """
         const V closing = ex * dx + ey * dy + ez * dz;
         V press = own_push + LOAD(push.data + t);
         MONAGHAN
-        V drag = live.viscosity * (own_inverse * other) * (smoothing.laplacian * a);
+        V drag = live.viscosity * (own_inverse * other) * (smoothing.laplacian * a + smoothing.morris * steep);
         steep = inside ? steep : (V)0.0f;
         drag = inside ? drag : (V)0.0f;
         press *= steep;
@@ -119,7 +120,8 @@ _FORCE_END = """
 float ax = 0.0f, ay = 0.0f, az = 0.0f, grow = 0.0f;
 for (int k = 0; k < 16; ++k) { ax += gx[k]; ay += gy[k]; az += gz[k]; grow += growth[k]; }
 const float m = live.mass;
-return wp::vec_t<4, wp::float32>(m * ax + live.gravity[0], m * ay + live.gravity[1], m * az + live.gravity[2], m * grow);
+const auto g = live.gravity;
+return wp::vec_t<4, wp::float32>(m * ax + g[0], m * ay + g[1], m * az + g[2], m * grow);
 """
 
 _CUDA = """
@@ -245,7 +247,6 @@ def sum_density(
     smoothing: Smoothing,
     live: wp.array(dtype=Live),
     # in
-    tag: wp.array(dtype=wp.int32),
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
@@ -253,7 +254,7 @@ def sum_density(
     density_out: wp.array(dtype=float),
 ):
     s = first + wp.tid()
-    if s >= sorted_count(grid) or tag[s] < 0:
+    if s >= sorted_count(grid):
         return
     cell = cell_of(grid, wp.vec3(x[s], y[s], z[s]))
     density_out[s] = density_at(grid, smoothing, s, cell, live[0].mass, x, y, z)
@@ -283,11 +284,14 @@ def sum_forces(
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
-    if tag[s] < 0:
+    if tag[s] < 0 and live[0].continuity == 0.0:
         rate_out[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
         return
     cell = cell_of(grid, wp.vec3(x[s], y[s], z[s]))
     if monaghan != 0:
-        rate_out[s] = braked_force_at(grid, smoothing, live[0], s, cell, x, y, z, push, vx, vy, vz, inverse)
+        rate = braked_force_at(grid, smoothing, live[0], s, cell, x, y, z, push, vx, vy, vz, inverse)
     else:
-        rate_out[s] = force_at(grid, smoothing, live[0], s, cell, x, y, z, push, vx, vy, vz, inverse)
+        rate = force_at(grid, smoothing, live[0], s, cell, x, y, z, push, vx, vy, vz, inverse)
+    if tag[s] < 0:
+        rate = wp.vec4(0.0, 0.0, 0.0, rate[3])
+    rate_out[s] = rate

@@ -15,7 +15,7 @@ for neighbours as any point may. Only images within R of the box are visited. Wi
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false
+# pyright: reportIndexIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 

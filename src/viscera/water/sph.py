@@ -10,13 +10,15 @@ After Grahn chapters 3 and 7.2 and Andersson §3.1; the equations stand with the
 tension.py, walls.py, pressure_solver.py (which keeps density constant instead of taking pressure from it).
 """
 
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import warp as wp
 
 from viscera.device import Stage
 from viscera.neighbors import grid as ng
-from viscera.water import density, forces, native, walls
+from viscera.water import density, emitter, forces, native, pressure_solver, tension, timestep, walls
 from viscera.water.state import Fluid
 
 
@@ -28,14 +30,20 @@ def step_fluid(stage: Stage, fluid: Fluid) -> None:
     find_density(stage, fluid)
     find_pressure(stage, fluid)
     find_forces(stage, fluid)
+    if not fluid.params.compressible:
+        pressure_solver.solve_pressure(stage, fluid)
     move(stage, fluid)
     for boundary in fluid.boundaries:
         boundary.contact(stage, fluid)
+    if fluid.params.adaptive:
+        timestep.adapt_step(stage, fluid)
 
 
 def sort(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
     ng.build(stage, f.grid_params, f.grid, f.position)
+    if "drained" in f.extra:
+        emitter.shorten_count(stage, f)
     before = [f.position, f.velocity, f.tag, f.kept_density, f.rate]
     after = [f.place, f.motion, f.held, f.sorted_tag, f.density]
     stage.launch(density.sort_particles, n, [f.grid.view, f.live, f.grid.original, *before, *after])
@@ -46,21 +54,20 @@ def sort(stage: Stage, fluid: Fluid) -> None:
 def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
     if f.params.density == "summation" and f.native:
-        stage.launch(native.sum_density, n, [f.grid.view, f.smoothing, f.live, f.sorted_tag, *f.axes[:3], f.density])
+        stage.launch(native.sum_density, n, [f.grid.view, f.smoothing, f.live, *f.axes[:3], f.density])
     elif f.params.density == "summation":
         around = [f.grid.view, f.smoothing, f.images, f.live]
-        stage.launch(density.sum_density, n, [*around, f.place, f.sorted_tag, f.density])
+        stage.launch(density.sum_density, n, [*around, f.place, f.density])
     for boundary in f.boundaries:
         boundary.add_density(stage, f)
 
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    out = [f.pressure, f.place, f.motion]
-    stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.sorted_tag, f.density, *out])
-    if f.walls:
-        around = [f.grid.view, f.smoothing, f.images, int(f.params.no_slip), f.live]
-        stage.launch(walls.fill_walls, n, [*around, f.sorted_tag, f.grid.position, f.held, f.density, *out])
+    stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.density, f.pressure, f.place, f.motion])
+    if f.walls and f.params.no_slip:
+        around = [f.grid.view, f.smoothing, f.images]
+        stage.launch(walls.mirror_velocity, n, [*around, f.sorted_tag, f.grid.position, f.held, f.motion])
     if f.native:
         stage.launch(native.split_motions, n, [f.grid.view, f.place, f.motion, *f.axes[3:]])
 
@@ -73,6 +80,7 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
     else:
         around = [f.grid.view, f.smoothing, f.images, f.live]
         stage.launch(forces.sum_forces, n, [*around, f.place, f.motion, f.sorted_tag, f.rate])
+    tension.add_tension(stage, f)
     for boundary in f.boundaries:
         boundary.add_force(stage, f)
 

@@ -17,13 +17,14 @@ of the fluid that move with their own velocity whatever pushes them; see walls.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
 
-from viscera.device import Device, Stage
+from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError
 from viscera.neighbors import grid as ng
 from viscera.water.params import FluidParams, check_step
@@ -203,7 +204,7 @@ def make_fluid(
 def set_params(fluid: Fluid, params: FluidParams) -> None:
     """Change numbers while programs run. What decides which kernels are recorded must stay as it is."""
     fixed = ("spacing", "lower", "upper", "dimension", "support", "kernels", "density", "integrator", "periodic",
-             "no_slip", "iterations", "divergence_iterations", "adaptive", "tension")  # fmt: skip
+             "no_slip", "iterations", "adaptive", "tension")  # fmt: skip
     for name in fixed:
         if getattr(params, name) != getattr(fluid.params, name):
             raise InputError(f"{name} cannot change while a fluid runs.", "Make a new fluid.")
@@ -322,8 +323,17 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         clock=make(wp.float64, 1),
         walls=0,
         native=native,
-        extra={"warm": make(float)} if not params.compressible else {},
+        extra=_parts(params, make, n),
     )
+
+
+def _parts(params: FluidParams, make: Callable[..., wp.array], n: int) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    if not params.compressible:
+        parts |= {"warm": make(float), "system": make(wp.vec2), "push": make(wp.vec4)}
+    if params.adaptive:
+        parts["maxima"] = make(wp.vec2, -(-n // BLOCK))
+    return parts
 
 
 def _images(params: FluidParams) -> Images:

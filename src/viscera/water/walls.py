@@ -1,13 +1,15 @@
 """Walls made of particles: two or three layers at rest spacing that move only as they are told.
 
-A wall particle takes part in density, pressure and viscosity like any other, with values taken over from the fluid
-around it (Adami, Hu and Adams 2012, doi:10.1016/j.jcp.2012.05.005), W over fluid particles f alone:
+A wall particle has density and pressure like any other and pushes what comes near (Crespo, Gómez-Gesteira and Dalrymple
+2007, doi:10.3970/cmc.2007.005.173): forces still come from one potential, so walls add no energy. Where they should
+drag, viscosity sees a velocity that mirrors the fluid's at the wall (Adami, Hu and Adams 2012,
+doi:10.1016/j.jcp.2012.05.005), W over fluid particles f alone:
 
-    p_w = Σ (p_f + ρ_f (g − a_w)·(x_w − x_f)) W / Σ W          balances gravity, so water at rest stays at rest
-    v_w = 2 v_wall − Σ v_f W / Σ W                             no slip; smooth walls keep v_wall
+    v_seen = 2 v_wall − Σ v_f W / Σ W
 
-The sources have no such walls: Andersson's are Lennard-Jones particles, Grahn's are triangles with contacts; see the
-boundaries for those. Differs from Adami in that a_w = 0.
+Adami's extrapolated wall pressure was tried and left: a tank of water at rest gained energy until it boiled over.
+The documents have no such walls: Andersson's are Lennard-Jones particles, Grahn's are triangles with contacts; see
+`boundary` for those.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -22,31 +24,25 @@ import numpy as np
 import warp as wp
 
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
-from viscera.water.density import state_density
 from viscera.water.periodic import front, image, image_count, reaches
 from viscera.water.smoothing import Smoothing, weight
-from viscera.water.state import Images, Live
+from viscera.water.state import Images
 
 wp.set_module_options({"enable_backward": False})
 
 
 @wp.kernel
-def fill_walls(
+def mirror_velocity(
     first: int,
     # params
     grid: GridView,
     smoothing: Smoothing,
     images: Images,
-    no_slip: int,
-    live: wp.array(dtype=Live),
     # in
     tag: wp.array(dtype=wp.int32),
     position: wp.array(dtype=wp.vec3),
     held: wp.array(dtype=wp.vec4),
     # out
-    density_out: wp.array(dtype=float),
-    pressure_out: wp.array(dtype=float),
-    place_out: wp.array(dtype=wp.vec4),
     motion_out: wp.array(dtype=wp.vec4),
 ):
     s = first + wp.tid()
@@ -54,7 +50,6 @@ def fill_walls(
         return
     here = position[s]
     total = float(0.0)
-    pressure = float(0.0)
     flow = wp.vec3(0.0, 0.0, 0.0)
     for k in range(image_count(images)):
         there = image(images, here, k)
@@ -67,20 +62,10 @@ def fill_walls(
                         offset = there - position[t]
                         w = weight(smoothing, wp.dot(offset, offset))
                         total += w
-                        pressure += w * (pressure_out[t] + density_out[t] * wp.dot(live[0].gravity, offset))
                         flow += w * front(held[t])
-    own = front(held[s])
-    p = live[0].background
-    seen = own
     if total > 0.0:
-        p = wp.max(pressure / total, live[0].lowest + live[0].background)
-        if no_slip != 0:
-            seen = 2.0 * own - flow / total
-    density = state_density(live[0], p)
-    pressure_out[s] = p
-    density_out[s] = density
-    place_out[s] = wp.vec4(here[0], here[1], here[2], p / (density * density))
-    motion_out[s] = wp.vec4(seen[0], seen[1], seen[2], 1.0 / density)
+        seen = 2.0 * front(held[s]) - flow / total
+        motion_out[s] = wp.vec4(seen[0], seen[1], seen[2], motion_out[s][3])
 
 
 def block(lower: Sequence[float], upper: Sequence[float], spacing: float) -> np.ndarray:
