@@ -40,9 +40,9 @@ from viscera.blood import image_kernels as kernels
 from viscera.blood.film_params import LITTLE, FilmParams
 from viscera.blood.film_state import FilmState
 from viscera.blood.views import film_view
-from viscera.device import Stage
+from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
-from viscera.neighbors.grid import GridParams, GridState, build, make_grid
+from viscera.neighbors.grid import LANES, GridParams, GridState, build, make_grid
 from viscera.skin import Skin
 
 GUTTER = 2
@@ -50,6 +50,9 @@ GUTTER = 2
 
 FACING = 0.0
 """Least cosine between the normals of a texel and of a particle that it shows: not through a thin organ."""
+
+CHUNK = 64
+"""Elements per thread on cpu, where the arguments are copied for every thread: a kilobyte, some 40 ns."""
 
 MARGIN = 0.1
 """Of the organ's size; how far it may leave its box at rest before the search slows down."""
@@ -123,12 +126,20 @@ class FilmImage:
     near: Any
     film: Any
     sources: Any
+    painting: Any
     first_face: int
+    native: bool
+    """Whether the loop over particles is the C one; False runs its plain twin."""
     kept: Any
     wet: Any
     words: Any
     gutter: Any
     gutter_source: Any
+
+    @property
+    def chunk(self) -> int:
+        """Texels or particles that one thread takes."""
+        return 1 if self.skin.device.is_cuda else CHUNK
 
     def picture(self) -> NDArray[np.uint8]:
         """Shape (height, width, 4), row 0 at v = 0. Waits for the device."""
@@ -142,9 +153,10 @@ def make_film_image(
     params: FilmImageParams | None = None,
     dt: float = 0.016,
     first_face: int = 0,
+    native: bool = True,
 ) -> FilmImage:
     """A picture of `state` on `skin`, one every `dt` [s]. `first_face` is the number that the film gives to the skin's
-    first triangle."""
+    first triangle; `native` takes the C loop on cpu."""
     params = params or FilmImageParams()
     _check_dt(dt)
     device = skin.device.warp
@@ -179,14 +191,17 @@ def make_film_image(
         wp.zeros(1, dtype=kernels.Look, device=device),
         zeros(grid.cell_count, wp.int32),
         film_view(state),
-        _sources(cells, capacity, device),
+        _sources(capacity, device),
+        None,
         first_face,
+        native and not skin.device.is_cuda,
         zeros(size, wp.vec4),
         zeros(size),
         words,
         wp.array(gutter, dtype=wp.int32, device=device),
         wp.array(source, dtype=wp.int32, device=device),
     )
+    image.painting = _painting(image)
     set_film_image(image, params, film)
     return image
 
@@ -223,17 +238,17 @@ def set_film_image(image: FilmImage, params: FilmImageParams, film: FilmParams) 
 
 def step_film_image(stage: Stage, image: FilmImage) -> None:
     """The picture of the film as it is now, `dt` after the one before. The skin's maps must be up to date."""
-    n, count, grid = image.state.capacity, image.skin.count, image.cells.view
-    state, cells, sources = image.state, image.cells, image.sources
-    device = image.skin.device.warp
-    stage.once(lambda: wp.launch(kernels.next_frame, dim=1, inputs=[image.frame], device=device))
-    build(stage, image.grid, cells, state.position)
-    stage.launch(kernels.take_content, n, [grid, image.looks, cells.original, image.film, sources])
-    stage.launch(kernels.stamp_cells, n, [grid, image.frame, cells.position, image.near])
-    given = [grid, image.view, image.looks, image.frame, image.near, sources, image.height]
-    stage.launch(kernels.splat, count, [*given, image.kept, image.wet, image.tiles])
-    shown = [image.view, image.looks, image.frame, image.tiles, image.kept, image.wet]
-    stage.launch(kernels.soften, count, [*shown, image.height, image.words])
+    grid, cells, painting, chunk = image.cells.view, image.cells, image.painting, image.chunk
+    particles, texels = -(-image.state.capacity // chunk), -(-image.skin.count // chunk)
+    block = max(1, BLOCK // chunk)
+    splat = kernels.splat_sixteen if image.native else kernels.splat
+    paint, content = [image.view, image.looks, chunk], [cells.original, cells.position, image.film, image.sources]
+    stage.once(lambda: wp.launch(kernels.next_frame, dim=1, inputs=[image.frame], device=stage.device.warp))
+    build(stage, image.grid, cells, image.state.position)
+    stage.launch(kernels.take_content, particles, [grid, image.looks, chunk, *content], block)
+    stage.launch(kernels.stamp_cells, particles, [grid, chunk, cells.position, image.frame, image.near], block)
+    stage.launch(splat, texels, [grid, *paint, image.sources, painting], block)
+    stage.launch(kernels.soften, texels, [*paint, painting], block)
     stage.launch(kernels.fill_gutter, len(image.gutter), [image.gutter, image.gutter_source, image.words])
 
 
@@ -280,12 +295,18 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     return view
 
 
-def _sources(cells: GridState, capacity: int, device: Any) -> Any:
+def _sources(capacity: int, device: Any) -> Any:
     sources: Any = kernels.Sources()
-    sources.position = cells.position
-    sources.facing = wp.zeros(capacity, dtype=wp.vec3, device=device)
-    sources.content = wp.zeros(capacity, dtype=wp.vec4, device=device)
+    for name in ("x", "y", "z", "nx", "ny", "nz", "volume", "blood", "bile", "clot"):
+        setattr(sources, name, wp.zeros(capacity + LANES, dtype=wp.float32, device=device))
     return sources
+
+
+def _painting(image: FilmImage) -> Any:
+    painting: Any = kernels.Painting()
+    painting.frame, painting.near, painting.soft = image.frame, image.near, image.height
+    painting.kept, painting.trail, painting.tile, painting.pixel = image.kept, image.wet, image.tiles, image.words
+    return painting
 
 
 def neighbour_table(skin: Skin) -> NDArray[np.int32]:
