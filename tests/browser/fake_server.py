@@ -289,6 +289,8 @@ class FakeServer:
             if frames is not None:
                 frames.cancel()
             self.browsers.discard(line)
+            if not self.browsers:
+                self.world.tools.clear()
 
     async def send_frames(self, line: WebSocket, unanswered: list[int]) -> None:
         number, last, sent = 0, -1, 0

@@ -26,7 +26,7 @@ const SECTIONS: [string, [string, string][]][] = [
   ["Session", [
     ["P", "Pause and resume"],
     [".", "One frame, while paused"],
-    ["R", "Reset with the seed shown"],
+    ["R", "Reset with the seed shown; settings and clock go on"],
     ["T", "Tissue or temperature, where there are burns"],
     ["?", "This page"],
   ]],

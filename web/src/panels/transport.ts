@@ -30,7 +30,7 @@ export class Transport {
       h("div", { class: "group segmented", role: "group", "aria-label": "Speed" }, ...this.speeds),
       h("div", { class: "group" },
         h("label", { for: "seed", title: "The same seed gives the same tissue" }, "Seed"), this.seed,
-        button("Start this scenario again with the seed (R)", () => this.reset(), icon("reset"), h("span", {}, "Reset"))),
+        button("Start this scenario again with the seed (R); settings and clock go on", () => this.reset(), icon("reset"), h("span", {}, "Reset"))),
     );
   }
 
