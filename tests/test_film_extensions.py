@@ -110,7 +110,7 @@ def test_resting_blood_clots_and_moving_blood_does_not(device: Device) -> None:
 
 
 def test_a_clot_stays_where_it_is(device: Device) -> None:
-    """Clotted blood on a slope moves a thousandth of the way that fluid blood does."""
+    """Clotted blood on a slope has a thousand times the traction, and moves a thousandth of the way of fluid blood."""
     film = make_film(Sheet(40, 40), params(RED, **CLOTTING), 8, device)
     spawn(film, [(5.0, 30.0)])
     run(film, 400)

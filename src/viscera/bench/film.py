@@ -36,6 +36,9 @@ wp.set_module_options({"enable_backward": False})
 
 NAME = "film"
 
+GAP = 0.5
+"""Between particles at the start [texel]: nearly as dense as a film at rest density 4 settles."""
+
 STEPS = 8
 """Steps per recorded program: a frame of 16 ms at 2 ms."""
 
@@ -117,13 +120,12 @@ def goal(device: Device, count: int) -> float | None:
 
 
 def sheet_film(count: int, side: int, device: Device, params: FilmParams | None = None, native: bool = True) -> Film:
-    """Particles in a square grid about the middle of the buffer, half a texel apart, or as far as they find room."""
+    """Particles in a square grid about the middle of the buffer, `GAP` apart."""
     params = params or document_params(one_sided=False, gravity=(0.0, 0.0, 0.0))
     film = make_film(Sheet(side, side), params, count, device, queue=count, obstacles=False, native=native)
     line = math.ceil(math.sqrt(count))
-    gap = min(1.0, side / line, max(0.5, 0.5 * side / line))
     row_, column = np.divmod(np.arange(count), line)
-    places = 0.5 * side + gap * (np.stack([column, row_], axis=1) - 0.5 * (line - 1))
+    places = 0.5 * side + GAP * (np.stack([column, row_], axis=1) - 0.5 * (line - 1))
     spawn(film, places + np.random.default_rng(1).normal(0.0, 0.02, places.shape))
     return film
 

@@ -13,8 +13,9 @@ Clotting (§6.2.10, whose rate 1/speed has no bound): K is the clotted part, B t
 
     dK/dt = clot_rate (B − K) / (1 + (speed/clot_speed)²) − dissolve_rate · solvent · K,
 
-and a displacement is divided by 1 + clot_hold K³: fibrin holds once it is a network, not before (the exponent is tuned
-for appearance).
+and its traction is 1 + clot_hold K³ times as large: fibrin holds once it is a network, not before (the exponent is
+tuned for appearance). So strong a drag stops a particle within a step; what it moves in a step is the exact integral,
+Δx (1 − e^−x)/x with x = clot_hold K³ traction dt.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
@@ -44,6 +45,9 @@ wp.set_module_options({"enable_backward": False})
 
 
 SETTLED = wp.constant(SETTLING)
+
+SMALL_DRAG = wp.constant(1.0e-3)
+"""Below this, the series of (1 − e^−x)/x is more exact in float32 than the quotient."""
 
 
 @wp.struct
@@ -276,7 +280,10 @@ def move_on(
     for s in range(begin, wp.min(begin + view.chunk, film.count[0])):
         fluid = cargo.fluid[s]
         clot = cargo.clot[s]
-        d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) / (1.0 + rate.clot_hold * clot * clot * clot)
+        drag = rate.dt * wp.dot(fluid, rate.traction)
+        held = drag * rate.clot_hold * clot * clot * clot
+        part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
+        d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
         d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
         stiff = film.stiff[s]
         settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
@@ -298,7 +305,7 @@ def move_on(
             home_out.position[s] = gone.position
         v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
         if rate.dt > 0.0:
-            v = moved * (wp.exp(-rate.dt * wp.dot(fluid, rate.traction)) / rate.dt)
+            v = moved * (wp.exp(-drag - held) / (part * rate.dt))
         v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
         age = cargo.age[s] + rate.dt
         if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:

@@ -134,7 +134,7 @@ class FilmParams:
     clot_speed: float = 2.0e-3
     """Blood that moves this fast clots half as fast [m/s]."""
     clot_hold: float = 1000.0
-    """A clot moves 1/(1 + this) as far as fluid would; half clotted, 1/(1 + this/8)."""
+    """A clot has 1 + this times the traction of fluid blood; half clotted, 1 + this/8."""
     dissolve_rate: float = 0.0
     """Clot that pure solvent around it dissolves [1/s]."""
     back_to_back: float = -0.2
