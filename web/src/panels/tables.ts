@@ -69,6 +69,8 @@ class EditableTable {
       h("div", { class: "table-scroll" },
         h("table", { class: "editable" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body))), back);
     this.display();
+    // The panel is long; what was just opened should be seen.
+    this.element.addEventListener("toggle", () => this.element.scrollIntoView({ block: "nearest" }));
   }
 
   show(rows: number[][], now: number): void {
