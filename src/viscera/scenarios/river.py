@@ -23,7 +23,7 @@ from viscera.world.river import LITRES, River, RiverParams
 SIZE = (2.4, 1.4)
 """Of the landscape [m]."""
 EDGE = 0.036
-"""Of its triangles [m]; gives about 5 500."""
+"""Of its triangles [m]; gives about 5 900."""
 PARTICLES = 3_000
 """As in Grahn's picture."""
 SPACING = 0.026
@@ -60,7 +60,7 @@ def build(setting: Setting) -> Contents:
     mesh = place.mesh
     ground = Surface(
         "landscape",
-        "fat",
+        "liver",
         mesh.triangles,
         "landscape",
         len(mesh.vertices),
@@ -72,7 +72,7 @@ def build(setting: Setting) -> Contents:
     ball = Instrument("ball", "sphere", BALL_RADIUS, 0.0, home)
     river = River(place, setting.device, RiverParams(PARTICLES, SPACING, SOUND), ball)
     camera = Camera(
-        (0.85 * SIZE[0], -1.35 * SIZE[1], 0.85 * SIZE[0]), (0.5 * SIZE[0], 0.0, 0.12), (0.0, 0.0, 1.0), 42.0
+        (1.3 * SIZE[0], -0.75 * SIZE[1], 0.68 * SIZE[0]), (0.5 * SIZE[0], 0.02, 0.05), (0.0, 0.0, 1.0), 40.0
     )
     return Contents(
         organs=[],
