@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,3 +185,8 @@ def test_parameters_change_while_it_runs(device: Device) -> None:
     device.synchronize()
     assert film.state.position.numpy()[0, 0] == pytest.approx(there, abs=0.02)
     assert np.abs(film.state.velocity.numpy()[0]).max() < 1e-6
+
+
+def test_the_example_holds() -> None:
+    path = Path(__file__).parents[1] / "examples" / "08_blood_on_an_organ.py"
+    runpy.run_path(str(path), run_name="__main__")
