@@ -120,6 +120,16 @@ def test_nothing_passes_a_closed_surface_that_moves(device: Device) -> None:
     still = 1.005 * RADIUS * around
     assert (ball.shoot(still, still)[0] >= 0).all()
     assert (ball.shoot(0.09 * around, 0.07 * around)[0] < 0).all()
+    # Hardly above before, hardly below after, wherever it lies on a triangle that has turned: not lost between the two.
+    turned = rest @ turn.T
+    ball.move(turned)
+    rng = np.random.default_rng(2)
+    corners = ball.mesh.triangles[rng.integers(len(ball.mesh.triangles), size=count)]
+    weight = rng.dirichlet(np.ones(3), count)
+    place = np.einsum("nk,nkd->nd", weight, rest[corners])
+    after = np.einsum("nk,nkd->nd", weight, turned[corners])
+    outward = np.einsum("nk,nkd->nd", weight, rest[corners] / RADIUS)
+    assert (ball.shoot(place + 2e-5 * outward, after - 2e-5 * outward @ turn.T)[0] >= 0).all()
     ball.move(0.95 * rest)
     assert (ball.shoot(1.005 * RADIUS * around, 0.5 * RADIUS * around)[0] >= 0).all()
     assert (ball.shoot(1.005 * RADIUS * around, 0.99 * RADIUS * around)[0] < 0).all()

@@ -165,8 +165,11 @@ def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, b
     shift = a - view.before[corner[0]]
     shift_e = view.vertices[corner[1]] - view.before[corner[1]] - shift
     shift_f = view.vertices[corner[2]] - view.before[corner[2]] - shift
-    s = float(0.33)
-    t = float(0.33)
+    # First guess: what lies under the flight's end. A slow drop lands there; to a fast one it does not matter.
+    n = wp.cross(e, f)
+    square = wp.max(wp.dot(n, n), 1.0e-30)
+    s = wp.clamp(wp.dot(wp.cross(end - a, f), n) / square, -1.0, 2.0)
+    t = wp.clamp(wp.dot(wp.cross(e, end - a), n) / square, -1.0, 2.0)
     along = float(-1.0)
     for _ in range(ROUNDS):
         origin = start + shift + s * shift_e + t * shift_f
