@@ -40,7 +40,7 @@ def stirred(dimension: int, seed: int = 1, side: int = 6) -> tuple[np.ndarray, n
 
 
 def run(fluid: Fluid, steps: int) -> None:
-    program = fluid.device.record(lambda stage: step_fluid(stage, fluid), work=fluid.capacity * 100)
+    program = fluid.device.record(lambda stage: step_fluid(stage, fluid), work=100_000)
     for _ in range(steps):
         program.run()
     fluid.device.synchronize()

@@ -27,7 +27,7 @@ import warp as wp
 from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device, Stage
 from viscera.water.params import FluidParams
-from viscera.water.sph import find_density, find_forces, find_pressure, move, sort, step_fluid
+from viscera.water.sph import find_density, find_forces, find_pressure, move, sort, step_fluid, step_work
 from viscera.water.state import Fluid, make_fluid
 from viscera.water.walls import block
 
@@ -100,7 +100,7 @@ def stirred_block(device: Device, side: int, **more) -> Fluid:
 
 def step_row(case: str, fluid: Fluid, bandwidth: float, document: float | None = None) -> Row:
     device, n = fluid.device, fluid.capacity
-    program = device.record(lambda stage: step_fluid(stage, fluid), work=100 * n)
+    program = device.record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
     ms = median_ms(program.run, device, repeats_for(n, device))
     floor = 1e3 * STEP_BYTES * n / bandwidth
     goal = GOALS.get(n) if device.is_cuda and case == "step" else None
@@ -116,7 +116,7 @@ def step_row(case: str, fluid: Fluid, bandwidth: float, document: float | None =
 
 def stage_row(name: str, fluid: Fluid, stage_of: Callable[[Stage, Fluid], None]) -> Row:
     device, n = fluid.device, fluid.capacity
-    program = device.record(lambda stage: stage_of(stage, fluid), work=100 * n)
+    program = device.record(lambda stage: stage_of(stage, fluid), work=step_work(fluid))
     ms = median_ms(program.run, device, repeats_for(n, device))
     return timed(NAME, f"stage: {name}", n, device, ms, extra={"ns_per_particle": 1e6 * ms / n})
 
