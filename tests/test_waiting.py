@@ -52,7 +52,7 @@ def test_one_bad_sleep_is_forgotten() -> None:
     machine = Machine(400e-6)
     waiter = Waiter(machine.clock, machine.sleep, MOST_SPIN)
     ends(machine, waiter, 2)
-    assert waiter.spin == MOST_SPIN
+    assert waiter.spin > 400e-6
     machine.late = 10e-6
     ends(machine, waiter, 4000)
     assert waiter.spin < 2 * LEAST_SPIN

@@ -2,8 +2,8 @@
 
 A sleep ends late, by 60 µs on a quiet machine and by some 400 µs in a virtual one. How late is learned while it runs:
 the wait ends its sleep as much earlier as the latest sleep of the last second or so was late. Looking at the clock
-takes a core, so that is allowed only where there are cores to spare, and never for so long that Linux would stop a
-real-time thread for using its core all the time (95 %, `sched_rt_runtime_us`).
+takes a core, so that is allowed only where there are cores to spare, and for a real-time thread never for so long that
+Linux would stop it for using its core all the time (95 %, `sched_rt_runtime_us`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from collections.abc import Callable
 LEAST_SPIN = 60e-6
 """Always spent looking at the clock [s]."""
 
-MOST_SPIN = 450e-6
-"""With cores to spare [s]."""
+MOST_SPIN = 900e-6
+"""With cores to spare [s]: almost all of a tick."""
+
+MOST_REAL_TIME_SPIN = 450e-6
+"""The same for a thread of real-time priority [s]."""
 
 SPARE_CORES = 4
 """From so many cores on there are some to spare: session, haptic loop, server and page want one each."""
@@ -33,6 +36,17 @@ def spare_cores() -> bool:
     return cores >= SPARE_CORES
 
 
+def most_spin() -> float:
+    """How long this thread may look at the clock [s]; it must have its priority by now."""
+    if not spare_cores():
+        return LEAST_SPIN
+    policy = os.sched_getscheduler(0) if hasattr(os, "sched_getscheduler") else 0
+    return MOST_REAL_TIME_SPIN if policy in _REAL_TIME else MOST_SPIN
+
+
+_REAL_TIME = tuple(getattr(os, name) for name in ("SCHED_FIFO", "SCHED_RR") if hasattr(os, name))
+
+
 class Waiter:
     """Waits for one thread. `clock` is in seconds, `sleep` takes them."""
 
@@ -40,11 +54,11 @@ class Waiter:
         self,
         clock: Callable[[], float] = time.perf_counter,
         sleep: Callable[[float], None] = time.sleep,
-        most_spin: float | None = None,
+        most: float | None = None,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._most = (MOST_SPIN if spare_cores() else LEAST_SPIN) if most_spin is None else most_spin
+        self._most = most_spin() if most is None else most
         self.spin = LEAST_SPIN
         """How long before the moment the sleep should end [s]."""
         self._late = 0.0

@@ -2,7 +2,9 @@
 
 `ms` is the median time from the start of a tick to its force being published: pose in, substeps, force out. The
 further columns are what a hand notices: how regular ticks come, and how long a pose takes to be answered. A session
-does the same with snapshots, recording and commands beside it.
+does the same with snapshots, recording and commands beside it. `gaps_per_1000` says what the machine allows at best:
+how many times in a thousand milliseconds a thread that does nothing but look at the clock was held up by more than
+0.1 ms.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ SIDE = 0.096
 PROBE_CELLS = 2.0
 """Radius of the probe over the spacing."""
 REAL_TIME = 1.0 / TICK
+GAP = 0.1e-3
+"""What a tick may be late by without a hand that notices [s]."""
 SIZES = (4_096, 1_000_000)
 """Masses: what a laptop should carry, and what a GPU should."""
 
@@ -104,6 +108,21 @@ def feel_block(device: Device, masses: int, seconds: float) -> Felt:
     return Felt(block.masses, 1e3 * float(np.median(work)), times, counters, peak, first)
 
 
+def clock_gaps(seconds: float) -> tuple[float, float]:
+    """Of a thread that only looks at the clock: gaps of more than 0.1 ms per thousand milliseconds, and the longest
+    [ms]."""
+    count, longest = 0, 0.0
+    start = last = time.perf_counter()
+    while last - start < seconds:
+        now = time.perf_counter()
+        gap = now - last
+        last = now
+        if gap > GAP:
+            count += 1
+        longest = max(longest, gap)
+    return count / (last - start), 1e3 * longest
+
+
 def _run(block: Block, port: SessionPort, haptic: HapticProcess, seconds: float) -> tuple[list[float], float]:
     """How long each tick took [s], and the strongest force [N]."""
     pacer = Pacer()
@@ -130,6 +149,7 @@ def _tick(block: Block, port: SessionPort) -> None:
 @benchmark("feel", title="The haptic loop, live: tick to tick, and pose to force")
 def run(device: Device, quick: bool) -> Iterator[Row]:
     sizes = SIZES if device.is_cuda else SIZES[:1]
+    gaps, longest = clock_gaps(1.0 if quick else 10.0)
     for masses in sizes[:1] if quick else sizes:
         fresh = open_device(device.name, cores=device.cores if not device.is_cuda else None)
         felt = feel_block(fresh, masses, 3.0 if quick else 20.0)
@@ -139,5 +159,6 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
             for name in ("tick", "latency", "period")
             for figure in ("p50_ms", "p99_ms", "p999_ms", "longest_ms")
         }
+        columns |= {"gaps_per_1000": gaps, "longest_gap_ms": longest, "real_time_priority": felt.first}
         columns |= {"within_2ms": felt.times["tick"].within_2ms, "peak_force": felt.peak_force}
         yield timed("feel", "live", felt.masses, device, felt.work_ms, goal=REAL_TIME, extra=columns)
