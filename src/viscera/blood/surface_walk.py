@@ -167,6 +167,15 @@ def corner_index(t: wp.vec3i, vertex: int) -> int:
 
 
 @wp.func
+def edge_weights(ka: int, kb: int, a: float, b: float) -> wp.vec3:
+    """Weights of a place on the edge between corners ka and kb."""
+    w = wp.vec3(0.0, 0.0, 0.0)
+    w[ka] = a
+    w[kb] = b
+    return w
+
+
+@wp.func
 def walk(surface: WalkView, face: int, weights: wp.vec3, d: wp.vec3) -> Walked:
     """Go the way `d` [m], which lies in the plane of triangle `face`, from the place with these weights."""
     end = Walked()
@@ -177,58 +186,56 @@ def walk(surface: WalkView, face: int, weights: wp.vec3, d: wp.vec3) -> Walked:
     left = d
     wall = int(-1)  # corner whose opposite edge has just stopped the particle
     go = bool(True)
-    for _ in range(MOST_CROSSINGS):
-        if go:
-            t = surface.triangles[end.face]
-            change = rise(surface, t, left)
-            part = float(1.0)
-            out = int(-1)
-            for c in range(3):
-                if c != wall and change[c] < 0.0:
-                    until = -end.weights[c] / change[c]
-                    if until < part:
-                        part = until
-                        out = c
-            part = wp.max(part, 0.0)
-            w = tidy(end.weights + change * part)
-            left = left * (1.0 - part)
-            if out < 0:
+    crossings = int(0)
+    while go and crossings < MOST_CROSSINGS:
+        crossings += 1
+        t = surface.triangles[end.face]
+        change = rise(surface, t, left)
+        part = float(1.0)
+        out = int(-1)
+        for c in range(3):
+            if c != wall and change[c] < 0.0:
+                until = -end.weights[c] / change[c]
+                if until < part:
+                    part = until
+                    out = c
+        part = wp.max(part, 0.0)
+        w = tidy(end.weights + change * part)
+        left = left * (1.0 - part)
+        if out < 0:
+            end.weights = w
+            go = bool(False)
+        else:
+            w[out] = 0.0
+            w = tidy(w)
+            k = (out + 1) % 3
+            a = t[k]
+            b = t[(k + 1) % 3]
+            beyond = surface.across[end.face][k]
+            kind = surface.edge[end.face][k]
+            along, across = edge_out(surface, a, b, t[out])
+            if kind == DRAIN:
                 end.weights = w
+                end.fate = DRAINED
                 go = bool(False)
-            else:
-                w[out] = 0.0
-                w = tidy(w)
-                k = (out + 1) % 3
-                a = t[k]
-                b = t[(k + 1) % 3]
-                beyond = surface.across[end.face][k]
-                kind = surface.edge[end.face][k]
-                along, across = edge_out(surface, a, b, t[out])
-                if kind == DRAIN:
-                    end.weights = w
-                    end.fate = DRAINED
+            elif beyond < 0 or kind == BARRIER:
+                end.weights = w
+                end.moved = end.moved - across * wp.max(wp.dot(end.moved, across), 0.0)
+                left = along * wp.dot(left, along)
+                if wall >= 0:
+                    # Two walls meet here.
+                    left = wp.vec3(0.0, 0.0, 0.0)
                     go = bool(False)
-                elif beyond < 0 or kind == BARRIER:
-                    end.weights = w
-                    end.moved = end.moved - across * wp.max(wp.dot(end.moved, across), 0.0)
-                    left = along * wp.dot(left, along)
-                    if wall >= 0:
-                        # Two walls meet here.
-                        left = wp.vec3(0.0, 0.0, 0.0)
-                        go = bool(False)
-                    wall = out
-                else:
-                    g = surface.triangles[beyond]
-                    ka = corner_index(g, a)
-                    kb = corner_index(g, b)
-                    apex = g[3 - ka - kb]
-                    _along, away = edge_out(surface, a, b, apex)
-                    left = along * wp.dot(left, along) - away * wp.dot(left, across)
-                    end.moved = along * wp.dot(end.moved, along) - away * wp.dot(end.moved, across)
-                    there = wp.vec3(0.0, 0.0, 0.0)
-                    there[ka] = w[k]
-                    there[kb] = w[(k + 1) % 3]
-                    end.weights = there
-                    end.face = beyond
-                    wall = -1
+                wall = out
+            else:
+                g = surface.triangles[beyond]
+                ka = corner_index(g, a)
+                kb = corner_index(g, b)
+                apex = g[3 - ka - kb]
+                _along, away = edge_out(surface, a, b, apex)
+                left = along * wp.dot(left, along) - away * wp.dot(left, across)
+                end.moved = along * wp.dot(end.moved, along) - away * wp.dot(end.moved, across)
+                end.weights = edge_weights(ka, kb, w[k], w[(k + 1) % 3])
+                end.face = beyond
+                wall = -1
     return end
