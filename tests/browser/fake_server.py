@@ -101,6 +101,7 @@ class FakeWorld:
     protocol: int = m.PROTOCOL
     tools: dict[int, m.Tool] = field(default_factory=dict)
     skin: FakeSkin = field(default_factory=FakeSkin)
+    cools: bool = False
     painted: int = 0
     """Grows when the skin changes."""
     applied: dict[int, int] = field(default_factory=dict)
@@ -136,7 +137,9 @@ class FakeWorld:
             if tool.tool in (1, 2) and tool.active and tool.grip > 0.5:
                 self.skin.heat(tool.position[0], tool.position[1], 0.12)
                 self.painted += 1
-        if self.skin.burn[0].max() > 38:
+                self.cools = True
+        # What was painted on demand stays hot, however long a busy machine takes to look at it.
+        if self.cools and self.skin.burn[0].max() > 38:
             self.skin.cool()
             self.painted += 1
 
@@ -362,6 +365,7 @@ class FakeServer:
                 skin.heat(0.012, -0.008, 0.25)
         if name == "film":
             skin.pour(0.012, -0.008, 0.008, 0.0006, (1.0, 0.0, 0.0))
+        self.world.cools = False
         self.world.painted += 1
 
 
