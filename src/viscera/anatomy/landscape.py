@@ -29,7 +29,7 @@ SIZE = (0.72, 0.44)
 SIZES = (0.1, 10.0)
 """That are allowed [m]."""
 EDGE = 0.011
-"""Of the grid's squares [m]; gives about 5 700 triangles."""
+"""Of the grid's squares [m]; gives about 5 900 triangles."""
 
 SLOPE = 0.045
 """Of the bed: 2.6 degrees."""

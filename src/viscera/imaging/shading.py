@@ -56,7 +56,7 @@ class Look:
     """How far light creeps around an edge, 0 to 1: what scatters deeply has a soft terminator; tuned for appearance."""
 
 
-WATER = Look((3.5, 0.6, 0.35), 0.4, (0.75, 0.86, 0.9), 1.333, 300.0, 60.0)
+WATER = Look((3.5, 0.6, 0.1), 0.4, (0.75, 0.86, 0.9), 1.333, 300.0, 60.0)
 """Pure water absorbs 0.35/m at 650 nm, 0.06 at 550, 0.01 at 450 (Pope and Fry 1997): ten times that, as a tank of a few
 centimetres would otherwise show no colour at all; tuned for appearance."""
 

@@ -28,8 +28,8 @@ PARTICLES = 3_000
 """As in Grahn's picture."""
 SPACING = 0.026
 """Of the particles [m]: together 53 litres."""
-SOUND = 9.0
-"""[m/s]; water runs no faster than 1.8 m/s here, so density stays within some per cent."""
+SOUND = 7.0
+"""[m/s]; water runs no faster than 1.8 m/s here, so 99 % of it stays within 5 % of its density."""
 BALL_RADIUS = 0.07
 """[m]"""
 HOME_HEIGHT = 0.3
