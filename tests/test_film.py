@@ -235,7 +235,7 @@ def test_a_step_of_no_time_changes_nothing(device: Device) -> None:
 
 
 def test_more_than_there_is_room_for_waits(device: Device) -> None:
-    """Nobody is dropped: what does not fit stays in the queue, in order, until there is room."""
+    """Nobody is dropped: what does not fit stays in the queue until there is room."""
     film = make_film(Sheet(32, 32), case(), 10, device, queue=20)
     spawn(film, np.stack([np.arange(16) * 2.0 + 0.5, np.full(16, 4.0)], axis=1))
     run(film, 2)

@@ -164,3 +164,15 @@ def wrapping() -> Measured:
     _run(film, 1)
     spread = float(np.ptp(film.state.density.numpy()))
     return Measured(spread, "", spread <= 1e-5)
+
+
+@figure(area=AREA, claim="cpu and cuda give the same film, 20 steps on an organ", bound="≤ 1e-3 radii", needs=("cuda",))
+def cpu_and_cuda() -> Measured:
+    ends = []
+    for name in ("cpu", "cuda:0"):
+        film = organ_film(2_500, open_device(name))
+        _run(film, 20)
+        ends.append(film.state.position.numpy().astype(float))
+    near = [float(np.linalg.norm(ends[1] - point, axis=1).min()) for point in ends[0]]
+    off = max(near) / FilmParams().radius
+    return Measured(off, "radii", off <= 1e-3)

@@ -106,7 +106,8 @@ def take_in(
         staged_out[0] = staged
     for i in range(begin, wp.min(begin + view.chunk, staged)):
         if i >= held:
-            q = i - held
+            # The latest first: who is left stays where it is, and nothing has to move up.
+            q = queue.count[0] - (staged - held) + (i - held)
             home_out.face[i] = queue.face[q]
             home_out.barycentric[i] = queue.barycentric[q]
             home_out.position[i] = queue.position[q]
@@ -143,23 +144,14 @@ def settle(
     queue: Waiting,
     home: Home,
 ):
-    """What one thread does at the end of the sort: counts who has gone, moves the rest of the queue to its front."""
+    """What one thread does at the end of the sort: counts who has gone and who is left in the queue."""
     if view.atomic == 0:
         for s in range(live, staged):
             i = original[s]
             fate = home.fate[i]
             home.gone_count[fate] = home.gone_count[fate] + wp.int64(1)
             home.gone_volume[fate] = home.gone_volume[fate] + wp.int64(home.volume[i])
-    taken = staged - home.count[0]
-    left = queue.count[0] - taken
-    if taken > 0:
-        for q in range(left):
-            queue.face[q] = queue.face[q + taken]
-            queue.barycentric[q] = queue.barycentric[q + taken]
-            queue.position[q] = queue.position[q + taken]
-            queue.velocity[q] = queue.velocity[q + taken]
-            queue.volume[q] = queue.volume[q + taken]
-            queue.fluid[q] = queue.fluid[q + taken]
+    left = queue.count[0] - (staged - home.count[0])
     queue.count[0] = left
     home.status[WAITING] = left
     home.count[0] = live

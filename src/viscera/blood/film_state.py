@@ -4,8 +4,8 @@ Particles lie in the first `count` places of the arrays, without gaps. A step so
 before), so a particle's place changes from step to step: nobody may keep one. Consumers run between steps and skip
 particles whose `fate` is not `STAYS`; those are counted into `gone_volume` and taken out by the next step's sort.
 
-To add particles, write them into `queue` (arrays, then its `count`); the next step takes as many as there is room for
-and leaves the others waiting, in order. To remove one, set its `fate`.
+To add particles, write them into `queue` (arrays, then its `count`); the next step takes as many as there is room for,
+the latest first, and leaves the others waiting. To remove one, set its `fate`.
 """
 
 # Warp's stubs do not know its own dtypes.
@@ -52,7 +52,7 @@ class SpawnQueue:
 
     capacity: int
     count: Array
-    """int32, shape (1,). Whoever writes entries raises it; the step takes from the front and moves the rest down."""
+    """int32, shape (1,). Whoever writes entries raises it; the step takes from the end."""
     face: Array
     """Triangle of the surface (of `Film.surface`), int32; unused on a sheet."""
     barycentric: Array
