@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -210,3 +212,10 @@ def test_impossible_boundary_particles_are_refused(arguments: dict[str, Any], me
         sample_triangles(sheet(), "lennard-jones")
     with pytest.raises(InputError, match="Allowed are"):
         sample_triangles(sheet(), "gauss", 1e-5)
+
+
+def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[1] / "examples" / "13_fluid_in_a_colon.py"
+    monkeypatch.setattr("sys.argv", [str(path), "--particles", "300", "--steps", "400"])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.endswith("ok\n")

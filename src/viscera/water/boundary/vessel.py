@@ -54,7 +54,7 @@ class Vessel:
         self.contacts: Contacts = make_contacts(walls, fluid.capacity, params)
         self.contacts.last_ball = wp.clone(self.contacts.free_ball)
         self.moving, self.parts = moving, parts
-        self.dt = live_dt(fluid)
+        self.dt, self.live = live_dt(fluid), fluid.live  # the second keeps the memory of the first
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
         if self.moving:
