@@ -57,7 +57,7 @@ def hydrostatic_incompressible() -> Measured:
 
 @figure(area=AREA, claim="water at rest has p = ρ g (H − y) in 3D, Tait", bound="≤ 2 % of ρ g H everywhere")
 def hydrostatic_3d() -> Measured:
-    return _still(20, 3)
+    return _still(20, 3, support=2.2)
 
 
 # --- viscous flow ----------------------------------------------------------------------------------------------------
