@@ -27,7 +27,7 @@ interface Body {
   wrap: number;
 }
 
-/** As in `imaging/shading.py`, which says where the numbers come from. */
+/** As in `imaging/shading.py`, which says where the numbers come from; highlights are weaker, as the lamp here is brighter. */
 const BODIES: Record<FluidLook, Body> = {
   water: { absorption: [3.5, 0.6, 0.1], scattering: 0.4, albedo: [0.75, 0.86, 0.9], index: 1.333, shininess: 300, specular: 30, wrap: 0 },
   barium: { absorption: [0, 0, 0], scattering: 4000, albedo: [0.93, 0.92, 0.89], index: 1.35, shininess: 25, specular: 2, wrap: 0.1 },
