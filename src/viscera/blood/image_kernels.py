@@ -202,6 +202,9 @@ def thickness_at(
 
 
 _SIXTEEN = """
+#if defined(__CUDA_ARCH__)
+return {0.0f, 0.0f, 0.0f, 0.0f};
+#else
 #pragma clang fp contract(fast)
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
@@ -237,6 +240,7 @@ const float scale = look.scale;
 return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(clot)};
 #undef LOAD
 #undef SUM
+#endif
 """
 
 
@@ -244,7 +248,7 @@ return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(
 def thickness_sixteen(
     grid: GridView, look: Look, cell: wp.vec3i, here: wp.vec3, normal: wp.vec3, sources: Sources
 ) -> wp.vec4:
-    """`thickness_at` in C for cpu, sixteen particles at once; sums in another order, so equal up to the last bits."""
+    """`thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits."""
 
 
 @wp.struct
