@@ -20,7 +20,7 @@ from viscera.water.state import Live
 
 wp.set_module_options({"enable_backward": False})
 
-_VECTORS = """
+VECTORS = """
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef int I __attribute__((ext_vector_type(16)));
@@ -38,7 +38,7 @@ const int left = cell[0] > 0 ? cell[0] - 1 : 0;
 const int right = cell[0] + 1 < grid.cells_x ? cell[0] + 1 : grid.cells_x - 1;
 """
 
-_ROWS = """
+ROWS = """
 for (int row = 0; row < grid.rows; ++row) {
     const int across = row % 3 - 1, up = row / 3 - grid.layer;
     const int cy = cell[1] + across, cz = cell[2] + up;
@@ -71,9 +71,9 @@ _DENSITY_BODY = """
 """
 
 _DENSITY = (
-    _VECTORS
+    VECTORS
     + "V total = 0.0f;"
-    + _ROWS.replace("BODY", _DENSITY_BODY)
+    + ROWS.replace("BODY", _DENSITY_BODY)
     + """
 float sum = 0.0f;
 for (int k = 0; k < 16; ++k) sum += total[k];
@@ -132,14 +132,14 @@ return {nothing};
 #endif
 """
 
-_NO_VECTOR = "wp::vec_t<4, wp::float32>()"
+NO_VECTOR = "wp::vec_t<4, wp::float32>()"
 
 
-def _on_cpu(body: str, nothing: str) -> str:
+def on_cpu(body: str, nothing: str) -> str:
     return _CUDA.replace("{nothing}", nothing).replace("{body}", body)
 
 
-@wp.func_native(_on_cpu(_DENSITY, "0.0f"))
+@wp.func_native(on_cpu(_DENSITY, "0.0f"))
 def density_at(
     grid: GridView,
     smoothing: Smoothing,
@@ -153,7 +153,7 @@ def density_at(
 
 
 @wp.func_native(
-    _on_cpu(_VECTORS + _FORCE + _ROWS.replace("BODY", _FORCE_BODY.replace("MONAGHAN", "")) + _FORCE_END, _NO_VECTOR)
+    on_cpu(VECTORS + _FORCE + ROWS.replace("BODY", _FORCE_BODY.replace("MONAGHAN", "")) + _FORCE_END, NO_VECTOR)
 )
 def force_at(
     grid: GridView,
@@ -173,9 +173,7 @@ def force_at(
 
 
 @wp.func_native(
-    _on_cpu(
-        _VECTORS + _FORCE + _ROWS.replace("BODY", _FORCE_BODY.replace("MONAGHAN", _MONAGHAN)) + _FORCE_END, _NO_VECTOR
-    )
+    on_cpu(VECTORS + _FORCE + ROWS.replace("BODY", _FORCE_BODY.replace("MONAGHAN", _MONAGHAN)) + _FORCE_END, NO_VECTOR)
 )
 def braked_force_at(
     grid: GridView,

@@ -34,6 +34,7 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.water import native_solver
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
 from viscera.water.smoothing import Smoothing, make_smoothing, slope
@@ -244,12 +245,32 @@ def solve_pressure(stage: Stage, fluid: Fluid) -> None:
     around = [f.grid.view, f.smoothing, f.images, f.live]
     other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
     stage.launch(begin, n, [*around, *other, x["system"], f.place])
-    omega = relaxation(f.params)
-    for _ in range(f.params.iterations):
-        stage.launch(push, n, [*around, f.place, f.sorted_tag, x["push"]])
-        stage.launch(relax, n, [*around[:3], omega, f.live, x["push"], x["system"], f.place])
-    stage.launch(push, n, [*around, f.place, f.sorted_tag, x["push"]])
+    if f.native:
+        _iterate_natively(stage, f)
+    else:
+        _iterate(stage, f)
     stage.launch(finish, n, [f.grid.view, f.place, x["push"], f.density, f.rate, f.pressure, x["warm"]])
+
+
+def _iterate(stage: Stage, fluid: Fluid) -> None:
+    f, n, x, omega = fluid, fluid.capacity, fluid.extra, relaxation(fluid.params)
+    around = [f.grid.view, f.smoothing, f.images]
+    for _ in range(f.params.iterations):
+        stage.launch(push, n, [*around, f.live, f.place, f.sorted_tag, x["push"]])
+        stage.launch(relax, n, [*around, omega, f.live, x["push"], x["system"], f.place])
+    stage.launch(push, n, [*around, f.live, f.place, f.sorted_tag, x["push"]])
+
+
+def _iterate_natively(stage: Stage, fluid: Fluid) -> None:
+    f, n, omega = fluid, fluid.capacity, relaxation(fluid.params)
+    places, k, pushes = f.axes[:3], f.axes[3], f.axes[4:7]
+    around = [f.grid.view, f.smoothing]
+    stage.launch(native_solver.take_guess, n, [f.grid.view, f.place, k])
+    for _ in range(f.params.iterations):
+        stage.launch(native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
+        stage.launch(native_solver.relax, n, [*around, omega, f.live, f.extra["system"], *places, *pushes, k])
+    stage.launch(native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
+    stage.launch(native_solver.give_back, n, [f.grid.view, k, *pushes, f.place, f.extra["push"]])
 
 
 def density_error(fluid: Fluid) -> tuple[float, float]:
