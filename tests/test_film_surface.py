@@ -47,13 +47,14 @@ def rotation(axis: tuple[float, float, float], angle: float) -> np.ndarray:
 
 
 def run(film: Film, steps: int) -> np.ndarray:
-    """Mean position before and after each step, shape (steps + 1, 3) [m]; the first before particles are taken in."""
+    """Mean position after each step, shape (steps, 3) [m]; NaN when all have gone."""
     program = film.device.record(lambda stage: step_film(stage, film), work=film.work)
     means = []
     for _ in range(steps):
         program.run()
         film.device.synchronize()
-        means.append(film.state.position.numpy()[: film_count(film)].mean(axis=0, dtype=float))
+        found = film.state.position.numpy()[: film_count(film)]
+        means.append(found.mean(axis=0, dtype=float) if len(found) else np.full(3, np.nan))
     check_film(film)
     return np.array(means)
 

@@ -73,25 +73,23 @@ def emit(
     # params
     width: float,
     count: int,
-    # in
-    seed: wp.array(dtype=wp.int32),
+    turn: int,
+    # in and out
+    seed_out: wp.array(dtype=wp.int32),
     # out
     queue_out: Waiting,
 ):
-    """Particles at random places, as many wounds would make them, without the host."""
+    """Particles at random places, as many wounds would make them, without the host. Two seeds take turns: one is read
+    while the next one is written."""
     i = first + wp.tid()
-    state = wp.rand_init(seed[0], i)
+    state = wp.rand_init(seed_out[turn], i)
     queue_out.position[i] = wp.vec3(width * wp.randf(state), width * wp.randf(state), 0.0)
     queue_out.velocity[i] = wp.vec3(0.0, 0.0, 0.0)
     queue_out.volume[i] = 100
     queue_out.fluid[i] = wp.vec4(1.0, 0.0, 0.0, 0.0)
     if i == 0:
         queue_out.count[0] = count
-
-
-@wp.kernel
-def next_seed(first: int, seed_out: wp.array(dtype=wp.int32)):
-    seed_out[0] = seed_out[0] + 1
+        seed_out[1 - turn] = seed_out[turn] + 1
 
 
 @benchmark(NAME, title="Blood film: steps per second")
@@ -198,12 +196,11 @@ def spawn_rows(device: Device, bandwidth: float) -> Iterator[Row]:
     params = document_params(one_sided=False, gravity=(0.0, 0.0, 0.0))
     params = dataclasses.replace(params, lifetime=(LIFETIME_STEPS - 0.5) * params.dt)
     film = make_film(Sheet(side, side), params, alive + 2 * SPAWNED, device, queue=SPAWNED, obstacles=False)
-    seed = wp.zeros(1, dtype=wp.int32, device=device.warp)
+    seed = wp.zeros(2, dtype=wp.int32, device=device.warp)
 
     def coming(stage: Stage) -> None:
-        for _ in range(STEPS):
-            stage.launch(emit, SPAWNED, [float(side), SPAWNED, seed, film.waiting])
-            stage.launch(next_seed, 1, [seed])
+        for number in range(STEPS):
+            stage.launch(emit, SPAWNED, [float(side), SPAWNED, number % 2, seed, film.waiting])
             step_film(stage, film)
 
     def steady(stage: Stage) -> None:

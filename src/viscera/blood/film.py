@@ -91,6 +91,8 @@ class Film:
     staged: Any
     key: Any
     """Positions to sort by, NaN for particles that go: vec3 on a surface, vec2 on a sheet."""
+    no_key: Any
+    """An empty array of the other kind."""
     flag: Any
     upto: Any
 
@@ -156,6 +158,7 @@ def make_film(
         springs_sorted=_springs(springs, capacity, device),
         staged=staged,
         key=wp.zeros(capacity, dtype=key_type, device=device.warp),
+        no_key=wp.zeros(0, dtype=wp.vec3 if surface is None else wp.vec2, device=device.warp),
         flag=integers(0 if params.search == "grid" else capacity),
         upto=integers(0 if params.search == "grid" else capacity),
     )
@@ -185,8 +188,8 @@ def set_film(film: Film, params: FilmParams) -> None:
 def step_film(stage: Stage, film: Film) -> None:
     """One step of `params.dt`."""
     view, s = film.view, film.sorted
-    two, three = (film.key, _none(film, wp.vec3)) if film.surface is None else (_none(film, wp.vec2), film.key)
-    _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, two, three])
+    keys = [film.key, film.no_key] if film.surface is None else [film.no_key, film.key]
+    _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, *keys])
     original, lives, at = _sort(stage, film)
     args = [film.rates, film.walk, film.maps, original, lives, at, film.staged, film.waiting, film.home, s, film.cargo]
     _chunks(stage, film, film_kernels.arrange, [view, *args])
@@ -362,10 +365,6 @@ def _maps(surface: Surface | None, sheet: Sheet | None, tangents: Skin | None, o
         texels = sheet.width * sheet.height if sheet is not None and obstacles else 0
         maps.obstacle = wp.zeros(texels, dtype=float, device=device.warp)
     return maps
-
-
-def _none(film: Film, kind: Any) -> Any:
-    return wp.zeros(0, dtype=kind, device=film.device.warp)
 
 
 __all__ = ["FIXED", "Film", "make_film", "relax_film", "set_film", "step_film"]
