@@ -42,7 +42,7 @@ class Surface:
 
     name: str
     material: str
-    """How it looks: `tissue`, `liver`, `fat`, `vessel`, `steel`."""
+    """How it looks: `tissue`, `liver`, `fat`, `vessel`, `steel`, `earth`."""
     triangles: IntArray
     """Vertex indices, shape (triangles, 3), counter-clockwise seen from outside."""
     array: str

@@ -60,7 +60,7 @@ def build(setting: Setting) -> Contents:
     mesh = place.mesh
     ground = Surface(
         "landscape",
-        "liver",
+        "earth",
         mesh.triangles,
         "landscape",
         len(mesh.vertices),

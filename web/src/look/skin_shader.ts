@@ -57,7 +57,7 @@ void burnSkin(inout Skin skin, vec4 burn, vec4 fine, vec4 middle) {
   skin.covered = stage.a;
   skin.rough = clamp((coat.r - 0.35) / 0.65, 0.0, 1.0);
   // Alpha is the water left.
-  skin.coat = coat.g * mix(1.0, burn.a, stage.a);
+  skin.coat *= coat.g * mix(1.0, burn.a, stage.a);
   // Char cracks where two soft noises cross zero, and is grey with ash on its ridges.
   float crack = min(abs(fine.a + 0.35 * middle.x), abs(middle.a + 0.3 * fine.y) * 1.6);
   float open = skin.charred * (1.0 - smoothstep(0.015, 0.10, crack));

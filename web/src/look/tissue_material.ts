@@ -19,6 +19,8 @@ interface Look {
   deep: string;
   vessel: number;
   bumps: number;
+  /** Of the clear film of fluid. */
+  coat: number;
 }
 
 /** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
@@ -26,10 +28,11 @@ const FILM_GAIN = 2.6;
 
 /** sRGB colours tuned for appearance under a white lamp. */
 const LOOKS: Record<string, Look> = {
-  tissue: { base: "#b54138", pale: "#d07766", deep: "#7c1d20", vessel: 1.0, bumps: 1.0 },
-  liver: { base: "#632a1f", pale: "#7d4030", deep: "#38130d", vessel: 0.2, bumps: 0.7 },
-  fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3 },
-  vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6 },
+  tissue: { base: "#b54138", pale: "#d07766", deep: "#7c1d20", vessel: 1.0, bumps: 1.0, coat: 1 },
+  liver: { base: "#632a1f", pale: "#7d4030", deep: "#38130d", vessel: 0.2, bumps: 0.7, coat: 1 },
+  fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3, coat: 1 },
+  vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6, coat: 1 },
+  earth: { base: "#5b4a36", pale: "#85745a", deep: "#33281b", vessel: 0, bumps: 1.6, coat: 0.06 },
 };
 
 export interface TissueTextures {
@@ -51,7 +54,7 @@ export interface Skin {
 export function makeTissueMaterial(
   look: string, light: LightUniforms, textures: TissueTextures, plain: boolean, skin: Skin,
 ): ShaderMaterial {
-  const { base, pale, deep, vessel, bumps } = LOOKS[look] ?? LOOKS.tissue;
+  const { base, pale, deep, vessel, bumps, coat } = LOOKS[look] ?? LOOKS.tissue;
   const linear = (hex: string) => {
     const c = new Color(hex);
     return new Vector3(c.r, c.g, c.b);
@@ -70,6 +73,7 @@ export function makeTissueMaterial(
       uDeep: { value: linear(deep) },
       uVesselAmount: { value: vessel },
       uBumps: { value: bumps },
+      uCoat: { value: coat },
       uPress: { value: 0 },
     },
     vertexShader: VERTEX,
@@ -152,6 +156,7 @@ uniform vec3 uPale;
 uniform vec3 uDeep;
 uniform float uVesselAmount;
 uniform float uBumps;
+uniform float uCoat;
 uniform float uPress;
 uniform float uHeatView;
 varying vec3 vPoint;
@@ -228,7 +233,7 @@ void main() {
 
   float blanched = blanching();
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
-  Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), 0.0, 0.0, 0.0, 1.0, 37.0);
+  Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), 0.0, 0.0, 0.0, uCoat, 37.0);
   #ifdef INK
   inkSkin(skin, texture(uInk, vUv).a, fine);
   #endif

@@ -15,7 +15,7 @@ export class ParametersPanel {
   private fields: ParameterField[] = [];
 
   constructor(private readonly send: SendParameter) {
-    this.element = card("Tissue and tool", true, null, this.rows);
+    this.element = card("Settings", true, null, this.rows);
   }
 
   setScene(parameters: ParameterInfo[]): void {
