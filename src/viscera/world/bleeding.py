@@ -130,7 +130,6 @@ class Bleeding:
         self._shown = wp.zeros(drops, dtype=wp.vec4, device=device.warp)
         self._blood = film.fluid("blood")
         self._suction, self._nozzle, self._clips = suction, nozzle, clips
-        self._clipping = False
         self.heart_rate = 1.2
         """[beats/s]"""
         self._phase = np.zeros(1)
@@ -177,10 +176,9 @@ class Bleeding:
             nozzle=None if nozzle is None else nozzle.tip,
             nozzle_velocity=(0.0, 0.0, 0.0) if nozzle is None else -NOZZLE_SPEED * shaft_of(nozzle),
         )
-        if clips is not None and not self._clipping:
+        if clips is not None:
             for number in self.near(clips.tip, CLIP_REACH):
                 set_clip(self.wounds, number)
-        self._clipping = clips is not None
 
     def near(self, point: ArrayLike, reach: float) -> list[int]:
         """Numbers of the wounds within `reach` [m] of a point."""
@@ -202,7 +200,7 @@ class Bleeding:
         # A struct, which files do not know: as its bytes.
         purse = self.drops.purse.numpy().view(np.uint8)
         kept |= {"drops/purse": purse, "drops/before": self.drops.tree.before}
-        return kept | {"phase": self._phase, "clipping": np.array([self._clipping])}
+        return kept | {"phase": self._phase}
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
         load_film(self.film, {name[5:]: array for name, array in arrays.items() if name.startswith("film/")})
@@ -211,7 +209,6 @@ class Bleeding:
                 mine.assign(arrays[name])
         self.drops.purse.assign(arrays["drops/purse"].view(self.drops.purse.numpy().dtype))
         self._phase[:] = arrays["phase"]
-        self._clipping = bool(arrays["clipping"][0])
         self._count.run()
         self._balance = read_balance(self._ledger)
 

@@ -456,6 +456,11 @@ class World:
         return self._organs
 
     @property
+    def systems(self) -> list[System]:
+        """What advances once a frame beside the tissue."""
+        return self._contents.systems
+
+    @property
     def hands(self) -> list[Tool]:
         """The tools in their hands, as the last tick left them."""
         return self._tools
