@@ -188,6 +188,6 @@ def drop() -> Measured:
     found = cases.drop(_device(), 14, 3, "pairwise", 0.15)
     off = found["pressure"] - 1.0
     return Measured(
-        round(100 * off, 1), "%", abs(off) <= 0.10 and found["roundness"] <= 0.05,
+        round(100 * off, 1), "%", abs(off) <= 0.10 and found["roundness"] <= 0.10,
         f"2 744 particles; out of round by {100 * found['roundness']:.1f} %",
     )  # fmt: skip

@@ -282,12 +282,12 @@ def andersson_dam(device: Device, seconds: float, *, obstacle: bool, width: floa
     the obstacle's size: here 0.2 m, 0.8 m and a step 4 cm high and wide."""
     rest, height, tank_length = 0.01, 0.2, 0.8
     params = FluidParams(
-        spacing=rest, lower=(-0.05, -0.05), upper=(tank_length + 0.05, 0.5), dt=2e-4, dimension=2, support=3.1,
+        spacing=rest, lower=(-0.05, -0.05), upper=(tank_length + 0.05, 1.0), dt=2e-4, dimension=2, support=3.1,
         equation="tait", gamma=7.0, sound_speed=math.sqrt(200.0 * GRAVITY * height), density="continuity",
         integrator="leapfrog", alpha=0.01, viscosity=0.0,
     )  # fmt: skip
     fluid = make_fluid(params, block((0.0, 0.0), (width, height), rest), device)
-    corners = [(0.0, 0.5), (0.0, 0.0), (tank_length, 0.0), (tank_length, 0.5)]
+    corners = [(0.0, 1.0), (0.0, 0.0), (tank_length, 0.0), (tank_length, 1.0)]
     if obstacle:
         corners[2:2] = [(0.5, 0.0), (0.5, 0.04), (0.54, 0.04), (0.54, 0.0)]
     # The wall is as far behind the fluid's face as a particle keeps from it.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
-from viscera.water.periodic import front, image, image_count, reaches, read4
+from viscera.water.periodic import front, image, image_count, near_row, reaches, read4
 from viscera.water.smoothing import Smoothing, weight
 from viscera.water.state import Images, Live
 
@@ -90,6 +90,8 @@ def sum_density(
             cell = cell_of(grid, there)
             for row in range(grid.rows):
                 begin, end = row_range(grid, cell, row)
+                if not near_row(grid, there, cell, row, smoothing.radius2):
+                    end = begin
                 for t in range(begin, end):
                     offset = there - front(read4(place, t))
                     total += weight(smoothing, wp.dot(offset, offset))

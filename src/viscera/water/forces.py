@@ -26,7 +26,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
-from viscera.water.periodic import front, image, image_count, reaches, read4, wrapped
+from viscera.water.periodic import front, image, image_count, near_row, reaches, read4, wrapped
 from viscera.water.smoothing import Smoothing, diffusion, slope
 from viscera.water.state import Images, Live
 
@@ -82,6 +82,8 @@ def sum_forces(
             cell = cell_of(grid, there)
             for row in range(grid.rows):
                 begin, end = row_range(grid, cell, row)
+                if not near_row(grid, there, cell, row, smoothing.radius2):
+                    end = begin
                 for t in range(begin, end):
                     other = read4(place, t)
                     offset = there - front(other)

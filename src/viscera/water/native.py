@@ -43,10 +43,10 @@ for (int row = 0; row < grid.rows; ++row) {
     const int across = row % 3 - 1, up = row / 3 - grid.layer;
     const int cy = cell[1] + across, cz = cell[2] + up;
     if (cy < 0 || cy >= grid.cells_y || cz < 0 || cz >= grid.cells_z) continue;
-    // Only a corner row can lie beyond the radius. The cut is a little outside it, for rounding.
+    // Only a corner row can lie beyond the radius; see periodic.near_row.
     if (across && up && fy >= 0.0f && fy <= 1.0f && fz >= 0.0f && fz <= 1.0f) {
         const float ay = across < 0 ? fy : 1.0f - fy, az = up < 0 ? fz : 1.0f - fz;
-        if ((ay * ay + az * az) * side * side > 1.0001f * radius2) continue;
+        if ((ay * ay + az * az) * side * side > 1.001f * radius2) continue;
     }
     const int base = (cz * grid.cells_y + cy) * grid.cells_x;
     const int begin = grid.cell_start.data[base + left], end = grid.cell_start.data[base + right + 1];

@@ -21,9 +21,13 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.neighbors.cells import GridView
 from viscera.water.state import Images
 
 wp.set_module_options({"enable_backward": False})
+
+ROUNDING = wp.constant(1.001)
+"""Squared distances up to this many squared radii count as near."""
 
 # One load of 16 bytes on cuda, where Warp would make four.
 _READ4 = """
@@ -71,6 +75,27 @@ def reaches(images: Images, point: wp.vec3, radius: float) -> bool:
         from_lower = point[axis] - images.lower[axis]
         if length > 0.0 and (from_lower < -radius or from_lower > length + radius):
             near = False
+    return near
+
+
+@wp.func
+def near_row(grid: GridView, point: wp.vec3, cell: wp.vec3i, row: int, radius2: float) -> bool:
+    """Whether a row of cells may hold neighbours; it spares a tenth of the candidates in 3D.
+
+    Only rows at the corners can lie beyond the radius, and only from a point in its own cell is their distance known.
+    Cells are off by rounding, up to 2⁻²² of the cells along an axis (see `grid`); `ROUNDING` covers a thousand of them.
+    Beyond that, what is missed lies at the very end of the radius, where kernels are 0 to the third order."""
+    across = row % 3 - 1
+    up = row // 3 - grid.layer
+    near = bool(True)
+    if across != 0 and up != 0:
+        fy = (point[1] - grid.lower[1]) * grid.cells_per_length - float(cell[1])
+        fz = (point[2] - grid.lower[2]) * grid.cells_per_length - float(cell[2])
+        if fy >= 0.0 and fy <= 1.0 and fz >= 0.0 and fz <= 1.0:
+            ay = wp.where(across < 0, fy, 1.0 - fy)
+            az = wp.where(up < 0, fz, 1.0 - fz)
+            per2 = grid.cells_per_length * grid.cells_per_length
+            near = ay * ay + az * az <= ROUNDING * radius2 * per2
     return near
 
 

@@ -19,8 +19,9 @@ area; with n particles per volume, evenly spread,
     3D   σ = (π/8) n² ∫ F r⁴ dr         2D   σ = (n²/3) ∫ F r³ dr
 
 and q₀ is such that these forces add no pressure inside: ∫ F r³ dr = 0 in 3D, ∫ F r² dr = 0 in 2D, so q₀ = 5/8 or 4/7.
-Particles are not evenly spread: they keep their distance. What that changes was measured with drops and is in
-`MEASURED`, for the usual supports; at others the tension is only of this order. Walls neither pull nor are pulled.
+Particles are not evenly spread: they keep their distance. In 3D, at two spacings, that changes little: drops of 1 000
+to 2 700 particles had 1.00 to 1.06 times 2σ/r inside. In 2D drops freeze into crystals, and it was 0.5 to 1.2. Walls
+neither pull nor are pulled.
 
 Differs from the sources in: a threshold that does not depend on the unit of length; F is a polynomial that ends at R,
 the others use cosines or Gaussians. Two forms with a tension known beforehand were tried and left: a stress along the
@@ -51,9 +52,6 @@ SURFACE = wp.constant(0.4)
 
 NO_PRESSURE = {2: 4.0 / 7.0, 3: 5.0 / 8.0}
 """q₀"""
-
-MEASURED = {2: 1.0, 3: 1.0}
-"""Tension of drops over what the integrals give, at R = 2.6 spacings in 2D and 2.0 in 3D."""
 
 
 @wp.kernel
@@ -153,7 +151,7 @@ def pair_strength(params: FluidParams) -> float:
     # ∫ F r⁴ dr in 3D and ∫ F r³ dr in 2D, over A.
     integral = radius ** (d + 2) * (moment(d + 3) - q0 * moment(d + 2))
     per_tension = number**2 * integral * (math.pi / 8.0 if d == 3 else 1.0 / 3.0)
-    return 1.0 / (per_tension * params.mass * MEASURED[d])
+    return 1.0 / (per_tension * params.mass)
 
 
 def add_tension(stage: Stage, fluid: Fluid) -> None:
