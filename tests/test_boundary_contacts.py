@@ -250,6 +250,43 @@ def test_a_cleft_too_narrow_for_a_ball_does_not_make_it_jitter(device: Device) -
     assert track[-1][0] == pytest.approx(0.01, rel=0.01)
 
 
+def test_a_ball_beyond_a_shape_is_brought_back(device: Device) -> None:
+    """Shapes know their side: a ball that was put a radius outside is inside again soon, and does not fly off."""
+    walls = make_walls(shapes=[Shape("sphere", size=(0.05,), fluid_inside=True)], radius=RADIUS, device=device)
+    one = balls(walls, [0.0, 0.052, 0.0], [0, 0, 0])
+    for _ in range(10):
+        one.step()
+    assert np.linalg.norm(one.x) == pytest.approx(0.05 - RADIUS, abs=0.01 * RADIUS)
+    np.testing.assert_array_equal(one.v, 0.0)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_ball_too_near_to_a_wall_is_eased_out(device: Device, structure: Structure) -> None:
+    """From a tenth of a radius off: to its radius within 30 steps, without any speed, without passing the wall."""
+    mesh = box((0.04, 0.04, 0.04))
+    walls = make_walls(mesh, radius=RADIUS, device=device, structure=structure)
+    one = balls(walls, [0.001, -0.02 + 0.1 * RADIUS, 0.002], [0, 0, 0])
+    for _ in range(30):
+        one.step()
+    assert one.x[0, 1] == pytest.approx(-0.02 + RADIUS, abs=0.01 * RADIUS)
+    np.testing.assert_allclose(one.v, 0.0, atol=1e-6)
+
+
+def test_a_fast_ball_and_a_moving_wall_meet_at_their_relative_speed(device: Device) -> None:
+    """Against a floor that rises at w, a ball at −u leaves at ε (u + w) + w, and its way stays of the order of u dt: at
+    20 m/s, ten radii per step, in many hops."""
+    for restitution in (0.0, 0.5):
+        floor = Shape("plane", turn=(-math.pi / 2, 0.0, 0.0), velocity=(0.1, 0.4, 0.0))
+        walls = make_walls(shapes=[floor], radius=RADIUS, device=device)
+        one = balls(walls, [0.0, 0.012, 0.0], [0.0, -20.0, 0.0], ContactParams(restitution, 0.2))
+        move_walls(Stage(device, 0, 1, None), walls, one.dt)
+        one.step()
+        np.testing.assert_allclose(one.v[0, 1], restitution * 20.4 + 0.4, rtol=1e-4)
+        assert one.v[0, 0] == pytest.approx(0.1, rel=1e-4)  # friction is strong enough to reach the belt's speed
+        assert one.x[0, 1] >= 0.0004 + 0.999 * RADIUS
+        assert np.abs(one.x).max() < 0.025
+
+
 # --- speed -------------------------------------------------------------------------------------------------------
 
 

@@ -38,8 +38,8 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.water.boundary.nearest import Nearest
-from viscera.water.boundary.response import Met, add_plane, obey, shorter, touched
-from viscera.water.boundary.walls import LEAST, Walls, WallsView, nearest_wall
+from viscera.water.boundary.response import Met, add_plane, obey, reached, shorter, touched
+from viscera.water.boundary.walls import HASHED, HIERARCHY, LEAST, Walls, WallsView, nearest_wall
 
 wp.set_module_options({"enable_backward": False})
 
@@ -160,12 +160,13 @@ def try_hop(
     hop.touch = near
     hop.ball = wp.vec4(start[0], start[1], start[2], near.free)
     most = wp.max(near.free - LEAST * rule.radius, 0.5 * near.free)
-    if near.distance < keep:
-        most = wp.max(most, keep - near.distance)  # a wall that knows its side may push from beyond
+    if near.free < LEAST * rule.radius and walls.structure != HASHED and walls.structure != HIERARCHY:
+        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back.
+        most = wp.max(most, keep - near.distance)
     if near.distance - wp.length(wanted) < keep:
         hop.met = add_plane(hop.met, near, keep - near.distance, bounce_of(rule, near, velocity))
     for _attempt in range(TRIES):
-        hop.way = shorter(obey(wanted, hop.met, time, rule.friction), most)
+        hop.way = shorter(obey(wanted, hop.met, False, time, rule.friction), most)
         length = wp.length(hop.way)
         if length <= 1.0e-3 * SLOP * rule.radius or near.free - length >= rule.radius:
             break
@@ -218,6 +219,7 @@ def meet_walls(
         free_ball_out[i] = ball
         return
     left = target - place
+    rest = dt[0]
     velocity = velocity_out[i]
     arrived = velocity
     if not wp.isfinite(left):
@@ -237,23 +239,24 @@ def meet_walls(
         most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
         part = 1.0
         if whole > most:
-            part = wp.max(most, 0.0) / whole
-        hop = try_hop(walls, rule, place, near, part * left, velocity, part * dt[0], keep)
+            part = wp.max(most, 0.0) / wp.max(whole, 1.0e-30)
+        hop = try_hop(walls, rule, place, near, part * left, velocity, part * rest, keep)
         if hop.ball[3] < wp.min(near.free, LEAST * radius) or (
             near.distance < (1.0 - SLOP) * radius and hop.ball[3] < near.free
         ):
             # No room to be pushed out: keep the distance there is instead.
             kept = wp.max(near.distance, LEAST * radius)
-            hop = try_hop(walls, rule, place, near, part * left, velocity, part * dt[0], kept)
+            hop = try_hop(walls, rule, place, near, part * left, velocity, part * rest, kept)
             if hop.ball[3] < wp.min(near.free, LEAST * radius):
                 hop.way = wp.vec3(0.0, 0.0, 0.0)
                 hop.ball = ball
         place += hop.way
         ball = hop.ball
         left = (1.0 - part) * left
+        rest = (1.0 - part) * rest
         if hop.met.count > 0:
-            velocity = obey(velocity, hop.met, 0.0, rule.friction)
-            left = obey(left, hop.met, 0.0, rule.friction)
+            velocity = obey(velocity, hop.met, True, 0.0, rule.friction)
+            left = obey(left, reached(hop.met), False, rest, rule.friction)
             if hop.touch.distance < 1.5 * radius:
                 touch_out.face[i] = hop.touch.face
                 touch_out.weights[i] = hop.touch.weights

@@ -80,9 +80,8 @@ def shorter(way: wp.vec3, most: float) -> wp.vec3:
 
 
 @wp.func
-def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
-    """The displacement that comes of `wanted` [m] in `time` [s]; with time 0, the velocity that comes of `wanted`
-    [m/s].
+def obey(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float) -> wp.vec3:
+    """The displacement [m] that comes of `wanted` in `time` [s]; or the `velocity` [m/s] that comes of `wanted`.
 
     With one plane the first sweep is exact: restitution, then Coulomb.
     """
@@ -98,7 +97,7 @@ def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
             limit = wp.dot(n, w)
             meets = limit
             carried = w
-            if time > 0.0:
+            if not velocity:
                 limit = met.normals[i, 3]
                 meets = wp.min(limit, 0.0)
                 carried = time * w
@@ -120,7 +119,7 @@ def obey(wanted: wp.vec3, met: Met, time: float, friction: float) -> wp.vec3:
                     dragged[i, c] = drag[c]
         if wp.length(result - before) <= shortest:
             break
-    if time == 0.0 and met.count > 1:
+    if velocity and met.count > 1:
         # Bouncing off two still walls at once must not add energy.
         moving = float(0.0)
         for i in range(met.count):
@@ -142,4 +141,13 @@ def touched(met: Met, wanted: wp.vec3, way: wp.vec3, near_enough: float) -> Met:
                 now.normals[now.count, c] = met.normals[i, c]
                 now.walls[now.count, c] = met.walls[i, c]
             now.count += 1
+    return now
+
+
+@wp.func
+def reached(met: Met) -> Met:
+    """The same planes where the particle is now: none may be crossed any more."""
+    now = met
+    for i in range(met.count):
+        now.normals[i, 3] = 0.0
     return now
