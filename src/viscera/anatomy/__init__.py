@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from viscera.anatomy.colon import colon
 from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
 
-__all__ = ["gallbladder", "in_fossa", "liver", "pad"]
+__all__ = ["colon", "gallbladder", "in_fossa", "liver", "pad"]
