@@ -20,6 +20,7 @@ particle, so a = f/m. With the spline, viscosity is Morris' form: âˆ’2W'/r for â
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
 # pyright: reportIndexIssue=false, reportCallIssue=false
+# ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations
 
@@ -123,12 +124,15 @@ def integrate(
     velocity_out: wp.array(dtype=wp.vec3),
     tag_out: wp.array(dtype=wp.int32),
     kept_density_out: wp.array(dtype=float),
+    clock_out: wp.array(dtype=wp.float64),
 ):
-    """Walls are not accelerated, so they go on with their own velocity."""
+    """Walls are not accelerated, so they go on with their own velocity. The clock has no launch of its own."""
     s = first + wp.tid()
+    dt = live[0].dt
+    if s == 0:
+        clock_out[0] = clock_out[0] + wp.float64(dt)
     if s >= sorted_count(grid):
         return
-    dt = live[0].dt
     change = rate[s]
     kept = held[s]
     v = front(kept) + dt * front(change)
@@ -137,13 +141,3 @@ def integrate(
     tag_out[s] = sorted_tag[s]
     if live[0].continuity > 0.0:
         kept_density_out[s] = kept[3] + dt * change[3]
-
-
-@wp.kernel
-def tick(
-    # params
-    live: wp.array(dtype=Live),
-    # out
-    clock_out: wp.array(dtype=wp.float64),
-):
-    clock_out[0] = clock_out[0] + wp.float64(live[0].dt)

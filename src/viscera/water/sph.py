@@ -10,11 +10,7 @@ After Grahn chapters 3 and 7.2 and Andersson §3.1; the equations stand with the
 tension.py, walls.py, pressure_solver.py (which keeps density constant instead of taking pressure from it).
 """
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
-
-import warp as wp
 
 from viscera.device import Stage
 from viscera.neighbors import grid as ng
@@ -97,7 +93,5 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
 def move(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
     kept = [f.grid.position, f.held, f.sorted_tag, f.rate]
-    stage.launch(
-        forces.integrate, n, [f.grid.view, f.images, f.live, *kept, f.position, f.velocity, f.tag, f.kept_density]
-    )
-    stage.once(lambda: wp.launch(forces.tick, dim=1, inputs=[f.live, f.clock], device=f.device.warp))
+    out = [f.position, f.velocity, f.tag, f.kept_density, f.clock]
+    stage.launch(forces.integrate, n, [f.grid.view, f.images, f.live, *kept, *out])
