@@ -25,7 +25,7 @@ from viscera.device import open_device
 
 AREA = "bleeding"
 
-FRAMES = 2_000
+FRAMES = 800
 FRAME = 0.016
 """[s]"""
 
@@ -73,10 +73,12 @@ def volume() -> Measured:
     for number in range(FRAMES):
         wounds.drive.host[:] = 0.5 - 0.5 * math.cos(2.0 * math.pi * number * FRAME), 0.0
         surface.vertices.assign(rest * (1.0 + 0.01 * math.sin(number * FRAME * 2.0)))
-        away = front + np.array([0.0, -0.03, 0.01])
-        if number % 400 == 200:
-            set_tools(drops, nozzle=front + np.array([0.0, 0.02, 0.02]), nozzle_velocity=(0.0, -0.5, -0.5))
-        elif number % 400 == 300:
+        away = front + np.array([0.0, -0.006, 0.0])
+        if number % 200 == 100:
+            set_tools(
+                drops, nozzle=front + np.array([0.0, 0.02, 0.02]), nozzle_velocity=(0.0, -0.5, -0.5), nozzle_rate=1e-6
+            )
+        elif number % 200 == 150:
             set_tools(drops, suction=away, reach=8e-3)
         program.run()
         if number % 20 == 19:
