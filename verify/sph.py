@@ -135,7 +135,9 @@ def andersson_obstacle() -> Measured:
 
 
 @figure(
-    area=AREA, claim="density error of the incompressible solver: a block falls into a tank", bound="≤ 1 % in the mean"
+    area=AREA,
+    claim="density error of the incompressible solver: a block falls into a tank",
+    bound="≤ 1 % for any particle",
 )
 def density_kept() -> Measured:
     spacing, lower, upper = 0.01, (0.0, 0.0, 0.0), (0.2, 0.3, 0.2)
@@ -151,8 +153,8 @@ def density_kept() -> Measured:
         now = density_error(fluid)
         mean, worst = max(mean, now[0]), max(worst, now[1])
     return Measured(
-        round(100 * mean, 2), "%", mean <= 0.01,
-        f"largest mean of any step; the worst particle of all steps {100 * worst:.1f} %; 20 iterations, steps of 1 ms",
+        round(100 * worst, 2), "%", worst <= 0.01,
+        f"the worst particle of all steps; in the mean at most {100 * mean:.2f} %; 20 iterations, steps of 1 ms",
     )  # fmt: skip
 
 
@@ -185,7 +187,7 @@ def colour_momentum() -> Measured:
     area=AREA, claim="a cube under pairwise tension becomes a ball with p = 2σ/r", bound="p within 10 %, round to 5 %"
 )
 def drop() -> Measured:
-    found = cases.drop(_device(), 14, 3, "pairwise", 0.15)
+    found = cases.drop(_device(), 14, 3, "pairwise", 0.12, viscosity=0.03)
     off = found["pressure"] - 1.0
     return Measured(
         round(100 * off, 1), "%", abs(off) <= 0.10 and found["roundness"] <= 0.10,

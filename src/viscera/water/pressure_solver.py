@@ -16,9 +16,8 @@ A fixed number of iterations, each two passes over neighbours, begins with half 
 so that a step can be recorded and costs the same every time; what it leaves is measured by `density_error`, not
 assumed.
 
-Differs from the source in the walls (there, particles that mirror the pressure: a tank at rest gained energy so); in
-that a step takes back only a part of what is already too dense, so that corrections hardly become motion; and in that
-there is no test for convergence inside the loop.
+Differs from the source in the walls (there, particles that mirror the pressure: a tank at rest gained energy so), and
+in that there is no test for convergence inside the loop.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -49,8 +48,6 @@ STABLE = 1.1
 is larger (in 3D with R = 2.2 spacings λ is 3.3: ω = 0.35 holds, 0.5 diverges)."""
 WARM_START = wp.constant(0.5)
 """Part of the last pressures that the iteration starts from (Ihmsen et al. §3.3)."""
-CORRECTION = wp.constant(0.2)
-"""Part of an excess of density that one step takes back."""
 WAVES = 13
 """Waves along each axis at which eigenvalues are looked at, from 0 to the shortest."""
 ALONE = wp.constant(1.0e-12)
@@ -110,10 +107,7 @@ def begin(
     per = float(0.0)
     if diagonal > ALONE * scale * scale and dt > 0.0:
         per = 1.0 / (dt * dt * diagonal)
-    denser = density[s] - live[0].rest_density
-    if denser > 0.0:
-        denser *= CORRECTION
-    system_out[s] = wp.vec2(live[0].rest_density + denser + dt * growth, per)
+    system_out[s] = wp.vec2(density[s] + dt * growth, per)
     guess = float(0.0)
     if per > 0.0:
         guess = WARM_START * warm[original[s]]
