@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Stage
+from viscera.device import Program, Stage
 from viscera.geometry.parts import PartShape, make_tool
 from viscera.heat.burn import BurnParams, burnt_areas, make_burn, measure_burn, step_burn
 from viscera.heat.conduction import FRAME, HeatParams, make_heat, step_heat
@@ -84,7 +84,10 @@ class Cautery:
         """Whether all is cold, and frames since that was looked at."""
         self._picture = make_texture(self.burn)
         self._texture = Texture(f"{organ.name}.burn", organ.name, "burn", self.skin.width, self.skin.height)
-        self._program = self._device.record(self._record, work=self.skin.count)
+        self._programs: dict[tuple[int, ...], Program] = {}
+        """One for each set of electrodes that are on: those that are off cost nothing."""
+        for on in ((), *((number,) for number in range(len(instruments)))):
+            self._program(on)
         self._after = self._device.record(self._record_after, work=self.skin.count)
         self._after.run()
 
@@ -94,19 +97,22 @@ class Cautery:
             electrode.set(replace(electrode.params, power=watts))
 
     def frame(self, world: World) -> None:
-        for place, (number, tool, electrode) in enumerate(
-            zip(self._numbers, self._tools, self.electrodes, strict=True)
-        ):
-            hand = world.hands[number]
+        on: list[int] = []
+        pairs = zip(self._tools, self.electrodes, strict=True)
+        for place, (tool, electrode) in enumerate(pairs):
+            hand = world.hands[self._numbers[place]]
             tool.place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
             self._inside[place] = hand.active
             pedal = hand.active and hand.grip >= PEDAL
             electrode.press(pedal)
             if pedal:
+                on.append(place)
                 self._rest[0] = 0
+            elif electrode.delivered.host.any():
+                electrode.delivered.host[:] = 0.0
         if self._rest[0]:
             return
-        self._program.run()
+        self._program(tuple(on)).run()
         self._device.synchronize()
         self._rest[1] += 1
         if self._rest[1] >= LOOK:
@@ -120,9 +126,17 @@ class Cautery:
             self.heat.temperature.zero_()
             self._rest[0] = 1
 
-    def _record(self, stage: Stage) -> None:
+    def _program(self, on: tuple[int, ...]) -> Program:
+        if on not in self._programs:
+            self._programs[on] = self._device.record(lambda stage: self._record(stage, on), work=self.skin.count)
+        return self._programs[on]
+
+    def _record(self, stage: Stage, on: tuple[int, ...]) -> None:
         rebuild_network(stage, self.skin, self.heat.network)
-        step_electrodes(stage, self.electrodes)
+        if on:
+            step_electrodes(stage, [self.electrodes[number] for number in on])
+        else:
+            stage.once(self.heat.power.zero_)
         step_heat(stage, self.heat)
         step_burn(stage, self.burn)
         measure_burn(stage, self.burn)
@@ -139,7 +153,7 @@ class Cautery:
         maps = {"temperature": self.heat.temperature, "damage": burn.damage, "charring": burn.charring}
         poses = {f"pose{place}": tool.end for place, tool in enumerate(self._tools)}
         # Written by whoever reads them next, but shown at once after loading.
-        shown = {"area": burn.area.array} | {f"given{n}": e.delivered.array for n, e in enumerate(self.electrodes)}
+        shown = {"area": burn.area.array} | {f"given{n}": e.delivered.host for n, e in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
         return maps | {"water": burn.water, "level": burn.burn_level} | flags | poses | shown
 
@@ -150,8 +164,7 @@ class Cautery:
             else:
                 mine.assign(arrays[name])
         if self._device.is_cuda:
-            for port in (self.burn.area, *(electrode.delivered for electrode in self.electrodes)):
-                wp.copy(port.staging, port.array)
+            wp.copy(self.burn.area.staging, self.burn.area.array)
         self._after.run()
         self._device.synchronize()
 
