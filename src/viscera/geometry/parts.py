@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import warp as wp
@@ -113,11 +114,17 @@ class JointedTool:
             row[20] = radius
 
 
+@lru_cache(maxsize=64)
+def part_field(shape: PartShape, device: Device) -> DistanceField:
+    """Made once for a shape and a device: a world that begins again has the same instruments."""
+    return distance_field(shape.mesh, shape.spacing, shape.margin, device)
+
+
 def make_tool(name: str, shapes: Sequence[PartShape], device: Device) -> JointedTool:
     """Builds the fields; open meshes are refused with the places where they are open."""
     if not shapes:
         raise InputError(f"tool {name!r} has no parts.", "Give at least one.")
-    fields = [distance_field(one.mesh, one.spacing, one.margin, device) for one in shapes]
+    fields = [part_field(one, device) for one in shapes]
     parts = tuple(Part(s.name, f, s.joint, s.active) for s, f in zip(shapes, fields, strict=True))
     poses = device.port(len(parts) * PART_FLOATS, wp.float32)
     tool = JointedTool(name, parts, device, poses, np.zeros((len(parts), 7)), np.zeros((len(parts), 7)))

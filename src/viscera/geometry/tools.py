@@ -6,6 +6,7 @@ Sizes are those of common 5 mm laparoscopic instruments, rounded; estimated from
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,7 +106,8 @@ def _ring_triangles(rings: int, segments: int) -> np.ndarray:
     return np.concatenate([np.stack(p, axis=1) for p in parts])
 
 
-def monopolar_hook() -> list[PartShape]:
+@cache
+def monopolar_hook() -> tuple[PartShape, ...]:
     """An L of bare wire below an insulated shaft. The foot lies along +x, its underside in the plane z = 0."""
     turn = np.linspace(0.0, 0.5 * math.pi, 9)[:, None]
     bend = np.array([[BEND, 0.0, BEND + WIRE_RADIUS]]) - BEND * (
@@ -115,10 +117,11 @@ def monopolar_hook() -> list[PartShape]:
     wire_z = np.linspace(BEND + WIRE_RADIUS, WIRE_HEIGHT, 10)[1:]
     wire = np.stack([np.zeros(9), np.zeros(9), wire_z], axis=1)
     hook = tube(np.concatenate([foot, bend, wire]), WIRE_RADIUS, name="hook")
-    return [PartShape("hook", hook, HOOK_SPACING, HOOK_MARGIN, active=True), _shaft(WIRE_HEIGHT)]
+    return (PartShape("hook", hook, HOOK_SPACING, HOOK_MARGIN, active=True), _shaft(WIRE_HEIGHT))
 
 
-def bipolar_forceps() -> list[PartShape]:
+@cache
+def bipolar_forceps() -> tuple[PartShape, ...]:
     """Two flat jaws on hinges below an insulated shaft: they close towards the plane x = 0 and end at z = 0."""
     thick, _, long = JAW
     shapes = []
@@ -129,7 +132,7 @@ def bipolar_forceps() -> list[PartShape]:
         # Turning about +y by a positive angle takes what lies below the pivot to −x.
         joint = Joint((0.0, 0.0, long), (0.0, 1.0, 0.0), -side * JAW_OPENING)
         shapes.append(PartShape(name, mesh, JAW_SPACING, JAW_MARGIN, joint, active=True))
-    return [*shapes, _shaft(long)]
+    return (*shapes, _shaft(long))
 
 
 def _shaft(height: float) -> PartShape:

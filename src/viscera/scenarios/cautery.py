@@ -198,7 +198,7 @@ def _pad() -> Body:
     return fill(on_the_table(pad()), MASSES)
 
 
-def line_points(body: Body, seed: int, count: int = 200) -> NDArray[np.float64]:
+def line_points(body: Body, seed: int, count: int = 80) -> NDArray[np.float64]:
     """The line's way over the table, from left to right, shape (count, 2) [m]: a wave whose place the seed chooses."""
     rng = np.random.default_rng(seed)
     low, high = body.mesh.bounds
@@ -216,11 +216,16 @@ def _marked(skin: Skin, body: Body, seed: int) -> tuple[NDArray[np.bool_], NDArr
     texels = skin.texels.numpy()
     position = skin.position.numpy()[texels]
     up = np.cross(skin.tangent_u.numpy()[texels], skin.tangent_v.numpy()[texels])[:, 2] > 0.0
+    # The line goes from left to right, so what is far above or below it is no nearer than that to any of it.
+    steepest = np.abs(np.diff(points[:, 1]) / np.diff(points[:, 0])).max()
+    off = np.abs(position[:, 1] - np.interp(position[:, 0], points[:, 0], points[:, 1]))
+    close = np.flatnonzero(up & (off < NEAR * (1.0 + steepest)))
     distance = np.full(len(texels), np.inf)
     for start, end in itertools.pairwise(points):
         way = end - start
-        along = np.clip((position[:, :2] - start) @ way / (way @ way), 0.0, 1.0)
-        np.minimum(distance, np.linalg.norm(position[:, :2] - start - along[:, None] * way, axis=1), out=distance)
+        from_start = position[close, :2] - start
+        along = np.clip(from_start @ way / (way @ way), 0.0, 1.0)
+        distance[close] = np.minimum(distance[close], np.hypot(*(from_start - along[:, None] * way).T))
     found = []
     for reach in (LINE_HALF_WIDTH, NEAR):
         chosen = np.zeros(skin.width * skin.height, dtype=np.bool_)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,9 @@ from viscera.tissue.volume import spring_share_of_young
 wp.set_module_options({"enable_backward": False})
 
 _TILE = wp.constant(TILE)
+
+HALF_CELL = 0.5 * math.sqrt(3.0)
+"""Farthest that a point is from the node it was rounded to [cells]."""
 
 SEARCH = 2
 """How many cells around a texel its nearest mass is looked for; one farther away is no part of this organ's lattice."""
@@ -180,12 +184,17 @@ def nearest_masses(tissue: Tissue, points: NDArray[np.float64]) -> NDArray[np.in
     index = NodeIndex(params.nodes)
     best = np.full(len(points), -1, dtype=np.int32)
     least = np.full(len(points), np.inf)
-    for step in itertools.product(range(-SEARCH, SEARCH + 1), repeat=3):
-        node = middle + np.array(step)
+    steps = sorted(itertools.product(range(-SEARCH, SEARCH + 1), repeat=3), key=lambda step: np.dot(step, step))
+    left = np.arange(len(points))
+    for step in steps:
+        # Who has found one that no further step can beat, looks no more.
+        left = left[np.sqrt(least[left]) > max(0.0, math.sqrt(np.dot(step, step)) - HALF_CELL)]
+        node = middle[left] + np.array(step)
         found = index.find(node)
-        far = np.where(found >= 0, ((node - cell) ** 2).sum(axis=1), np.inf)
-        best = np.where(far < least, found, best)
-        least = np.minimum(far, least)
+        far = np.where(found >= 0, ((node - cell[left]) ** 2).sum(axis=1), np.inf)
+        nearer = far < least[left]
+        best[left[nearer]] = found[nearer]
+        least[left[nearer]] = far[nearer]
     return np.where(least <= 3.0 * (SEARCH + 1) ** 2, best, -1)
 
 
