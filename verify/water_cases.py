@@ -16,7 +16,7 @@ from viscera.device import Device
 from viscera.geometry import TriangleMesh
 from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryParticles
 from viscera.water.params import FluidParams, largest_step
-from viscera.water.smoothing import spline
+from viscera.water.smoothing import make_smoothing, spline
 from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import Fluid, make_fluid, particles, set_params
 from viscera.water.tension import NO_PRESSURE, pair_strength
@@ -218,8 +218,8 @@ def _front(x: np.ndarray, spacing: float) -> float:
 def drop(device: Device, across: int, dimension: int, form: Any, seconds: float, **more: Any) -> dict[str, Any]:
     """A cube (square in 2D) of 5 mm without gravity, σ = 0.05 N/m, that becomes a drop.
 
-    The pressure inside is the mean over the last half of the time and over the inner half of the radius: of the
-    equation of state, of the pairwise forces (virial) and of what motion is left (ρ v²/d)."""
+    The pressure inside is the mean over the last half of the time and over the inner half of the radius: of the forces
+    (virial) and of what motion is left (ρ v²/d)."""
     side, sigma = 5e-3, 0.05
     spacing = side / across
     centre = np.full(dimension, side)
@@ -243,7 +243,7 @@ def drop(device: Device, across: int, dimension: int, form: Any, seconds: float,
         away = found["position"] - found["position"].mean(axis=0)
         inner = np.sqrt((away**2).sum(axis=1)) < 0.5 * radius
         heat = WATER * float((found["velocity"][inner] ** 2).sum(axis=1).mean()) / dimension
-        pressures.append(float(found["pressure"][inner].mean()) + heat + pair_pressure(params, away, inner))
+        pressures.append(mechanical_pressure(params, found, inner) + heat)
     r = np.sqrt((away**2).sum(axis=1))
     # A sphere's second moments are equal: the spread of their roots is the lack of roundness.
     moments = np.sqrt(np.linalg.eigvalsh(np.cov(away[:, :dimension].T)))
@@ -255,19 +255,28 @@ def drop(device: Device, across: int, dimension: int, form: Any, seconds: float,
             "steps": steps, "x": away, "radius": radius}  # fmt: skip
 
 
-def pair_pressure(params: FluidParams, x: np.ndarray, inner: np.ndarray) -> float:
-    """Pressure that pairwise tension itself has inside, from the virial: −(n/2d) Σ_j F r per particle [Pa]."""
-    if params.tension != "pairwise":
-        return 0.0
-    q0 = NO_PRESSURE[params.dimension]
-    amplitude = pair_strength(params) * params.mass * params.tension_coefficient
-    number = params.rest_density / params.mass
+def mechanical_pressure(params: FluidParams, found: dict[str, np.ndarray], inner: np.ndarray) -> float:
+    """What the forces of pressure and tension push with, from the virial (n/2d) Σ_j (−F r) per particle [Pa].
+
+    The mean of the equation of state is not it: tension's own pressure inside is not quite 0, the equation of state
+    balances it, and two large numbers must be taken from each other with the same discrete sums."""
+    x, q = found["position"].astype(np.float64), found["pressure"] / found["density"].astype(np.float64) ** 2
+    d, m, radius = params.dimension, params.mass, params.radius
+    k = make_smoothing(params.kernels, radius, d)
+    amplitude = q0 = 0.0
+    if params.tension == "pairwise":
+        amplitude = pair_strength(params) * m * params.tension_coefficient
+        q0 = NO_PRESSURE[d]
     total = []
-    for here in x[inner][:200]:
-        r = np.sqrt(((x - here) ** 2).sum(axis=1))
-        q = r[(r > 0) & (r < params.radius)] / params.radius
-        total.append((amplitude * q * (1 - q) ** 2 * (q - q0) * q * params.radius).sum())
-    return float(-number / (2 * params.dimension) * np.mean(total))
+    for i in np.nonzero(inner)[0][:300]:
+        r = np.sqrt(((x - x[i]) ** 2).sum(axis=1))
+        near = (r > 0) & (r < radius)
+        s = r[near] / radius
+        slope_r = k.gradient * ((1 - s) ** 2 - k.kappa * np.maximum(0.5 - s, 0.0) ** 2) * r[near]
+        push = -m * m * (q[i] + q[near]) * slope_r
+        pull = amplitude * s * (1 - s) ** 2 * (s - q0) * r[near]
+        total.append(found["density"][i] / m / (2 * d) * (push - pull).sum())
+    return float(np.mean(total))
 
 
 # --- Andersson's dam -------------------------------------------------------------------------------------------------
