@@ -1,7 +1,7 @@
 """A weakly compressible step of viscera beside pySPlisHSPlasH's WCSPH, in one process and in turns.
 
 A block of water with the same number of particles, the same radius over spacing (so the same neighbours: both counts
-are taken and must agree), Tait's pressure, viscosity, gravity, no walls; falling, so that nothing but the step is timed.
+are taken and must agree), Tait's pressure, viscosity, gravity, no walls; it falls, so only the step is timed.
 Their step runs in `runSimulation()`; its time-step callback runs ours, so both see the same load of the machine.
 
 pySPlisHSPlasH is not a dependency of viscera. In an environment of its own:
@@ -10,8 +10,8 @@ pySPlisHSPlasH is not a dependency of viscera. In an environment of its own:
     OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive LD_PRELOAD=libGL.so.1 PYTHONPATH=src \
         /tmp/peers/bin/python benchmarks/peers/splishsplash_water.py
 
-(libGL is Debian's libgl1. Passive waiting keeps their sleeping threads from spinning while ours work.) It prints a table
-and writes splishsplash_water.json beside itself (elsewhere with --out).
+(libGL is Debian's libgl1. Passive waiting keeps their sleeping threads from spinning while ours work.) It prints a
+table and writes splishsplash_water.json beside itself (elsewhere with --out).
 """
 
 from __future__ import annotations
