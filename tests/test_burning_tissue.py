@@ -6,9 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+import warp as wp
 
 from tests.test_lattice import DENSITY, SPACING, box, lattice, springs_of
-from viscera.device import Device
+from viscera.device import Device, Port
 from viscera.errors import InputError
 from viscera.geometry.primitives import box as box_mesh
 from viscera.skin import make_skin
@@ -22,6 +23,7 @@ from viscera.tissue.burning import (
     tear_burnt,
     with_burn_headroom,
 )
+from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import TICK
@@ -40,7 +42,9 @@ def burn(burning: Burning, values: np.ndarray | float) -> None:
     table = np.zeros(burning.tissue.layout.slots, dtype=np.float32)
     table[burning.tissue.layout.slot_of_node] = values
     burning.burn.assign(table)
-    burning.tissue.device.record(lambda stage: step_burning(stage, burning)).run()
+    program = burning.tissue.device.record(lambda stage: step_burning(stage, burning))
+    program.run()
+    burning.tissue.device.synchronize()
 
 
 def pull(tissue: Tissue, strain: np.ndarray) -> np.ndarray:
@@ -64,6 +68,19 @@ def test_burnt_tissue_is_stiffer_by_the_stated_factor(device: Device, poisson: f
         burn(burning, share)
         factor = 1.0 + (STIFFENING - 1.0) * share
         assert np.abs(pull(tissue, strain) - factor * fresh).max() < 1e-3 * np.abs(factor * fresh).max()
+
+
+def test_tissue_burnt_before_its_first_tick_is_stiffer_too(cpu: Device) -> None:
+    """Where host and device have copies of their own, the device's first is that of the probe: the stiffest setting,
+    which would leave a burn no room. Burning brings its own copy up to date."""
+    burning = burning_of(cpu, box(5, 5, 5))
+    live = burning.tissue.state.live
+    probed = wp.array(live.host, dtype=wp.float32, device="cpu")
+    probed.numpy()[int(LIVE_STIFFNESS)] *= STIFFENING
+    burning.tissue.state.live = Port(probed, live.staging, live.host)
+    fresh = springs_of(burning.tissue)[3]
+    burn(burning, 1.0)
+    assert springs_of(burning.tissue)[3] == pytest.approx(STIFFENING * fresh, rel=1e-3)
 
 
 def test_a_burnt_column_stretches_less_under_its_weight(cpu: Device) -> None:

@@ -195,7 +195,9 @@ def burnt_column() -> Measured:
         tissue = make_lattice(device, with_burn_headroom(params))
         burning = make_burning(tissue)
         burning.burn.fill_(share)
-        device.record(lambda stage, burning=burning: step_burning(stage, burning)).run()
+        program = device.record(lambda stage, burning=burning: step_burning(stage, burning))
+        program.run()
+        device.synchronize()
         tissue.set_gravity((0.0, 0.0, -1.0))
         for _ in range(2_000):
             tissue.step()

@@ -30,11 +30,11 @@ class Rates:
     capacity: float
     """Of the layer, per area [J/(K·m²)]."""
     loss: float
-    """Part of its temperature that a texel loses within a step."""
+    """λ: part of its temperature that a texel loses within a step, as the stages need it."""
     gain: float
-    """What it gains from outside within a step [K]."""
+    """What it gains from outside within a step [K]; as λ to the true loss."""
     dt: float
-    """[s]"""
+    """How long power comes in within a step [s]; as λ to the true loss."""
     limit: float
     """Largest eigenvalue (of a step's matrix) for which the step is stable."""
 

@@ -181,7 +181,7 @@ class Burn:
     """One `BurnRates`."""
     areas: TreeSum
     area: Port
-    """Coagulated and charred area [m²], as of the last `measure_burn`."""
+    """Coagulated and charred area [m²] of the skin at rest, as of the last `measure_burn`."""
 
 
 @wp.func
@@ -360,7 +360,7 @@ def step_burn(stage: Stage, burn: Burn) -> None:
 def measure_burn(stage: Stage, burn: Burn) -> None:
     """Coagulated and charred area into `burn.area`."""
     skin = burn.heat.skin
-    maps = [skin.texels, skin.area, burn.rates, burn.damage, burn.charring, burn.areas.levels[0]]
+    maps = [skin.texels, skin.rest_area, burn.rates, burn.damage, burn.charring, burn.areas.levels[0]]
     stage.launch(burnt_areas, -(-skin.count // FAN), maps)
     finish_sum(stage, burn.areas)
     stage.once(lambda: wp.copy(burn.area.array, burn.areas.total))
@@ -369,7 +369,7 @@ def measure_burn(stage: Stage, burn: Burn) -> None:
 
 def boiled_heat(burn: Burn) -> float:
     """Heat that has left as steam so far [J]."""
-    heat, area = burn.heat, burn.heat.skin.area.numpy().astype(np.float64)
+    heat, area = burn.heat, burn.heat.skin.rest_area.numpy().astype(np.float64)
     p = heat.params
     latent = burn.params.water_content * burn.params.latent_heat * p.density * p.thickness
     return latent * float((area * (1.0 - burn.water.numpy().astype(np.float64))).sum())

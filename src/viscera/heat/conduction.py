@@ -1,8 +1,8 @@
 """Heat conduction in the skin: finite volumes on texels, stable at any step, across seams.
 
 In a layer of thickness s, each cell i (a texel, with the slivers merged into it: `bodies`) holds the heat C_i θ_i, with
-θ its temperature above the patient's and C = ρ c s A. With Fourier's law the heat flow between cells is
-k s g_ij (θ_i − θ_j), where g_ij = g_ji:
+θ its temperature above the patient's and C = ρ c s A. Tissue keeps its volume: C is that at rest, and s is less where
+skin is stretched. With Fourier's law the heat flow between cells is k s g_ij (θ_i − θ_j), where g_ij = g_ji:
 
     along columns   g = o √G G^uu / Δu      o: open part of the side, Δu: distance of the nodes in texels
     along rows      g = o √G G^vv / Δv
@@ -27,7 +27,9 @@ is squeezed, or parameters that change later, cost accuracy there and never stab
 
 Differs from the source (Kvick §3.3.4), which blurs the temperature texture: a blur knows neither metric nor seams, and
 its speed depends on the resolution. Losses: perfusion carries heat off in proportion to θ (Pennes 1948,
-doi:10.1152/jappl.1948.1.2.93), air by convection.
+doi:10.1152/jappl.1948.1.2.93), air by convection. Where they are alone, θ' = −r θ + q, a step is exact: loss is not
+r dt but the λ with P_S(1 − w λ) = exp(−r dt), and gain and power are scaled with it, by λ/(r dt). So a skin cools to
+what surrounds it and never beyond, however long the step, and λ stays below 1.5 (the first zero of P_S).
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a vector.
@@ -62,6 +64,13 @@ squeezed to 0.7 of their width."""
 MOST_STAGES = 400
 """Stable up to 80 000 times the explicit limit."""
 
+MOST_LOSS = 1.5
+"""More than λ at the first zero of P_S for every S: 1.27 for 2, 1.45 (a quarter of the square of 2.405, J₀'s first) for
+many. There P_S still falls."""
+
+LEAST_DECAY = 1e-6
+"""Below this, λ is the decay to float32's last bit."""
+
 BLOOD_HEAT = 1050.0 * 3617.0
 """Density times heat capacity of blood [J/(m³·K)]; IT'IS tissue database (itis.swiss)."""
 
@@ -69,8 +78,7 @@ LIVER_FLOW = 860.0 * 1.0e-6 / 60.0
 """Blood through liver at rest, 860 mL per minute and kilogram [m³/(s·kg)]; IT'IS tissue database."""
 
 LIVER_PERFUSION = LIVER_FLOW * 1060.0 * BLOOD_HEAT
-"""Heat that blood carries off in liver, per volume and kelvin above body temperature [W/(m³·K)], about 58 000. None in
-tissue that has coagulated."""
+"""Heat that blood carries off in liver, per volume and kelvin above body temperature [W/(m³·K)], about 58 000."""
 
 STILL_AIR = 10.0
 """Heat that a surface gives to still gas, per area and kelvin [W/(m²·K)]; free convection is 2 to 25 (Incropera,
@@ -272,7 +280,7 @@ def step_heat(stage: Stage, heat: Heat) -> None:
 
 def total_heat(heat: Heat) -> float:
     """Heat above body temperature in the whole layer [J]."""
-    energy = heat.skin.area.numpy().astype(np.float64) * heat.temperature.numpy()
+    energy = heat.skin.rest_area.numpy().astype(np.float64) * heat.temperature.numpy()
     return float(energy.sum()) * heat.params.capacity
 
 
@@ -294,6 +302,26 @@ def explicit_limit(heat: Heat) -> float:
     return 1.0 / stiffest if stiffest > 0.0 else math.inf
 
 
+def fitted_loss(decay: float, stages: int) -> float:
+    """The least λ for which P_S(1 − 2 λ/(S² + S)) = exp(−decay)."""
+    if stages == 0 or decay < LEAST_DECAY:
+        return decay
+    target, low, high = math.exp(-decay), 0.0, MOST_LOSS
+    # P_S falls from 1 to its first zero, and the halving ends when no number lies between.
+    while low < (middle := 0.5 * (low + high)) < high:
+        x = 1.0 - 2.0 * middle / (stages**2 + stages)
+        before, now = 1.0, x
+        for n in range(2, stages + 1):
+            before, now = now, ((2 * n - 1) * x * now - (n - 1) * before) / n
+        low, high = (middle, high) if now > target else (low, middle)
+    return high
+
+
+def _loss_rate(params: HeatParams) -> float:
+    """Part of its temperature that the layer loses in a second [1/s]."""
+    return (params.perfusion * params.thickness + params.air_transfer) / params.capacity
+
+
 def _check_step(dt: float) -> None:
     if not (math.isfinite(dt) and dt >= 0.0):
         raise InputError(f"dt = {dt} is not possible.", "It must be a finite number of 0 or more.")
@@ -305,17 +333,17 @@ def _write_rates(heat: Heat, limit: float, dt: float | None = None) -> None:
     rates: Any = Rates()
     rates.conduction = dt * p.conductivity * p.thickness
     rates.capacity = p.capacity
-    # Losses that a step cannot carry are cut like conduction.
-    rates.loss = min(dt * (p.perfusion * p.thickness + p.air_transfer) / p.capacity, 0.5 * limit)
-    rates.gain = dt * p.air_transfer * (p.air_temperature - p.body_temperature) / p.capacity
-    rates.dt = dt
+    decay = dt * _loss_rate(p)
+    rates.loss = fitted_loss(decay, heat.stages)
+    scale = rates.loss / decay if rates.loss > 0.0 else 1.0
+    rates.gain = scale * dt * p.air_transfer * (p.air_temperature - p.body_temperature) / p.capacity
+    rates.dt = scale * dt
     rates.limit = limit
     wp.copy(heat.rates, wp.array([rates], dtype=Rates, device=heat.skin.device.warp))
 
 
 def _stages(longest: float, params: HeatParams, dt: float) -> int:
     """The least even number that is stable for steps of `dt` on whole texels, with `HEADROOM`."""
-    loss = dt * (params.perfusion * params.thickness + params.air_transfer) / params.capacity
-    spectrum = HEADROOM * 2.0 * dt / longest + loss
+    spectrum = HEADROOM * 2.0 * dt / longest + min(dt * _loss_rate(params), MOST_LOSS)
     needed = math.ceil(0.5 * (math.sqrt(1.0 + 4.0 * spectrum) - 1.0))
     return min(MOST_STAGES, max(2, needed + needed % 2))

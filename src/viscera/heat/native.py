@@ -202,9 +202,14 @@ const float* m = (const float*)metric.data + 3 * t;
 const float k = rates.data[0].conduction;
 const Metric own(m), before(m - 3), below(m - 3 * w);
 const V lu = 0.5f * (own.uu + before.uu), lc = 0.5f * (own.uv + before.uv), lv = 0.5f * (own.vv + before.vv);
-STORE(left.data + t, k * LOAD(fabric.factor_left.data + t) * lv / square(lu, lc, lv));
+const float* r = rest.data + t;
+const float* a = area.data + t;
+// The sum of areas is nothing only beside the surface, where the factor is nothing too.
+const V thin = (LOAD(r) + LOAD(r - 1)) / MAX(LOAD(a) + LOAD(a - 1), 1.0e-20f);
+STORE(left.data + t, k * LOAD(fabric.factor_left.data + t) * thin * lv / square(lu, lc, lv));
 const V bu = 0.5f * (own.uu + below.uu), bc = 0.5f * (own.uv + below.uv), bv = 0.5f * (own.vv + below.vv);
-STORE(bottom.data + t, k * LOAD(fabric.factor_bottom.data + t) * bu / square(bu, bc, bv));
+const V thinner = (LOAD(r) + LOAD(r - w)) / MAX(LOAD(a) + LOAD(a - w), 1.0e-20f);
+STORE(bottom.data + t, k * LOAD(fabric.factor_bottom.data + t) * thinner * bu / square(bu, bc, bv));
 """
 
 _SHEAR = """
@@ -217,7 +222,11 @@ if (t >= w) {
     const V uv = 0.25f * (a.uv + b.uv + c.uv + d.uv);
     const V vv = 0.25f * (a.vv + b.vv + c.vv + d.vv);
     const V most = MIN(MIN(LOAD(left), LOAD(left - w)), MIN(LOAD(bottom), LOAD(bottom - 1)));
-    const V slant = -rates.data[0].conduction * uv / square(uu, uv, vv);
+    const float* r = rest.data + t;
+    const float* s = area.data + t;
+    const V was = LOAD(r) + LOAD(r - 1) + LOAD(r - w) + LOAD(r - w - 1);
+    const V is = LOAD(s) + LOAD(s - 1) + LOAD(s - w) + LOAD(s - w - 1);
+    const V slant = -rates.data[0].conduction * was / MAX(is, 1.0e-20f) * uv / square(uu, uv, vv);
     STORE(shear.data + t, LOAD(fabric.factor_shear.data + t) * MAX(MIN(slant, most), -most));
 }
 """
@@ -231,7 +240,7 @@ const float* bottom = net.bottom.data + t;
 const float* shear = net.shear.data + t;
 V total = LOAD(left) + LOAD(left + 1) + LOAD(bottom) + LOAD(bottom + w);
 total += ABS(LOAD(shear)) + ABS(LOAD(shear + w + 1)) + ABS(LOAD(shear + 1)) + ABS(LOAD(shear + w));
-V size = LOAD(area.data + t);
+V size = LOAD(rest.data + t);
 const I body = *(const J*)(fabric.border_of.data + t);
 if (net.tile_links.data[tile] >= 0) {
     for (int c = 0; c < 16; ++c) {
@@ -266,6 +275,8 @@ def _side_tile(
     net: Conductances,
     rates: wp.array(dtype=Rates),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     left: wp.array(dtype=wp.float32),
     bottom: wp.array(dtype=wp.float32),
 ): ...
@@ -278,6 +289,8 @@ def _shear_tile(
     net: Conductances,
     rates: wp.array(dtype=Rates),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     shear: wp.array(dtype=wp.float32),
 ): ...
 
@@ -288,7 +301,7 @@ def _limit_tile(
     fabric: Fabric,
     net: Conductances,
     rates: wp.array(dtype=Rates),
-    area: wp.array(dtype=wp.float32),
+    rest: wp.array(dtype=wp.float32),
     inverse: wp.array(dtype=wp.float32),
     cut: wp.array(dtype=wp.float32),
 ): ...
@@ -313,11 +326,13 @@ def side_tiles(
     net: Conductances,
     rates: wp.array(dtype=Rates),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     # out
     left_out: wp.array(dtype=wp.float32),
     bottom_out: wp.array(dtype=wp.float32),
 ):
-    _side_tile(first + wp.tid(), fabric, net, rates, metric, left_out, bottom_out)
+    _side_tile(first + wp.tid(), fabric, net, rates, metric, rest, area, left_out, bottom_out)
 
 
 @wp.kernel
@@ -328,10 +343,12 @@ def shear_tiles(
     net: Conductances,
     rates: wp.array(dtype=Rates),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     # out
     shear_out: wp.array(dtype=wp.float32),
 ):
-    _shear_tile(first + wp.tid(), fabric, net, rates, metric, shear_out)
+    _shear_tile(first + wp.tid(), fabric, net, rates, metric, rest, area, shear_out)
 
 
 @wp.kernel
@@ -341,12 +358,12 @@ def limit_tiles(
     fabric: Fabric,
     net: Conductances,
     rates: wp.array(dtype=Rates),
-    area: wp.array(dtype=wp.float32),
+    rest: wp.array(dtype=wp.float32),
     # out
     inverse_out: wp.array(dtype=wp.float32),
     cut_out: wp.array(dtype=wp.float32),
 ):
-    _limit_tile(first + wp.tid(), fabric, net, rates, area, inverse_out, cut_out)
+    _limit_tile(first + wp.tid(), fabric, net, rates, rest, inverse_out, cut_out)
 
 
 @wp.kernel

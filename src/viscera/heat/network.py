@@ -10,6 +10,9 @@ A body that would exchange more than a step can carry gets its conductances cut,
 with L the longest spectrum that the step's stages are stable for. By Gershgorin's theorem no deformation and no change
 of parameters can then make a step unstable, and heat is kept; what is lost is speed of conduction in texels that are
 far smaller than the others.
+
+Tissue keeps its volume: where it is stretched, the layer is thinner by A⁰/A, conducts so much less, and holds what it
+held (C is that at rest).
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a vector.
@@ -44,6 +47,12 @@ def _square(metric: wp.vec3):
     return wp.sqrt(wp.max(metric[0] * metric[2] - metric[1] * metric[1], 1.0e-30))
 
 
+@wp.func
+def _thinner(rest: wp.array(dtype=wp.float32), area: wp.array(dtype=wp.float32), a: int, b: int):
+    """Thickness of the layer between two texels, over that at rest: tissue keeps its volume."""
+    return (rest[a] + rest[b]) / wp.max(area[a] + area[b], TINY)
+
+
 @wp.kernel
 def side_conductances(
     first: int,
@@ -53,6 +62,8 @@ def side_conductances(
     rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     # out
     left_out: wp.array(dtype=wp.float32),
     bottom_out: wp.array(dtype=wp.float32),
@@ -61,12 +72,12 @@ def side_conductances(
     along = rates[0].conduction * fabric.factor_left[t]
     if along > 0.0:
         g = 0.5 * (metric[t] + metric[t - 1])
-        along *= g[2] / _square(g)
+        along *= _thinner(rest, area, t, t - 1) * g[2] / _square(g)
     left_out[t] = along
     up = rates[0].conduction * fabric.factor_bottom[t]
     if up > 0.0:
         g = 0.5 * (metric[t] + metric[t - net.width])
-        up *= g[0] / _square(g)
+        up *= _thinner(rest, area, t, t - net.width) * g[0] / _square(g)
     bottom_out[t] = up
 
 
@@ -79,6 +90,8 @@ def shear_conductances(
     rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
     metric: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.float32),
+    area: wp.array(dtype=wp.float32),
     # out
     shear_out: wp.array(dtype=wp.float32),
 ):
@@ -89,7 +102,8 @@ def shear_conductances(
         g = 0.25 * (metric[b - 1] + metric[b] + metric[t - 1] + metric[t])
         # Beyond this the four texels' energy could become negative, and heat flow uphill.
         most = wp.min(wp.min(net.left[t], net.left[b]), wp.min(net.bottom[t], net.bottom[t - 1]))
-        shear_out[t] = factor * wp.clamp(-rates[0].conduction * g[1] / _square(g), -most, most)
+        thin = (rest[b - 1] + rest[b] + rest[t - 1] + rest[t]) / (area[b - 1] + area[b] + area[t - 1] + area[t])
+        shear_out[t] = factor * wp.clamp(-rates[0].conduction * thin * g[1] / _square(g), -most, most)
 
 
 @wp.kernel
@@ -97,23 +111,23 @@ def border_bodies(
     first: int,
     # in
     net: Conductances,
-    area: wp.array(dtype=wp.float32),
+    rest: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.vec3),
     # out
     area_out: wp.array(dtype=wp.float32),
     place_out: wp.array(dtype=wp.vec3),
     share_out: wp.array(dtype=wp.float32),
 ):
-    """Area and middle of the bodies at a border."""
+    """Area at rest and middle of the bodies at a border."""
     b = first + wp.tid()
     t = net.border[b]
-    whole = area[t]
+    whole = rest[t]
     for k in range(net.member_start[b], net.member_start[b + 1]):
-        whole += area[net.member[k]]
+        whole += rest[net.member[k]]
     place = position[t]
     for k in range(net.member_start[b], net.member_start[b + 1]):
         m = net.member[k]
-        part = area[m] / whole
+        part = rest[m] / whole
         share_out[k] = part
         place += part * (position[m] - position[t])
     area_out[b] = whole
@@ -131,6 +145,7 @@ def link_conductances(
     # in
     fabric: Fabric,
     rates: wp.array(dtype=Rates),
+    rest: wp.array(dtype=wp.float32),
     area: wp.array(dtype=wp.float32),
     coverage: wp.array(dtype=wp.float32),
     metric: wp.array(dtype=wp.vec3),
@@ -143,7 +158,7 @@ def link_conductances(
     for k in range(fabric.link_start[b], fabric.link_start[b + 1]):
         side = fabric.link_side[k]
         seam = fabric.link_seam[k]
-        factor = rates[0].conduction * fabric.link_factor[k]
+        factor = rates[0].conduction * fabric.link_factor[k] * _thinner(rest, area, side[0], side[1])
         # Sums of two are the same bits seen from either side, so the link is.
         if seam < 0:
             g = 0.5 * (metric[side[0]] + metric[side[1]])
@@ -167,7 +182,7 @@ def limit_bodies(
     net: Conductances,
     rates: wp.array(dtype=Rates),
     texels: wp.array(dtype=wp.int32),
-    area: wp.array(dtype=wp.float32),
+    rest: wp.array(dtype=wp.float32),
     # out
     inverse_out: wp.array(dtype=wp.float32),
     cut_out: wp.array(dtype=wp.float32),
@@ -177,7 +192,7 @@ def limit_bodies(
     b = fabric.border_of[t]
     if b == SLIVER:
         return
-    size = area[t]
+    size = rest[t]
     total = net.left[t] + net.left[t + 1] + net.bottom[t] + net.bottom[t + w]
     total += wp.abs(net.shear[t]) + wp.abs(net.shear[t + w + 1]) + wp.abs(net.shear[t + 1]) + wp.abs(net.shear[t + w])
     if b >= 0:
@@ -283,7 +298,8 @@ def rebuild_network(stage: Stage, skin: Skin, network: Network, native: bool = T
     net, fabric, rates, bodies = network.net, network.fabric, network.rates, network.bodies
     tiled = native and not stage.device.is_cuda
     count, where = (network.tiles, []) if tiled else (skin.count, [skin.texels])
-    maps, edges = [*where, skin.metric], [skin.area, skin.coverage, skin.metric, skin.vertices, skin.seam_vertex]
+    maps = [*where, skin.metric, skin.rest_area, skin.area]
+    edges = [skin.rest_area, skin.area, skin.coverage, skin.metric, skin.vertices, skin.seam_vertex]
     sides, shear, limit, cut = (
         (side_tiles, shear_tiles, limit_tiles, cut_tiles)
         if tiled
@@ -292,9 +308,9 @@ def rebuild_network(stage: Stage, skin: Skin, network: Network, native: bool = T
     places = [fabric.border_area, fabric.border_place, net.share]
     stage.launch(sides, count, [fabric, net, rates, *maps, net.left, net.bottom], BLOCK)
     stage.launch(shear, count, [fabric, net, rates, *maps, net.shear], BLOCK)
-    stage.launch(border_bodies, len(bodies.border), [net, skin.area, skin.position, *places])
+    stage.launch(border_bodies, len(bodies.border), [net, skin.rest_area, skin.position, *places])
     stage.launch(link_conductances, len(bodies.border), [fabric, rates, *edges, net.link])
-    stage.launch(limit, count, [fabric, net, rates, *where, skin.area, net.inverse, fabric.cut], BLOCK)
+    stage.launch(limit, count, [fabric, net, rates, *where, skin.rest_area, net.inverse, fabric.cut], BLOCK)
     stage.launch(cut, count, [fabric, net, *where, net.left, net.bottom, net.shear], BLOCK)
     stage.launch(cut_links, len(bodies.border), [net.border, fabric, net.link])
 

@@ -87,6 +87,9 @@ class Skin:
     seam_vertex: Array
     """The seams' ends as vertices of the mesh, vec2i."""
 
+    rest_area: Array
+    """Surface in the texel as the skin was made, float32 [m²]."""
+
     # What follows the tissue.
     vertices: Array
     """Write deformed positions here, vec3 [m]."""
@@ -149,10 +152,12 @@ def make_skin(
     arrays = _fixed_maps(mesh, corners, pieces, width, width * height) | _moving_maps(mesh, width * height)
     arrays |= _link_lookup(links, seams, arrays["texels"])
     uploaded = {name: _upload(values, device) for name, values in arrays.items()}
-    uploaded["metric"] = _with_rim(uploaded["metric"], width)
+    for name in ("metric", "area", "rest_area"):
+        uploaded[name] = _with_rim(uploaded[name], width)
     skin = Skin(mesh, atlas, seams, links, device, width, height, lost, **uploaded)
     # Made by the same program that keeps it up to date, so a skin at rest is no special case.
     device.record(lambda stage: rebuild_skin(stage, skin), work=skin.count).run()
+    wp.copy(skin.rest_area, skin.area)
     device.synchronize()
     return skin
 
@@ -270,6 +275,7 @@ def _moving_maps(mesh: TriangleMesh, size: int) -> dict[str, Any]:
         "vertices": mesh.vertices.astype(np.float32),
         "rows": zeros(len(mesh.triangles) * ROW),
         "area": zeros(size),
+        "rest_area": zeros(size),
     } | {name: zeros(size, 3) for name in names}
 
 

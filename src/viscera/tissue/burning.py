@@ -123,6 +123,8 @@ def step_burning(stage: Stage, burning: Burning) -> None:
     tissue = burning.tissue
     places = len(tissue.layout.tile_slot) * TILE
     burnt = [burning.gain, burning.burn, tissue.state.live.array, burning.most]
+    # Before the first tick the device still has the stiffest setting, with which the lattice was probed.
+    stage.upload(tissue.state.live)
     stage.launch(stiffen_springs, places, [tissue.constants, burning.fresh, *burnt, tissue.constants.stiffness])
     if tissue.params.poisson > 0.25:
         args = [tissue.constants, burning.fresh, burning.fresh_bulk, *burnt, tissue.bulk]
@@ -163,7 +165,7 @@ def make_sampling(tissue: Tissue, skin: Skin) -> BurnSampling:
     owned = mass >= 0
     order = np.argsort(mass[owned], kind="stable")
     masses, start = np.unique(mass[owned][order], return_index=True)
-    area = skin.area.numpy()[texels][owned][order].astype(np.float64)
+    area = skin.rest_area.numpy()[texels][owned][order].astype(np.float64)
     total = np.add.reduceat(area, start) if len(start) else area
     counts = np.diff(np.append(start, len(area)))
     device = tissue.device.warp

@@ -1,4 +1,4 @@
-"""Contact with an instrument given as a distance field (SPEC T5, S2).
+"""Contact with an instrument given as a distance field.
 
 After a substep, a mass whose signed distance d to the instrument is negative goes to the nearest surface point,
 x ← x − d·n with n the field's gradient; velocity, friction and reaction are those of `kernels.touch`. An instrument

@@ -1,4 +1,4 @@
-"""A heart that moves the tissue next to it: the drive of a lattice's driven anchors over time (SPEC T10).
+"""A heart that moves the tissue next to it: the drive of a lattice's driven anchors over time.
 
 Over one beat, φ from 0 to 1, the drive follows the pulse in a large artery: a quick percussion wave, a tidal wave on
 its shoulder, the dicrotic wave after the valve has shut,

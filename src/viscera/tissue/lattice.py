@@ -1,4 +1,4 @@
-"""Soft tissue as a volumetric lattice of masses and springs that one can push (SPEC T1, T2, T5).
+"""Soft tissue as a volumetric lattice of masses and springs that one can push.
 
 `make_lattice` turns integer mass positions into arrays; `Tissue` owns them together with the recorded step. The
 physics is in `kernels.py`, the places in memory in `layout.py`, the stiffnesses in `springs.py`.

@@ -1,4 +1,4 @@
-"""A lattice cut into slabs, each on a device of its own (SPEC T10; Etheredge, Kunst and Sanders 2013 propose it in §7).
+"""A lattice cut into slabs, each on a device of its own (Etheredge, Kunst and Sanders 2013 propose it in §7).
 
 A cut lies between two layers of masses of constant z. Memory is ordered by z first, so a slab is one contiguous range
 of the whole lattice's places, and so is each layer at a cut:

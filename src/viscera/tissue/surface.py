@@ -1,4 +1,4 @@
-"""The surface that is drawn follows the lattice (SPEC T7): each vertex hangs on up to eight masses."""
+"""The surface that is drawn follows the lattice: each vertex hangs on up to eight masses."""
 
 # Warp's types speak of values; inside kernels the same names are declarations.
 # pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false

@@ -1,4 +1,4 @@
-"""A force per cell that keeps its volume, so that tissue reaches a Poisson's ratio above ¼ (SPEC T2).
+"""A force per cell that keeps its volume, so that tissue reaches a Poisson's ratio above ¼.
 
 Central springs alone give ν = ¼. Each whole cell of eight masses gets, besides, the energy
 

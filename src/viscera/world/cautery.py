@@ -90,6 +90,7 @@ class Cautery:
             self._program(on)
         self._after = self._device.record(self._record_after, work=self.skin.count)
         self._after.run()
+        self._device.synchronize()
 
     def set_power(self, watts: float) -> None:
         """What the generator is set to, for all instruments [W]."""
@@ -202,7 +203,7 @@ class BurnDrill:
         ]
         self._sums = [make_sum(len(subset), device) for subset in self._subsets]
         self._areas = [device.port(1, wp.vec2d) for _ in self._subsets]
-        self._whole = float(skin.area.numpy()[covered[line[covered]]].sum())
+        self._whole = float(skin.rest_area.numpy()[covered[line[covered]]].sum())
         ink = np.zeros((skin.height, skin.width, 4), dtype=np.uint8)
         ink.reshape(-1, 4)[line, 3] = 255
         self._ink = wp.array(ink, dtype=wp.vec4ub, device=device.warp)
@@ -216,7 +217,7 @@ class BurnDrill:
     def _record(self, stage: Stage) -> None:
         skin, burn = self._cautery.skin, self._cautery.burn
         for subset, sums, port in zip(self._subsets, self._sums, self._areas, strict=True):
-            maps = [subset, skin.area, burn.rates, burn.damage, burn.charring, sums.levels[0]]
+            maps = [subset, skin.rest_area, burn.rates, burn.damage, burn.charring, sums.levels[0]]
             stage.launch(burnt_areas, -(-len(subset) // FAN), maps)
             finish_sum(stage, sums)
             stage.once(lambda port=port, sums=sums: wp.copy(port.array, sums.total))
