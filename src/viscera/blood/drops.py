@@ -1,4 +1,4 @@
-"""Drops in the air: what the film lets go, what spurts and what a nozzle lets out, until it lands or is lost (SPEC S7).
+"""Drops in the air: what the film lets go, what spurts and what a nozzle lets out, until it lands or is lost.
 
 A particle of the film, thickness t = 6 V/(π h²) (1 + Σ (1 − r/h)²) (the film's own density, times its kernel's
 normalisation), lets go where
@@ -11,10 +11,13 @@ at most 2 ℓ sin(θ/2) high, ℓ = √(σ/ρg) = 2.3 mm for blood, which for a 
 Brochard-Wyart and Quéré, Capillarity and Wetting Phenomena, §2.2); a pendant drop grows within τ ≈ √(ℓ/g) = 15 ms.
 
 A drop flies freely, v ← v + g dt, x ← x + v dt, and meets the moving surface (`landing`) or leaves the scene's box.
-Where it lands it joins the film with the velocity along the surface. Suction takes what is within its reach, no more
-than its rate; a nozzle lets out saline. Volumes are whole picolitres, a drop keeps the volume of the particle it was,
-and nothing is dropped for want of room: film stays film, a landed drop lies and waits, a nozzle runs slower. `balance`
-adds it all up.
+Where it lands it joins the film with the velocity along the surface. Suction takes the nearest within its reach, no
+more than its rate; a nozzle lets out saline. Volumes are whole picolitres, and a drop keeps the volume of the particle
+it was.
+
+Room is bounded, and every picolitre has a place in `balance`: a film that fills up beyond `crowded` hangs on less and
+drips sooner; what lands on a film that is `fullest` runs off the organ; film that finds no place in the air stays film,
+and a nozzle runs slower.
 
 Simple on purpose: no air drag, no surface tension between drops, no splash. The document has none of it; its particles
 cannot leave the surface (§6.2.3 names it as future work).
@@ -34,7 +37,9 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood import drop_kernels as kernels
-from viscera.blood.film_params import LITTLE, FilmParams
+from viscera.blood import drop_tools as tools
+from viscera.blood.drop_numbers import DropNumbers, Purse, Tools
+from viscera.blood.film_params import LARGEST_VOLUME, LITTLE, FilmParams
 from viscera.blood.film_state import FilmState
 from viscera.blood.film_surface import Surface
 from viscera.blood.landing import LandingTree, fit_landing, make_landing, remember_surface
@@ -54,6 +59,12 @@ class DropParams:
     """τ [s]."""
     box: float = 0.15
     """Drops farther from the organs than this are lost [m]: they have reached the drape."""
+    crowded: float = 0.7
+    """Part of the film's room: from here to `fullest` the film hangs on less and less. Tuned."""
+    fullest: float = 0.9
+    """Part of the film's room that landing drops fill; the rest is for wounds."""
+    jet_volume: float = 0.0
+    """Of a drop that a nozzle lets out [m³]; 0: as a particle of the film."""
     spread: float = 0.05
     """Sideways speed over forward speed of a nozzle's jet. Tuned."""
     seed: int = 2
@@ -61,10 +72,19 @@ class DropParams:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            zero = f.name in ("spread", "seed")
+            zero = f.name in ("spread", "seed", "crowded", "jet_volume")
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
                 allowed = "of 0 or more" if zero else "above 0"
                 raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
+        if not self.crowded < self.fullest <= 1.0:
+            raise InputError(
+                f"crowded = {self.crowded} and fullest = {self.fullest} are not possible.",
+                "They are parts of the film's room: 0 ≤ crowded < fullest ≤ 1.",
+            )
+        if not self.jet_volume <= LARGEST_VOLUME * LITTLE:
+            raise InputError(
+                f"jet_volume = {self.jet_volume} is not possible.", f"Allowed is up to {LARGEST_VOLUME * LITTLE:g} m³."
+            )
 
 
 @dataclass(eq=False)
@@ -90,7 +110,9 @@ class Drops:
     flag: tuple[Any, Any]
     place: tuple[Any, Any]
     """Scratch, shape of the film and of the drops."""
-    joined: Any
+    ring: Any
+    taken: Any
+    """Volumes in reach by ring, and what suction took in this step, int64 [pL]."""
     surface: Surface
 
 
@@ -121,16 +143,17 @@ def make_drops(
         make_drop_arrays(capacity, device),
         make_drop_arrays(capacity, device),
         make_landing(surface.vertices, surface.view.triangles, device),
-        wp.zeros(1, dtype=kernels.DropNumbers, device=device.warp),
-        device.port(1, kernels.Tools),
-        wp.zeros(1, dtype=kernels.Purse, device=device.warp),
+        wp.zeros(1, dtype=DropNumbers, device=device.warp),
+        device.port(1, Tools),
+        wp.zeros(1, dtype=Purse, device=device.warp),
         integers(DROP_FATES, wp.int64),
         integers(DROP_FATES, wp.int64),
         film_view(state),
         queue_view(state),
         (integers(state.capacity), integers(capacity)),
         (integers(state.capacity), integers(capacity)),
-        integers(capacity),
+        integers(tools.RINGS, wp.int64),
+        integers(1, wp.int64),
         surface,
     )
     set_drops(drops, params)
@@ -141,7 +164,7 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     """Changes parameters while programs run."""
     drops.params = params
     film = drops.film
-    numbers: Any = kernels.DropNumbers()
+    numbers: Any = DropNumbers()
     numbers.dt = numbers.exact_dt = drops.dt
     numbers.gravity = wp.vec3(*film.gravity)
     numbers.thickness = 6.0 * LITTLE / (math.pi * film.radius**2)
@@ -149,12 +172,13 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     numbers.share = -math.expm1(-drops.dt / params.detach_time)
     numbers.lower = wp.vec3(*(x - params.box for x in drops.surface.lower))
     numbers.upper = wp.vec3(*(x + params.box for x in drops.surface.upper))
-    numbers.volume = film.little_volume
+    numbers.crowded, numbers.fullest = params.crowded, params.fullest
+    numbers.volume = round(params.jet_volume / LITTLE) or film.little_volume
     names = [fluid.name for fluid in film.fluids]
     numbers.rinse = wp.vec4(*film.pure("saline" if "saline" in names else names[0]))
     numbers.spread = params.spread
     numbers.seed = params.seed
-    wp.copy(drops.numbers, wp.array([numbers], dtype=kernels.DropNumbers, device=drops.device.warp))
+    wp.copy(drops.numbers, wp.array([numbers], dtype=DropNumbers, device=drops.device.warp))
 
 
 def set_tools(
@@ -172,11 +196,11 @@ def set_tools(
             raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
     tip, out = _vector("suction", suction), _vector("nozzle", nozzle)
     jet = _vector("nozzle_velocity", nozzle_velocity)
-    tools = drops.tools.host[0]
-    tools["suction"], tools["suction_reach"] = tip, 0.0 if suction is None else reach
-    tools["suction_rate"] = 0.0 if suction is None else suction_rate / LITTLE
-    tools["nozzle"], tools["nozzle_velocity"] = out, jet
-    tools["nozzle_rate"] = 0.0 if nozzle is None else nozzle_rate / LITTLE
+    hands = drops.tools.host[0]
+    hands["suction"], hands["suction_reach"] = tip, 0.0 if suction is None else reach
+    hands["suction_rate"] = 0.0 if suction is None else suction_rate / LITTLE
+    hands["nozzle"], hands["nozzle_velocity"] = out, jet
+    hands["nozzle_rate"] = 0.0 if nozzle is None else nozzle_rate / LITTLE
 
 
 def step_drops(stage: Stage, drops: Drops) -> None:
@@ -202,21 +226,20 @@ def _number(stage: Stage, flag: Any, place: Any) -> None:
 
 def _use_nozzle(stage: Stage, drops: Drops) -> None:
     live, view = [drops.numbers, drops.tools.array], drops.state.view
-    _once(stage, kernels.begin, [*live, view, drops.purse])
-    stage.launch(kernels.spray, kernels.JET, [*live, drops.purse, view])
-    _once(stage, kernels.book_spray, [drops.numbers, drops.purse, drops.state.count])
+    _once(stage, tools.begin, [*live, view, drops.purse, drops.ring, drops.taken])
+    stage.launch(tools.spray, tools.JET, [*live, drops.purse, view])
+    _once(stage, tools.book_spray, [drops.numbers, drops.purse, drops.state.count])
 
 
 def _suck(stage: Stage, drops: Drops) -> None:
-    ways = (
-        (kernels.choose_sucked_film, drops.film_view, kernels.FILM_SUCKED),
-        (kernels.choose_sucked_drops, drops.state.view, kernels.AIR_SUCKED),
-    )
-    for (choose, view, fate), flag, place in zip(ways, drops.flag, drops.place, strict=True):
-        stage.launch(choose, len(flag), [drops.tools.array, view, flag])
-        _number(stage, flag, place)
-        stage.launch(kernels.suck, len(flag), [fate, drops.purse, flag, place, view.fate])
-        _once(stage, kernels.book_suck, [drops.numbers, flag, place, drops.purse])
+    hands, film, air = drops.tools.array, drops.film_view, drops.state.view
+    took = [drops.numbers, hands, drops.purse]
+    _once(stage, tools.measure_film, [hands, film, drops.ring], dim=film.capacity)
+    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=air.capacity)
+    _once(stage, tools.aim, [drops.ring, drops.purse])
+    _once(stage, tools.suck_film, [*took, film, drops.taken], dim=film.capacity)
+    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=air.capacity)
+    _once(stage, tools.book_suck, [drops.taken, drops.purse])
 
 
 def _let_go(stage: Stage, drops: Drops) -> None:
@@ -229,15 +252,16 @@ def _let_go(stage: Stage, drops: Drops) -> None:
 
 def _fly(stage: Stage, drops: Drops) -> None:
     flag, place, view, tree = drops.flag[1], drops.place[1], drops.state.view, drops.tree.view
+    landed = [drops.numbers, flag, place]
     stage.launch(kernels.fly, len(flag), [drops.numbers, tree, view, flag])
     _number(stage, flag, place)
-    stage.launch(kernels.join_film, len(flag), [flag, place, tree, view, drops.queue, drops.joined])
-    _once(stage, kernels.add_count, [drops.queue.capacity, flag, place, drops.queue.count])
+    stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
+    _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
 
 
 def _close_ranks(stage: Stage, drops: Drops) -> None:
     keep, place, state, n = drops.flag[1], drops.place[1], drops.state, drops.state.capacity
-    _once(stage, kernels.tally, [state.view, drops.joined, drops.gone_count, drops.gone_volume, keep], dim=n)
+    _once(stage, kernels.tally, [state.view, drops.gone_count, drops.gone_volume, keep], dim=n)
     _number(stage, keep, place)
     stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
     stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])

@@ -3,7 +3,7 @@
 The tree is a complete binary one, stored level by level: node i has children 2i + 1 and 2i + 2, each leaf holds
 `LEAF` triangles. It is split at medians of the triangles' middles when it is made; later only boxes follow the tissue,
 leaves first, then one launch per level. Warp's own trees cannot: their refit is not part of a recorded program and a
-replay would quietly use the old boxes (DESIGN, traps). Without a stack: after a subtree comes the next sibling of the
+replay would quietly use the old boxes. Without a stack: after a subtree comes the next sibling of the
 nearest ancestor that has one, which the node's number alone tells.
 
 A drop flies from x₀ to x₁ while a triangle's points P go from P₀ to P₁, both straight. They meet at P after the part

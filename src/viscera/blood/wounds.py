@@ -8,8 +8,8 @@ Each wound has a vessel (`vessels`), a place (triangle and weights) and an openi
 
 and Q dt is added to what the wound still owes. Whole particles leave, the rest is owed in the next step, so the volume
 that has left follows ∫Q dt to within one particle, for ever. What the vessels have given is a whole number of
-picolitres per wound (`given`): sums are exact. When the film's queue (or the drops) have no room, blood stays in the
-vessel and `held` counts it; nothing is dropped.
+picolitres per wound (`given`): sums are exact. When the film (or the drops) have no room, blood stays in the vessel and
+`held` counts it; nothing is dropped. A vessel that is sealed owes nothing.
 
 Blood leaves as a jet, and becomes drops, where inertia beats surface tension: We = ρ u² 2a/σ above `JETTING`, with
 u = Q/(π a_open²) (C. Clanet and J. C. Lasheras, J. Fluid Mech. 383 (1999) 307: a hole drips below We ≈ 4). So an artery
@@ -19,8 +19,8 @@ Sealing: a clip (`set_clip`), or cautery: once the coagulated part of the texels
 `seal_fraction` on average, the vessel is shut for good.
 
 The document spawns particles by hand. The clot model is ours: first order with the bleeding time of a small cut as its
-time, slowed by shear because platelets are torn off; the errata's bound at rest holds (c never grows faster than
-1/clot_time).
+time, slowed by shear because platelets are torn off; at rest c grows by at most
+1/clot_time.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct.
@@ -42,7 +42,7 @@ from viscera.blood.film_state import FilmState
 from viscera.blood.film_surface import Surface
 from viscera.blood.placing import closest_place, points_of
 from viscera.blood.vessels import DISCHARGE, VesselParams
-from viscera.blood.views import DropArrays, make_drop_arrays, queue_view
+from viscera.blood.views import DropArrays, film_view, make_drop_arrays, queue_view
 from viscera.blood.wound_kernels import BURST, WoundNumbers, WoundView, bleed, book, cauterise, emit
 from viscera.device import Port, Stage
 from viscera.errors import InputError
@@ -103,6 +103,7 @@ class Wounds:
     """`WoundView`: rate, given, held, sealed, clot … per wound."""
     drive: Port
     """float64: height of the pulse (0 to 1) and pressure in the cavity [Pa]; write `drive.host` before a frame."""
+    film_view: Any
     queue: Any
     drops: DropArrays
     burn_start: Any
@@ -139,6 +140,7 @@ def make_wounds(
         wp.zeros(1, dtype=WoundNumbers, device=device.warp),
         view,
         device.port(2, wp.float64),
+        film_view(state),
         queue_view(state),
         drops or make_drop_arrays(0, device),
         wp.zeros(CAPACITY + 1, dtype=wp.int32, device=device.warp),
@@ -187,7 +189,7 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
 def step_wounds(stage: Stage, wounds: Wounds) -> None:
     """One step of `wounds.dt`: what leaves is appended to the film's queue and to the drops."""
     device, view, drops = stage.device.warp, wounds.view, wounds.drops
-    args = [wounds.numbers, wounds.drive.array, view, wounds.queue, drops.view]
+    args = [wounds.numbers, wounds.drive.array, view, wounds.film_view, wounds.queue, drops.view]
     counts = [wounds.queue.count, drops.count]
     places = [wounds.surface.vertices, wounds.surface.view.triangles]
     stage.upload(wounds.drive)
