@@ -11,12 +11,12 @@ import sph_reference as reference
 
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.water import tension
+from viscera.water import sph, tension
 from viscera.water.emitter import add_drain, add_emitter, set_emitter
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.pressure_solver import density_error
 from viscera.water.sph import step_fluid
-from viscera.water.state import DRAINED, REFUSED, Fluid, arrays, load, make_fluid, particles, set_params
+from viscera.water.state import DRAINED, REFUSED, Fluid, arrays, load, make_fluid, particles, set_params, use_team
 from viscera.water.walls import block, box_walls
 
 SPACING = 0.01
@@ -57,18 +57,29 @@ def padded(values: np.ndarray) -> np.ndarray:
     return np.pad(values, ((0, 0), (0, 3 - values.shape[1])))
 
 
-@pytest.mark.parametrize("native", [False, True], ids=["plain", "native"])
+def make_with(loops: str, params: FluidParams, x: np.ndarray, device: Device, **more: Any) -> Fluid:
+    """A fluid with the loops named: `plain`, `native` (cpu's vectors, cuda's teams), or teams of either kind. On cpu
+    teams are of one thread, so that the source for cuda is checked everywhere."""
+    fluid = make_fluid(params, x, device, native=loops == "native", **more)
+    if loops in ("wide", "long"):
+        use_team(fluid, {"wide": 16, "long": 2}[loops] if device.is_cuda else 1, wide=loops == "wide")
+    return fluid
+
+
+LOOPS = ("plain", "native", "wide", "long")
+
+
+@pytest.mark.parametrize("loops", LOOPS)
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("case", CASES)
-def test_a_few_steps_follow_the_reference(device: Device, case: str, dimension: int, native: bool) -> None:
+def test_a_few_steps_follow_the_reference(device: Device, case: str, dimension: int, loops: str) -> None:
     """Five steps in float64 by brute force. Float32 has 6e-8 of each density, so 20 m/s of sound makes 6e-8·20²/dx·dt
     of velocity per neighbour and step, some 1e-5 m/s; bounds are far above it and far below any wrong constant."""
-    if native and device.is_cuda:
-        pytest.skip("native loops are for cpu")
     params = box_params(dimension=dimension, lower=(0.0,) * dimension, upper=(0.1,) * dimension, **CASES[case])
     x, v = stirred(dimension)
-    fluid = make_fluid(params, x, device, velocities=v, native=native)
+    fluid = make_with(loops, params, x, device, velocities=v)
     run(fluid, 5)
+    assert fluid.clock.numpy()[0] == pytest.approx(5 * params.dt)
     x, v = padded(x), padded(v)
     for _ in range(5):
         x, v = reference.step(params, x, v)
@@ -78,10 +89,11 @@ def test_a_few_steps_follow_the_reference(device: Device, case: str, dimension: 
     assert np.abs(v).max() > 0.5
 
 
-def test_continuity_and_leap_frog_follow_the_reference(device: Device) -> None:
+@pytest.mark.parametrize("loops", LOOPS)
+def test_continuity_and_leap_frog_follow_the_reference(device: Device, loops: str) -> None:
     params = box_params(density="continuity", integrator="leapfrog", alpha=0.1, suction=True)
     x, v = stirred(3)
-    fluid = make_fluid(params, x, device, velocities=v)
+    fluid = make_with(loops, params, x, device, velocities=v)
     run(fluid, 8)
     x, v = reference.leapfrog(params, padded(x), padded(v), 8)
     assert np.abs(particles(fluid)["position"] - x).max() < 1e-3 * SPACING
@@ -108,17 +120,45 @@ def test_periodic_boxes_follow_the_reference(device: Device) -> None:
     assert np.abs(found["velocity"] - v).max() < 2e-3
 
 
-@pytest.mark.parametrize("native", [False, True], ids=["plain", "native"])
-def test_pressure_and_viscosity_keep_momentum(cpu: Device, native: bool) -> None:
+@pytest.mark.parametrize("loops", LOOPS)
+def test_pressure_and_viscosity_keep_momentum(device: Device, loops: str) -> None:
     """Pairs give each other the same force: what is left after 20 steps is rounding of the sums, 1e-7 of |v|."""
     params = box_params(gravity=(0.0, 0.0, 0.0), viscosity=1.0, alpha=0.2, tension="pairwise", tension_coefficient=0.1)
     x, v = stirred(3)
-    fluid = make_fluid(params, x, cpu, velocities=v, native=native)
+    fluid = make_with(loops, params, x, device, velocities=v)
     before = v.mean(axis=0)
     run(fluid, 20)
     after = particles(fluid)["velocity"].astype(np.float64)
     assert np.abs(after - v).max() > 0.1
     assert np.abs(after.mean(axis=0) - before).max() < 3e-6 * np.abs(after).max()
+
+
+class Spring:
+    """A boundary that adds a force and tells nobody that it adds no density: it stands between all stages."""
+
+    def before_step(self, stage: Any, fluid: Fluid) -> None: ...
+    def add_density(self, stage: Any, fluid: Fluid) -> None: ...
+    def add_force(self, stage: Any, fluid: Fluid) -> None: ...
+    def contact(self, stage: Any, fluid: Fluid) -> None: ...
+
+
+@pytest.mark.parametrize("loops", ["wide", "long"])
+def test_steps_are_the_same_fused_or_not(device: Device, loops: str) -> None:
+    """Pressure inside density's launch and the move inside the forces': the same bits as in launches of their own, with
+    walls, which have no force, and a number of particles that is no multiple of anything."""
+    x, v = stirred(3, side=5)
+    walls = block((0.0, 0.0, 0.0), (0.1, 0.02, 0.1), SPACING)
+    ends = []
+    for boundaries in ([], [Spring()]):
+        fluid = make_with(loops, box_params(alpha=0.1), x[:111], device, velocities=v[:111], walls=walls, capacity=400)
+        fluid.boundaries.extend(boundaries)
+        assert sph.pressure_is_fused(fluid) == sph.move_is_fused(fluid) == (not boundaries)
+        run(fluid, 4)
+        ends.append((particles(fluid), fluid.clock.numpy()[0], fluid.position.numpy()))
+    for name, values in ends[0][0].items():
+        assert (values == ends[1][0][name]).all()
+    assert ends[0][1] == ends[1][1]
+    assert (ends[0][2] == ends[1][2]).all()
 
 
 def test_the_colour_field_does_not_keep_momentum(cpu: Device) -> None:

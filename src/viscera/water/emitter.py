@@ -57,6 +57,7 @@ class Emitter:
     nozzle: wp.array
     """One `Nozzle`."""
     spacing: float
+    adds_density = adds_force = False
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
         size = len(self.layer)
@@ -77,6 +78,7 @@ class Drain:
 
     region: wp.array
     """One float each: lower corner, upper corner, centre, radius, open (1 or 0); float (11,)."""
+    adds_density = adds_force = False
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None: ...
     def add_density(self, stage: Stage, fluid: Fluid) -> None: ...

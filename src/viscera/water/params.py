@@ -25,7 +25,7 @@ from viscera.water.smoothing import Kernels, lattice_sum
 Equation = Literal["gas", "tait", "incompressible"]
 Density = Literal["summation", "continuity"]
 Integrator = Literal["symplectic", "leapfrog"]
-Tension = Literal["none", "colour", "pairwise"]
+Tension = Literal["none", "colour", "curvature", "pairwise"]
 
 COURANT = 0.4
 """Part of a smoothing length (half a radius) that sound may travel in a step."""
@@ -154,7 +154,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "kernels": ("muller", "spline"),
     "equation": ("gas", "tait", "incompressible"),
     "density": ("summation", "continuity"),
-    "tension": ("none", "colour", "pairwise"),
+    "tension": ("none", "colour", "curvature", "pairwise"),
     "integrator": ("symplectic", "leapfrog"),
 }
 SUPPORT = (1.2, 4.0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from viscera.device import Stage
 from viscera.neighbors import grid as ng
-from viscera.water import density, emitter, forces, native, pressure_solver, tension, timestep, walls
+from viscera.water import density, emitter, forces, native, pressure_solver, teams, tension, timestep, walls
 from viscera.water.state import Fluid
 
 
@@ -33,6 +33,18 @@ def step_fluid(stage: Stage, fluid: Fluid) -> None:
         boundary.contact(stage, fluid)
     if fluid.params.adaptive:
         timestep.adapt_step(stage, fluid)
+
+
+def pressure_is_fused(fluid: Fluid) -> bool:
+    """Whether pressure follows in density's own launch: on cuda, if nothing else adds to density."""
+    alone = not any(getattr(b, "adds_density", True) for b in fluid.boundaries)
+    return fluid.team > 0 and fluid.params.density == "summation" and alone
+
+
+def move_is_fused(fluid: Fluid) -> bool:
+    """Whether particles move in the launch of their forces: on cuda, if nothing else adds to forces."""
+    alone = not any(getattr(b, "adds_force", True) for b in fluid.boundaries)
+    return fluid.team > 0 and fluid.params.compressible and fluid.params.tension == "none" and alone
 
 
 PARTICLE_WORK = 20
@@ -58,7 +70,9 @@ def sort(stage: Stage, fluid: Fluid) -> None:
 
 def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.params.density == "summation" and f.native:
+    if f.params.density == "summation" and f.team:
+        teams.find_density(stage, f, then_pressure=pressure_is_fused(f))
+    elif f.params.density == "summation" and f.native:
         stage.launch(native.sum_density, n, [f.grid.view, f.smoothing, f.live, *f.axes[:3], f.density])
     elif f.params.density == "summation":
         around = [f.grid.view, f.smoothing, f.images, f.live]
@@ -69,7 +83,8 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.density, f.pressure, f.place, f.motion])
+    if not pressure_is_fused(f):
+        stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.density, f.pressure, f.place, f.motion])
     if f.walls and f.params.no_slip:
         around = [f.grid.view, f.smoothing, f.images]
         stage.launch(walls.mirror_velocity, n, [*around, f.sorted_tag, f.grid.position, f.held, f.motion])
@@ -79,7 +94,9 @@ def find_pressure(stage: Stage, fluid: Fluid) -> None:
 
 def find_forces(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.native:
+    if f.team:
+        teams.find_forces(stage, f, then_move=move_is_fused(f))
+    elif f.native:
         around = [f.grid.view, f.smoothing, int(f.params.alpha + f.params.beta > 0.0), f.live]
         stage.launch(native.sum_forces, n, [*around, f.sorted_tag, *f.axes, f.rate])
     else:
@@ -92,6 +109,8 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
 
 def move(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if move_is_fused(f):
+        return
     kept = [f.grid.position, f.held, f.sorted_tag, f.rate]
     out = [f.position, f.velocity, f.tag, f.kept_density, f.clock]
     stage.launch(forces.integrate, n, [f.grid.view, f.images, f.live, *kept, *out])

@@ -39,6 +39,11 @@ NO_SUCTION = 0.0
 ANY_SUCTION = -1.0e30
 """Lowest pressures [Pa] without and with suction."""
 
+TEAMS = ((8_192, 32), (32_768, 16), (131_072, 8), (2**31, 1))
+"""Up to so many particles, so many threads share one on cuda: few are bound by latency, many by arithmetic."""
+WIDE_TEAM = 8
+"""From so many threads per particle on, loops are the wide ones."""
+
 DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 """Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite, and
 particles ever made, which is the next tag."""
@@ -93,7 +98,10 @@ class Images:
 
 
 class Boundary(Protocol):
-    """What a boundary may do in a step. Arrays are in sorted order; see `Fluid`."""
+    """What a boundary may do in a step. Arrays are in sorted order; see `Fluid`.
+
+    A class whose `add_density` or `add_force` does nothing says so with `adds_density = False` or `adds_force = False`:
+    then nothing stands between density and pressure, or forces and the move, and on cuda each pair is one launch."""
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
         """Before sorting: moving walls bring themselves up to date."""
@@ -155,7 +163,11 @@ class Fluid:
     walls: int
     """Wall particles."""
     native: bool
-    """Whether the inner loops are the native ones of native.py."""
+    """Whether the inner loops are the native ones for cpu, native.py."""
+    team: int
+    """Threads that share a particle in the loops for cuda, teams.py; 0 where those are not used."""
+    wide: bool
+    """Whether those loops are the ones for few particles."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Arrays of the parts that are switched on: tension, incompressible solver, adaptive step."""
     boundaries: list[Boundary] = field(default_factory=list)
@@ -170,11 +182,14 @@ def make_fluid(
     walls: np.ndarray | None = None,
     capacity: int | None = None,
     native: bool | None = None,
+    team: int | None = None,
 ) -> Fluid:
     """A fluid of particles at `positions` [m], shape (n, dimension), at rest or with `velocities` [m/s].
 
     `walls` are positions of wall particles [m]. `capacity` is the most particles there can ever be, walls included;
-    without it there is room for no more than these. `native` follows from the device; tests choose it.
+    without it there is room for no more than these. `native` chooses between the loops in C and their plain twins,
+    and `team` how many threads share a particle in those for cuda (1, 2, 4 … 32); both follow from the device and
+    the capacity, and tests and benchmarks choose them.
     """
     if not params.adaptive:
         check_step(params)
@@ -190,7 +205,9 @@ def make_fluid(
             f"capacity is {n}, but there are {len(fluid_at)} fluid and {len(wall_at)} wall particles.",
             "Give a capacity of at least as many, and one or more.",
         )
-    fluid = _allocate(params, device, n, _natively(params, device, native))
+    fluid = _allocate(params, device, n, _natively(params, device, native) and not device.is_cuda)
+    if device.is_cuda and _natively(params, device, native):
+        use_team(fluid, next(size for most, size in TEAMS if n <= most) if team is None else team)
     write_live(fluid)
     tags = np.concatenate([np.arange(len(fluid_at)), -1 - np.arange(len(wall_at))])
     load(fluid, {
@@ -199,6 +216,13 @@ def make_fluid(
         "tag": tags,
     })  # fmt: skip
     return fluid
+
+
+def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:
+    """Take the loops of teams.py with `team` threads per particle; on cpu, for tests, with one."""
+    if team not in (1, 2, 4, 8, 16, 32) or (team > 1 and not fluid.device.is_cuda):
+        raise InputError(f"team = {team} is not possible.", "Choose 1, 2, 4, 8, 16 or 32 on cuda, 1 on cpu.")
+    fluid.team, fluid.wide = team, team >= WIDE_TEAM if wide is None else wide
 
 
 def set_params(fluid: Fluid, params: FluidParams) -> None:
@@ -278,10 +302,10 @@ def write_live(fluid: Fluid) -> None:
 
 
 def _natively(params: FluidParams, device: Device, wanted: bool | None) -> bool:
-    """Native loops exist for cpu and know no images."""
-    possible = not device.is_cuda and not any(params.periodic)
+    """Loops in C know no images."""
+    possible = not any(params.periodic)
     if wanted and not possible:
-        raise InputError("native loops are for cpu and for boxes that are not periodic.", "Leave native out.")
+        raise InputError("native loops are for boxes that are not periodic.", "Leave native out.")
     return possible if wanted is None else wanted
 
 
@@ -323,6 +347,8 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         clock=make(wp.float64, 1),
         walls=0,
         native=native,
+        team=0,
+        wide=False,
         extra=_parts(params, make, n),
     )
 
@@ -331,6 +357,8 @@ def _parts(params: FluidParams, make: Callable[..., wp.array], n: int) -> dict[s
     parts: dict[str, Any] = {}
     if not params.compressible:
         parts |= {"warm": make(float), "system": make(wp.vec2), "push": make(wp.vec4)}
+    if params.tension == "curvature":
+        parts["normal"] = make(wp.vec4)
     if params.adaptive:
         parts["maxima"] = make(wp.vec2, -(-n // BLOCK))
     return parts

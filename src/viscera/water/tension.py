@@ -41,6 +41,7 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.water.curvature import find_normals, layer_factor, pull_by_curvature
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
 from viscera.water.smoothing import Smoothing
@@ -161,6 +162,10 @@ def add_tension(stage: Stage, fluid: Fluid) -> None:
     around = [f.grid.view, f.smoothing, f.images]
     if f.params.tension == "colour":
         stage.launch(pull_by_colour, n, [*around, f.params.dimension, f.live, f.place, f.motion, f.sorted_tag, f.rate])
+    elif f.params.tension == "curvature":
+        how, normal = [f.params.dimension, *layer_factor(f.params)], f.extra["normal"]
+        stage.launch(find_normals, n, [*around, f.live, f.place, normal])
+        stage.launch(pull_by_curvature, n, [*around, *how, f.live, f.place, normal, f.sorted_tag, f.rate])
     elif f.params.tension == "pairwise":
         how = [pair_strength(f.params), NO_PRESSURE[f.params.dimension]]
         stage.launch(pull_in_pairs, n, [*around, *how, f.live, f.place, f.sorted_tag, f.rate])
