@@ -21,6 +21,7 @@ from viscera.blood.wounds import (
     make_wounds,
     set_clip,
     set_opening,
+    set_vessel,
     step_cautery,
     step_wounds,
 )
@@ -43,7 +44,7 @@ def surface(device: Device) -> Surface:
 
 def bleeding(surface: Surface, queue: int = 4096, seal_radius: float = 2e-3) -> tuple[Wounds, FilmState]:
     film = FilmParams()
-    state = allocate_state(16, queue, surface.device)
+    state = allocate_state(65536, queue, surface.device)
     return make_wounds(surface, film, state, WoundParams(clot_time=0.0, seal_radius=seal_radius), DT), state
 
 
@@ -148,7 +149,7 @@ def test_a_full_queue_keeps_blood_in_the_vessel(surface: Surface) -> None:
 def test_arteries_spurt_and_veins_well_up(surface: Surface) -> None:
     """We = ρu²2a/σ: 80 mmHg through 0.8 mm is about 8 000, above 4; 0.05 mmHg is about 2.5."""
     film = FilmParams()
-    state = allocate_state(16, 4096, surface.device)
+    state = allocate_state(4096, 4096, surface.device)
     drops = make_drop_arrays(4096, surface.device)
     wounds = make_wounds(surface, film, state, WoundParams(clot_time=0.0), DT, drops)
     add_wound(wounds, TOP, vessel_mmhg(80.0, 80.0, 2.0), 0.4e-3)
@@ -178,6 +179,49 @@ def test_a_clip_stops_it_and_can_be_taken_off(surface: Surface) -> None:
     assert run(wounds, state, 10) > 0
     set_opening(wounds, 0, 0.0)
     assert run(wounds, state, 10) == 0
+
+
+def test_a_sealed_vessel_owes_nothing(surface: Surface) -> None:
+    """A full film has kept blood back: it is behind the clip, and does not come when there is room again. What has been
+    given stays given."""
+    wounds, state = bleeding(surface, queue=8)
+    add_wound(wounds, TOP, VESSELS["artery"], 0.4e-3)
+    program = surface.device.record(lambda stage: step_wounds(stage, wounds), work=1)
+    for _ in range(5):
+        program.run()
+    surface.device.synchronize()
+    given = int(wounds.view.given.numpy()[0])
+    assert wounds.view.owed.numpy()[0] > 100 * wounds.film.little_volume
+    set_clip(wounds, 0)
+    state.queue.count.zero_()
+    assert run(wounds, state, 3) == 0
+    assert wounds.view.owed.numpy()[0] == 0.0
+    assert wounds.view.held.numpy()[0] == 0
+    assert int(wounds.view.given.numpy()[0]) == given
+
+
+def test_no_more_waits_than_the_film_can_take(surface: Surface) -> None:
+    film = FilmParams()
+    state = allocate_state(40, 4096, surface.device)
+    state.count.fill_(30)
+    wounds = make_wounds(surface, film, state, WoundParams(clot_time=0.0), DT)
+    add_wound(wounds, TOP, VESSELS["artery"], 0.4e-3)
+    surface.device.record(lambda stage: step_wounds(stage, wounds), work=1).run()
+    surface.device.synchronize()
+    assert int(state.queue.count.numpy()[0]) == 10
+
+
+def test_bile_leaks_without_clotting(surface: Surface) -> None:
+    state = allocate_state(4096, 4096, surface.device)
+    wounds = make_wounds(surface, FilmParams(), state, WoundParams(clot_time=2.0), DT)
+    add_wound(wounds, TOP, vessel_mmhg(10.0, 10.0, 2.0), 0.2e-3, "bile")
+    assert run(wounds, state, 20) > 0
+    assert (state.queue.fluid.numpy()[0] == FilmParams().pure("bile")).all()
+    assert wounds.view.clot.numpy()[0] == 0.0
+    twice = vessel_mmhg(40.0, 40.0, 2.0)
+    set_vessel(wounds, 0, twice)
+    run(wounds, state, 1)
+    assert wounds.view.rate.numpy()[0] == pytest.approx(flow_rate(twice, 0.2e-3), rel=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +272,7 @@ def test_cautery_seals_where_it_is_done(ball: Skin) -> None:
 def test_a_small_wound_clots_and_a_large_one_hardly(surface: Surface) -> None:
     """dc/dt = (1 − c)/(T (1 + γ/γ₀)), against the same equation in Python float64 with the same steps."""
     film, params = FilmParams(), WoundParams(clot_time=2.0)
-    state = allocate_state(16, 65536, surface.device)
+    state = allocate_state(65536, 65536, surface.device)
     wounds = make_wounds(surface, film, state, params, DT)
     vessels = [vessel_mmhg(25.0, 25.0, 0.1, 40.0), vessel_mmhg(100.0, 100.0, 2.0)]
     openings = [0.05e-3, 0.3e-3]

@@ -1,6 +1,6 @@
 """Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
 
-    given + rinsed + begun = film + queue + air + lost + sucked + expired + drained + left + broken
+    given + leaked + rinsed + begun = film + queue + air + lost + run off + sucked + expired + drained + left + broken
 
 holds exactly at the end of every frame: both sides are sums of integers. What the vessels still have is
 `BLOOD_VOLUME` − given, so the total over vessels, film and drops is constant too. The sums are made on the device, from
@@ -18,11 +18,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 import warp as wp
 
-from viscera.blood import drop_kernels
+from viscera.blood.drop_numbers import Purse
 from viscera.blood.drops import Drops
 from viscera.blood.film_params import LITTLE
 from viscera.blood.film_state import BROKEN, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
-from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, DropView, FilmView, QueueView
+from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, RUN_OFF, DropView, FilmView, QueueView
 from viscera.blood.wound_kernels import WoundView
 from viscera.blood.wounds import Wounds
 from viscera.device import Port, Stage
@@ -33,7 +33,7 @@ wp.set_module_options({"enable_backward": False})
 BLOOD_VOLUME = 5.0e-3
 """In an adult's vessels [m³] (Hall, Guyton and Hall, ch. 25)."""
 
-FILM, QUEUE, AIR, GIVEN, HELD, RINSED, GONE = 0, FATES, FATES + 1, FATES + 2, FATES + 3, FATES + 4, FATES + 5
+FILM, QUEUE, AIR, GIVEN, HELD, RINSED, LEAKED, GONE = 0, *range(FATES, FATES + 7)
 """Entries of the ledger [pL]: the film by fate, then the others, then what has gone from the air by fate."""
 
 ENTRIES = GONE + DROP_FATES
@@ -45,6 +45,8 @@ class Balance:
 
     given: float
     """By the vessels: blood lost."""
+    leaked: float
+    """By what bleeds no blood: bile."""
     rinsed: float
     """Out of the nozzle."""
     begun: float
@@ -55,6 +57,8 @@ class Balance:
     air: float
     lost: float
     """On the drape."""
+    run_off: float
+    """Landed on a film that was full, and ran off the organ: on the drape, too."""
     sucked: float
     expired: float
     drained: float
@@ -130,15 +134,18 @@ def count_air(
 def count_rest(
     # in
     wounds: WoundView,
-    purse: wp.array(dtype=drop_kernels.Purse),
+    purse: wp.array(dtype=Purse),
     film_gone: wp.array(dtype=wp.int64),
     air_gone: wp.array(dtype=wp.int64),
     # out
     entries_out: wp.array(dtype=wp.int64),
 ):
     for w in range(wounds.count[0]):
-        entries_out[GIVEN] = entries_out[GIVEN] + wounds.given[w]
-        entries_out[HELD] = entries_out[HELD] + wounds.held[w]
+        if wounds.is_blood[w] != 0:
+            entries_out[GIVEN] = entries_out[GIVEN] + wounds.given[w]
+            entries_out[HELD] = entries_out[HELD] + wounds.held[w]
+        else:
+            entries_out[LEAKED] = entries_out[LEAKED] + wounds.given[w]
     entries_out[RINSED] = purse[0].rinsed
     for k in range(1, FATES):
         entries_out[k] = entries_out[k] + film_gone[k]
@@ -180,13 +187,14 @@ def read_balance(ledger: Ledger) -> Balance:
         "queue": entry[QUEUE],
         "air": entry[AIR],
         "lost": entry[GONE + int(LOST)],
+        "run_off": entry[GONE + int(RUN_OFF)],
         "sucked": entry[FILM + int(SUCKED)] + entry[GONE + int(DROP_SUCKED)],
         "expired": entry[FILM + int(EXPIRED)],
         "drained": entry[FILM + int(DRAINED)],
         "left": entry[FILM + int(LEFT)],
         "broken": entry[FILM + int(BROKEN)] + entry[GONE + int(DROP_BROKEN)],
     }
-    came = {"given": entry[GIVEN], "rinsed": entry[RINSED], "begun": np.int64(ledger.begun)}
+    came = {"given": entry[GIVEN], "leaked": entry[LEAKED], "rinsed": entry[RINSED], "begun": np.int64(ledger.begun)}
     missing = int(sum(came.values())) - int(sum(gone.values()))
     volumes = {name: LITTLE * int(value) for name, value in (came | gone | {"held": entry[HELD]}).items()}
     return Balance(**volumes, missing=missing)

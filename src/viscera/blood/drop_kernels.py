@@ -1,4 +1,4 @@
-"""Kernels of the drops; `drops` has the equations and says in which order they run."""
+"""Kernels of the drops: letting go, flying, landing; `drops` has the equations and says in which order they run."""
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
@@ -8,154 +8,18 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film_state import LET_GO, STAYS, SUCKED
+from viscera.blood.drop_numbers import DropNumbers, Purse
+from viscera.blood.film_state import LET_GO, STAYS
 from viscera.blood.landing import LandingView, meet_surface, outward, point_on
-from viscera.blood.views import DROP_BROKEN, DROP_SUCKED, FLYING, LANDED, LOST, DropView, FilmView, QueueView
+from viscera.blood.views import DROP_BROKEN, FLYING, LANDED, LOST, RUN_OFF, DropView, FilmView, QueueView
 
 wp.set_module_options({"enable_backward": False})
-
-JET = 512
-"""Most drops that a nozzle lets out in one step."""
 
 LIFT = wp.constant(1.0e-5)
 """How far above the surface a drop begins [m]: nothing beside a drop, and enough for float32 at an organ's size."""
 
-
-@wp.struct
-class DropNumbers:
-    """Live numbers; from an array, as scalars are frozen when a program is recorded."""
-
-    dt: float
-    exact_dt: wp.float64
-    """The same number, for sums over many steps."""
-    gravity: wp.vec3
-    thickness: float
-    """6 / (π h²) · 1 pL: thickness per density and picolitre [m]."""
-    hanging: float
-    overflow: float
-    """Thicknesses above which film lets go [m]."""
-    share: float
-    """1 − exp(−dt/τ): part of what is too much that lets go in one step."""
-    lower: wp.vec3
-    upper: wp.vec3
-    """Corners of the scene's box [m]."""
-    volume: int
-    """Of a drop that a nozzle lets out [pL]."""
-    rinse: wp.vec4
-    """What a nozzle lets out: concentrations."""
-    spread: float
-    """Of a nozzle's jet: sideways speed over forward speed."""
-    seed: int
-
-
-@wp.struct
-class Tools:
-    """What the hands do in this step."""
-
-    suction: wp.vec3
-    """Where the tip is [m]."""
-    suction_reach: float
-    """[m]; 0: off."""
-    suction_rate: wp.float64
-    """[pL/s]"""
-    nozzle: wp.vec3
-    """[m]"""
-    nozzle_velocity: wp.vec3
-    """Of the jet [m/s]."""
-    nozzle_rate: wp.float64
-    """[pL/s]"""
-
-
-@wp.struct
-class Purse:
-    """What is owed and what has been moved, one entry each."""
-
-    suck: wp.float64
-    """What suction may still take [pL]."""
-    rinse: wp.float64
-    """What the nozzle still owes [pL]."""
-    rinsed: wp.int64
-    """What came out of the nozzle so far [pL]."""
-    jets: int
-    """Drops that it lets out in this step."""
-    take: int
-    """Particles and drops that suction takes in this step."""
-    step: int
-
-
-@wp.kernel
-def begin(
-    # params
-    all_numbers: wp.array(dtype=DropNumbers),
-    all_tools: wp.array(dtype=Tools),
-    # in
-    drops: DropView,
-    # out
-    purse_out: wp.array(dtype=Purse),
-):
-    """One thread: what the tools may move in this step."""
-    numbers = all_numbers[0]
-    tools = all_tools[0]
-    purse = purse_out[0]
-    volume = wp.float64(numbers.volume)
-    dt = numbers.exact_dt
-    purse.suck = purse.suck + tools.suction_rate * dt
-    if tools.suction_reach <= 0.0:
-        purse.suck = wp.float64(0.0)
-    # A tip that sucks air does not save up for later: at most a tenth of a second's worth.
-    purse.suck = wp.min(purse.suck, wp.max(wp.float64(0.1) * tools.suction_rate, volume))
-    purse.take = int(wp.floor(wp.max(purse.suck, wp.float64(0.0)) / volume))
-    purse.rinse = purse.rinse + tools.nozzle_rate * dt
-    due = int(wp.min(wp.floor(purse.rinse / volume), wp.float64(JET)))
-    purse.jets = wp.min(due, drops.capacity - drops.count[0])
-    purse.rinse = purse.rinse - wp.float64(purse.jets) * volume
-    purse.step = purse.step + 1
-    purse_out[0] = purse
-
-
-@wp.kernel
-def spray(
-    first: int,
-    # params
-    all_numbers: wp.array(dtype=DropNumbers),
-    all_tools: wp.array(dtype=Tools),
-    # in
-    purse: wp.array(dtype=Purse),
-    # out
-    drops_out: DropView,
-):
-    """Drops along the stretch that the jet has run in this step."""
-    k = first + wp.tid()
-    jets = purse[0].jets
-    if k >= jets:
-        return
-    numbers = all_numbers[0]
-    tools = all_tools[0]
-    rng = wp.rand_init(numbers.seed, int(purse[0].rinsed / wp.int64(numbers.volume)) + k)
-    speed = wp.length(tools.nozzle_velocity)
-    velocity = tools.nozzle_velocity + numbers.spread * speed * wp.sample_unit_sphere(rng)
-    flown = numbers.dt * (float(k) + wp.randf(rng)) / float(jets)
-    slot = drops_out.count[0] + k
-    drops_out.position[slot] = tools.nozzle + flown * velocity
-    drops_out.velocity[slot] = velocity
-    drops_out.volume[slot] = numbers.volume
-    drops_out.fluid[slot] = numbers.rinse
-    drops_out.fate[slot] = FLYING
-
-
-@wp.kernel
-def book_spray(
-    # params
-    all_numbers: wp.array(dtype=DropNumbers),
-    # out
-    purse_out: wp.array(dtype=Purse),
-    drop_count_out: wp.array(dtype=wp.int32),
-):
-    purse = purse_out[0]
-    purse.rinsed = purse.rinsed + wp.int64(purse.jets) * wp.int64(all_numbers[0].volume)
-    drop_count_out[0] = drop_count_out[0] + purse.jets
-    purse.jets = 0
-    purse_out[0] = purse
+LEAST_HANGING = wp.constant(0.05)
+"""Part of `hanging` that a full film still holds. Tuned."""
 
 
 @wp.kernel
@@ -182,7 +46,10 @@ def choose_loose(
     n = film.normal[i]
     much = 1.0 - numbers.overflow / wp.max(thickness, 1.0e-12)
     pull = wp.dot(numbers.gravity, n) / wp.max(wp.length(numbers.gravity), 1.0e-12)
-    much = wp.max(much, 1.0 - numbers.hanging / wp.max(thickness * pull, 1.0e-12))
+    # What crowds pushes: from `crowded` on, less and less hangs on.
+    spare = (numbers.fullest - float(film.count[0]) / float(film.capacity)) / (numbers.fullest - numbers.crowded)
+    hanging = numbers.hanging * wp.clamp(spare, LEAST_HANGING, 1.0)
+    much = wp.max(much, 1.0 - hanging / wp.max(thickness * pull, 1.0e-12))
     if much > 0.0:
         rng = wp.rand_init(numbers.seed + purse[0].step, i)
         if wp.randf(rng) < much * numbers.share:
@@ -251,8 +118,6 @@ def fly(
     landed_out[i] = 0
     if i >= drops_out.count[0]:
         return
-    if drops_out.fate[i] == LANDED:
-        landed_out[i] = 1
     if drops_out.fate[i] != FLYING:
         return
     numbers = all_numbers[0]
@@ -276,26 +141,34 @@ def fly(
         drops_out.fate[i] = LOST
 
 
+@wp.func
+def room_for_landing(numbers: DropNumbers, film: FilmView, queue: QueueView) -> int:
+    """Length that the queue may have: the film takes all of it in, up to its `fullest`. The rest of its room is for
+    wounds, so that saline cannot stop the bleeding."""
+    return wp.min(queue.capacity, int(numbers.fullest * float(film.capacity)) - film.count[0])
+
+
 @wp.kernel
 def join_film(
     first: int,
+    # params
+    all_numbers: wp.array(dtype=DropNumbers),
     # in
     flag: wp.array(dtype=wp.int32),
     place: wp.array(dtype=wp.int32),
     tree: LandingView,
-    drops: DropView,
+    film: FilmView,
     # out
+    drops: DropView,
     queue_out: QueueView,
-    joined_out: wp.array(dtype=wp.int32),
 ):
-    """A landed drop goes into the film's queue, or lies and waits until there is room."""
+    """A landed drop goes into the film's queue; what finds no room runs off the organ."""
     i = first + wp.tid()
-    joined_out[i] = 0
     if flag[i] == 0:
         return
     slot = queue_out.count[0] + place[i]
-    if slot >= queue_out.capacity:
-        drops.position[i] = point_on(tree, drops.face[i], drops.barycentric[i][0], drops.barycentric[i][1])
+    if slot >= room_for_landing(all_numbers[0], film, queue_out):
+        drops.fate[i] = RUN_OFF
         return
     n = outward(tree, drops.face[i])
     v = drops.velocity[i]
@@ -304,86 +177,29 @@ def join_film(
     queue_out.velocity[slot] = v - wp.dot(v, n) * n
     queue_out.volume[slot] = drops.volume[i]
     queue_out.fluid[slot] = drops.fluid[i]
-    joined_out[i] = 1
 
 
 @wp.kernel
-def choose_sucked_film(
-    first: int,
-    # params
-    all_tools: wp.array(dtype=Tools),
-    # in
-    film: FilmView,
-    # out
-    flag_out: wp.array(dtype=wp.int32),
-):
-    i = first + wp.tid()
-    flag_out[i] = 0
-    if i < film.count[0] and film.fate[i] == STAYS:
-        reach = all_tools[0].suction_reach
-        if reach > 0.0 and wp.length_sq(film.position[i] - all_tools[0].suction) < reach * reach:
-            flag_out[i] = 1
-
-
-@wp.kernel
-def choose_sucked_drops(
-    first: int,
-    # params
-    all_tools: wp.array(dtype=Tools),
-    # in
-    drops: DropView,
-    # out
-    flag_out: wp.array(dtype=wp.int32),
-):
-    i = first + wp.tid()
-    flag_out[i] = 0
-    if i < drops.count[0] and (drops.fate[i] == FLYING or drops.fate[i] == LANDED):
-        reach = all_tools[0].suction_reach
-        if reach > 0.0 and wp.length_sq(drops.position[i] - all_tools[0].suction) < reach * reach:
-            flag_out[i] = 1
-
-
-@wp.kernel
-def suck(
-    first: int,
-    # params
-    gone: int,
-    # in
-    purse: wp.array(dtype=Purse),
-    flag: wp.array(dtype=wp.int32),
-    place: wp.array(dtype=wp.int32),
-    # out
-    fate_out: wp.array(dtype=wp.int32),
-):
-    """The first `take` of those in reach are gone."""
-    i = first + wp.tid()
-    if flag[i] != 0 and place[i] < purse[0].take:
-        fate_out[i] = gone
-
-
-@wp.kernel
-def book_suck(
+def book_landing(
     # params
     all_numbers: wp.array(dtype=DropNumbers),
     # in
     flag: wp.array(dtype=wp.int32),
     place: wp.array(dtype=wp.int32),
+    film: FilmView,
     # out
-    purse_out: wp.array(dtype=Purse),
+    queue_out: QueueView,
 ):
     last = flag.shape[0] - 1
-    purse = purse_out[0]
-    taken = wp.min(purse.take, place[last] + flag[last])
-    purse.take = purse.take - taken
-    purse.suck = purse.suck - wp.float64(taken) * wp.float64(all_numbers[0].volume)
-    purse_out[0] = purse
+    room = room_for_landing(all_numbers[0], film, queue_out)
+    after = wp.min(queue_out.count[0] + place[last] + flag[last], room)
+    queue_out.count[0] = wp.max(queue_out.count[0], after)
 
 
 @wp.kernel
 def tally(
     # in
     drops: DropView,
-    joined: wp.array(dtype=wp.int32),
     # out
     gone_count_out: wp.array(dtype=wp.int64),
     gone_volume_out: wp.array(dtype=wp.int64),
@@ -395,7 +211,7 @@ def tally(
     if i >= drops.count[0]:
         return
     fate = drops.fate[i]
-    if fate == FLYING or (fate == LANDED and joined[i] == 0):
+    if fate == FLYING:
         keep_out[i] = 1
     else:
         wp.atomic_add(gone_count_out, fate, wp.int64(1))
@@ -456,6 +272,3 @@ def set_count(
 ):
     last = keep.shape[0] - 1
     count_out[0] = place[last] + keep[last]
-
-
-FILM_SUCKED, AIR_SUCKED = int(SUCKED), int(DROP_SUCKED)

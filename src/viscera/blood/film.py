@@ -99,7 +99,7 @@ class Film:
     @property
     def work(self) -> int:
         """For `Device.record`."""
-        return WORK_PER_PARTICLE * self.state.capacity
+        return WORK_PER_PARTICLE * self.state.capacity * (2 if self.mixes else 1)
 
 
 def make_film(
@@ -185,8 +185,9 @@ def set_film(film: Film, params: FilmParams) -> None:
     wp.copy(film.rates, wp.array([_rates(params)], dtype=Rates, device=film.device.warp))
 
 
-def step_film(stage: Stage, film: Film) -> None:
-    """One step of `params.dt`."""
+def step_film(stage: Stage, film: Film, mixing: int = 1) -> None:
+    """One step of `params.dt`. Mixing and clotting are slow beside the flow: with `mixing` 4 this step does four steps'
+    worth of them, with 0 none."""
     view, s = film.view, film.sorted
     keys = [film.key, film.no_key] if film.surface is None else [film.no_key, film.key]
     _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, *keys])
@@ -196,8 +197,11 @@ def step_film(stage: Stage, film: Film) -> None:
     if film.params.search != "grid":
         buckets.build_buckets(stage, view, s, film.search, film.state.status)
     relax_film(stage, film)
+    mixes = mixing if film.mixes else 0
+    if mixes:
+        stage.launch(film_mixing.mix, view.capacity, [view, mixes, film.search, film.rates, s, film.cargo])
     move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
-    _chunks(stage, film, film_kernels.move_on, [view, int(film.mixes), *move])
+    _chunks(stage, film, film_kernels.move_on, [view, mixes, *move])
 
 
 def relax_film(stage: Stage, film: Film) -> None:
@@ -212,8 +216,6 @@ def relax_film(stage: Stage, film: Film) -> None:
         pull_springs(stage, film)
     _chunks(stage, film, density, loop, team)
     _chunks(stage, film, displacement, loop, team)
-    if film.mixes:
-        stage.launch(film_mixing.mix, view.capacity, [view, film.search, film.rates, s, film.cargo])
 
 
 def pull_springs(stage: Stage, film: Film) -> None:

@@ -242,12 +242,12 @@ def arrange(
 
 
 @wp.func
-def clotted(rate: Rates, clot: float, fluid: wp.vec4, solvent: float, moved: float) -> float:
-    """K after the step."""
+def clotted(rate: Rates, time: float, clot: float, fluid: wp.vec4, solvent: float, moved: float) -> float:
+    """K after so much time."""
     able = wp.dot(fluid, rate.clots)
     swift = moved / rate.clot_speed
-    grown = able - (able - clot) * wp.exp(-rate.dt * rate.clot_rate / (1.0 + swift * swift))
-    left = grown * wp.exp(-rate.dt * rate.dissolve_rate * solvent)
+    grown = able - (able - clot) * wp.exp(-time * rate.clot_rate / (1.0 + swift * swift))
+    left = grown * wp.exp(-time * rate.dissolve_rate * solvent)
     return wp.clamp(left, 0.0, wp.max(able, 0.0))
 
 
@@ -304,7 +304,7 @@ def move_on(
             fate = EXPIRED
         if mixes != 0:
             fluid = cargo.mixed[s]
-            clot = clotted(rate, clot, fluid, cargo.solvent[s], wp.length(v))
+            clot = clotted(rate, rate.dt * float(mixes), clot, fluid, cargo.solvent[s], wp.length(v))
         home_out.velocity[s] = v
         home_out.volume[s] = cargo.volume[s]
         home_out.fluid[s] = fluid

@@ -25,7 +25,8 @@ from viscera.neighbors.cells import cell_of
 wp.set_module_options({"enable_backward": False})
 
 MOST_MIXED = wp.constant(0.01)
-"""Part of the smaller volume that one neighbour may exchange in a step: 100 neighbours at once stay within bounds."""
+"""Part of the smaller volume that one neighbour may exchange in a step: 100 neighbours at once stay within bounds,
+and 100/n where n steps are done at once."""
 
 
 @wp.kernel
@@ -33,6 +34,7 @@ def mix(
     first: int,
     # params
     view: FilmView,
+    steps: int,
     # in
     search: Search,
     rates: wp.array(dtype=Rates),
@@ -67,7 +69,7 @@ def mix(
                                 w = 1.0 - wp.sqrt(square) / view.radius
                                 there = cargo_out.fluid[t]
                                 other = float(cargo_out.volume[t])
-                                share = wp.min(rate.dilution * rate.dt * w, MOST_MIXED)
+                                share = float(steps) * wp.min(rate.dilution * rate.dt * w, MOST_MIXED)
                                 amount = share * fluid_part * (1.0 - cargo_out.clot[t]) * wp.min(volume, other)
                                 gained += (there - own) * amount
                                 solvent += w * wp.dot(there, rate.dissolves)

@@ -17,13 +17,15 @@ wp.set_module_options({"enable_backward": False})
 
 FLYING = wp.constant(0)
 LANDED = wp.constant(1)
-"""Met the surface; waits for the film's queue."""
+"""Met the surface and joined the film's queue."""
 LOST = wp.constant(2)
 """Left the scene's box: it is on the drape."""
 DROP_SUCKED = wp.constant(3)
 DROP_BROKEN = wp.constant(4)
 """Its position is not finite; `check_balance` raises."""
-DROP_FATES = 5
+RUN_OFF = wp.constant(5)
+"""Landed where the film had no room, and ran off the organ onto the drape."""
+DROP_FATES = 6
 
 
 @wp.struct

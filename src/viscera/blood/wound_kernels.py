@@ -13,7 +13,7 @@ import warp as wp
 
 from viscera.blood.film_params import LITTLE
 from viscera.blood.vessels import outflow
-from viscera.blood.views import FLYING, DropView, QueueView
+from viscera.blood.views import FLYING, DropView, FilmView, QueueView
 
 wp.set_module_options({"enable_backward": False})
 
@@ -34,7 +34,6 @@ class WoundNumbers:
     dt: wp.float64
     volume: wp.int32
     """Of a particle [pL]."""
-    fluid: wp.vec4
     clot_time: wp.float64
     torn_off: wp.float64
     discharge: wp.float64
@@ -57,6 +56,10 @@ class WoundView:
     opening: wp.array(dtype=wp.float64)
     vessel: wp.array(dtype=wp.vec4d)
     """Systolic and diastolic pressure [Pa], resistance [Pa·s/m³], density [kg/m³]."""
+    fluid: wp.array(dtype=wp.vec4)
+    """Concentrations of what comes out."""
+    is_blood: wp.array(dtype=wp.int32)
+    """1 where it is blood: it clots, and counts as lost."""
     sealed: wp.array(dtype=wp.int32)
     clot: wp.array(dtype=wp.float64)
     rate: wp.array(dtype=wp.float64)
@@ -91,13 +94,15 @@ def bleed(
     drive: wp.array(dtype=wp.float64),
     # in
     wounds: WoundView,
+    film: FilmView,
     queue: QueueView,
     drops: DropView,
 ):
-    """One thread: there are few wounds, and they share the room in the queue, first come first served."""
+    """One thread: there are few wounds, and they share the room, first come first served. The queue takes no more than
+    the film can take in: what waits in it lies nowhere, and nobody can see it or suck it off."""
     numbers = all_numbers[0]
     volume = wp.float64(numbers.volume)
-    queue_room = queue.capacity - queue.count[0]
+    queue_room = wp.max(wp.min(queue.capacity, film.capacity - film.count[0]) - queue.count[0], 0)
     drop_room = drops.capacity - drops.count[0]
     burst = int(BURST)
     for w in range(wounds.count[0]):
@@ -107,12 +112,15 @@ def bleed(
         rate = wp.float64(0.0)
         if wounds.sealed[w] == 0:
             rate = outflow(pressure - drive[1], vessel[2], vessel[3], numbers.discharge, radius)
-        if numbers.clot_time > wp.float64(0.0) and radius > wp.float64(0.0):
+        if numbers.clot_time > wp.float64(0.0) and radius > wp.float64(0.0) and wounds.is_blood[w] != 0:
             shear = wp.float64(4.0) * rate / (_PI * radius * radius * radius)
             slowed = numbers.clot_time * (wp.float64(1.0) + shear / numbers.torn_off)
             closed = wp.float64(1.0) - wp.exp(-numbers.dt / slowed)
             wounds.clot[w] = wounds.clot[w] + (wp.float64(1.0) - wounds.clot[w]) * closed
         owed = wounds.owed[w] + rate * numbers.dt / _LITTLE
+        if wounds.sealed[w] != 0:
+            # What found no room is still in the vessel, and behind the clip.
+            owed = wp.float64(0.0)
         speed = _jet_speed(numbers, vessel[3], rate, radius)
         room = queue_room
         if speed > wp.float64(0.0):
@@ -202,7 +210,7 @@ def emit(
         drops_out.position[slot] = a + here[0] * (b - a) + here[1] * (c - a) + (LIFT + flown) * n
         drops_out.velocity[slot] = wounds.speed[w] * n
         drops_out.volume[slot] = numbers.volume
-        drops_out.fluid[slot] = numbers.fluid
+        drops_out.fluid[slot] = wounds.fluid[w]
         drops_out.fate[slot] = FLYING
     else:
         # As wide as so many particles need, so that they do not burst apart; but on this triangle.
@@ -215,7 +223,7 @@ def emit(
         queue_out.barycentric[slot] = _spread_out(wounds, w, radius, numbers.seed, number, triangle)
         queue_out.velocity[slot] = wp.vec3(0.0, 0.0, 0.0)
         queue_out.volume[slot] = numbers.volume
-        queue_out.fluid[slot] = numbers.fluid
+        queue_out.fluid[slot] = wounds.fluid[w]
 
 
 @wp.kernel

@@ -156,6 +156,8 @@ _KINDS: dict[str, Any] = {
     "barycentric": wp.vec2,
     "opening": wp.float64,
     "vessel": wp.vec4d,
+    "fluid": wp.vec4,
+    "is_blood": wp.int32,
     "sealed": wp.int32,
     "clot": wp.float64,
     "rate": wp.float64,
@@ -173,7 +175,6 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
     numbers: Any = WoundNumbers()
     numbers.dt = wounds.dt
     numbers.volume = wounds.film.little_volume
-    numbers.fluid = wp.vec4(*wounds.film.pure("blood"))
     numbers.clot_time = params.clot_time
     numbers.torn_off = TORN_OFF
     numbers.discharge = DISCHARGE
@@ -205,8 +206,9 @@ def step_cautery(stage: Stage, wounds: Wounds, coagulated: Any) -> None:
     stage.launch(cauterise, CAPACITY, [wounds.numbers, wounds.view.count, *start])
 
 
-def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: float) -> int:
-    """Opens `vessel` at `point` on the surface (as it is now) with an opening of radius `opening` [m]; its number."""
+def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: float, fluid: str = "blood") -> int:
+    """Opens `vessel` at `point` on the surface (as it is now) with an opening of radius `opening` [m]; its number. What
+    is not blood does not clot, and is no blood lost."""
     at = np.asarray(point, dtype=np.float64)
     if at.shape != (3,) or not np.isfinite(at).all():
         raise InputError(f"point = {point} is not possible.", "Give three finite coordinates in metres.")
@@ -221,14 +223,22 @@ def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: f
             f"Put it onto the surface; {1e3 * ON_SURFACE:g} mm are allowed.",
         )
     number = wounds.count
-    row = [vessel.systolic, vessel.diastolic, vessel.resistance, vessel.density]
-    for name, value in (("face", face), ("barycentric", weights), ("opening", opening), ("vessel", row)):
+    values = {"face": face, "barycentric": weights, "opening": opening, "vessel": _row(vessel)}
+    values |= {"fluid": wounds.film.pure(fluid), "is_blood": int(fluid == "blood")}
+    for name, value in values.items():
         _write(getattr(wounds.view, name), number, value)
     for name in ("sealed", "clot", "rate", "owed", "given", "held", "speed", "leaving"):
         _write(getattr(wounds.view, name), number, 0)
     wounds.vessels.append(vessel)
     wounds.view.count.fill_(wounds.count)
     return number
+
+
+def set_vessel(wounds: Wounds, number: int, vessel: VesselParams) -> None:
+    """Another pressure or length of the vessel behind a wound, while programs run."""
+    _check_number(wounds, number)
+    wounds.vessels[number] = vessel
+    _write(wounds.view.vessel, number, _row(vessel))
 
 
 def set_opening(wounds: Wounds, number: int, opening: float) -> None:
@@ -274,6 +284,10 @@ def find_texels(wounds: Wounds, skin: Skin) -> None:
 def _check_number(wounds: Wounds, number: int) -> None:
     if not 0 <= number < wounds.count:
         raise InputError(f"there is no wound {number}.", f"There are {wounds.count}, counted from 0.")
+
+
+def _row(vessel: VesselParams) -> list[float]:
+    return [vessel.systolic, vessel.diastolic, vessel.resistance, vessel.density]
 
 
 def _write(array: Any, number: int, value: Any) -> None:

@@ -82,6 +82,7 @@ def modules() -> list[types.ModuleType]:
     from viscera.blood import (
         balance,
         drop_kernels,
+        drop_tools,
         film_kernels,
         film_mixing,
         film_native,
@@ -93,7 +94,17 @@ def modules() -> list[types.ModuleType]:
     from viscera.neighbors import cells, ordering
     from viscera.world import bleeding
 
-    film = [balance, drop_kernels, film_kernels, film_mixing, film_native, film_surface, image_kernels, landing]
+    film = [
+        balance,
+        drop_kernels,
+        drop_tools,
+        film_kernels,
+        film_mixing,
+        film_native,
+        film_surface,
+        image_kernels,
+        landing,
+    ]
     return [*burning.modules(), *film, wound_kernels, cells, ordering, bleeding]
 
 

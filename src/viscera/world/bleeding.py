@@ -20,7 +20,7 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
-from viscera.blood.drops import make_drops, set_tools, step_drops
+from viscera.blood.drops import DropParams, make_drops, set_tools, step_drops
 from viscera.blood.film import make_film, step_film
 from viscera.blood.film_border import arrays as film_arrays
 from viscera.blood.film_border import check_film
@@ -52,11 +52,20 @@ _WOUND_STATE = ("opening", "sealed", "clot", "rate", "owed", "given", "held", "s
 _DROP_STATE = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
 _IMAGE_STATE = ("height", "kept", "wet", "words", "tiles", "frame")
 
+MIXING = 4
+"""Every so many steps of the film, fluids mix and clot: that takes as long as all the rest of a step on cpu."""
+
 CLIP_REACH = 4.0e-3
 """A clip closes vessels whose opening is this near to the applier's tip [m]."""
 
 NOZZLE_SPEED = 0.8
 """Of saline out of an irrigator [m/s]; tuned: a jet that reaches and does not bounce."""
+
+NOZZLE_RATE = 2.0e-6
+"""Of saline out of an irrigator [m³/s]; about a syringe's. Twice as much is a flood that the film has no room for."""
+
+RINSING = DropParams(jet_volume=0.4e-9)
+"""Saline comes in drops of 0.4 µL, twice a particle of blood, so that rinsing takes half as many [m³]."""
 
 BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
 BLEEDING = Measure("bleeding", "Bleeding", "mL/min", "What leaves the vessels now.", digits=1)
@@ -74,6 +83,7 @@ class Wound:
     vessel: VesselParams
     opening: float
     """Radius [m]."""
+    fluid: str = "blood"
 
 
 @wp.kernel
@@ -117,10 +127,10 @@ class Bleeding:
         self._device = device = skin.device
         self.surface = make_surface(skin)
         self.film = make_film(self.surface, film, capacity)
-        self.drops = make_drops(self.surface, film, self.film.state, dt=FRAME, capacity=drops)
+        self.drops = make_drops(self.surface, film, self.film.state, RINSING, FRAME, drops)
         self.wounds = make_wounds(self.surface, film, self.film.state, dt=FRAME, drops=self.drops.state)
         for wound in wounds:
-            add_wound(self.wounds, wound.point, wound.vessel, wound.opening)
+            add_wound(self.wounds, wound.point, wound.vessel, wound.opening, wound.fluid)
         find_texels(self.wounds, skin)
         self._coagulation = coagulation
         self._image = make_film_image(skin, film, self.film.state, dt=FRAME)
@@ -138,7 +148,8 @@ class Bleeding:
         radius = (3.0 * film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
         self._particles = Particles(f"{organ.name}.drops", "blood", float(radius), drops, "blood in it, 0 to 1")
         self._moves = device.record(self._record_moves, work=drops)
-        self._step = device.record(lambda stage: step_film(stage, self.film), work=self.film.work)
+        self._mix = device.record(lambda stage: step_film(stage, self.film, MIXING), work=self.film.work)
+        self._step = device.record(lambda stage: step_film(stage, self.film, 0), work=self.film.work)
         self._ends = device.record(self._record_ends, work=skin.count)
         self._count = device.record(lambda stage: step_ledger(stage, self._ledger), work=1)
 
@@ -149,8 +160,8 @@ class Bleeding:
         self.wounds.drive.host[0] = pulse(float(self._phase[0]))
         self._use_tools(world)
         self._moves.run()
-        for _ in range(self._steps):
-            self._step.run()
+        for number in range(self._steps):
+            (self._step if number % MIXING else self._mix).run()
         self._ends.run()
         self._device.synchronize()
         check_film(self.film, tick=world.tick)
@@ -175,6 +186,7 @@ class Bleeding:
             suction=None if suction is None else suction.tip,
             nozzle=None if nozzle is None else nozzle.tip,
             nozzle_velocity=(0.0, 0.0, 0.0) if nozzle is None else -NOZZLE_SPEED * shaft_of(nozzle),
+            nozzle_rate=NOZZLE_RATE,
         )
         if clips is not None:
             for number in self.near(clips.tip, CLIP_REACH):
@@ -228,8 +240,9 @@ class Bleeding:
     def measures(self) -> list[tuple[Measure, float]]:
         count = self.wounds.count
         view = self.wounds.view
-        rate = float(view.rate.numpy()[:count].sum())
-        is_open = view.sealed.numpy()[:count] == 0
+        is_blood = view.is_blood.numpy()[:count] != 0
+        rate = float(view.rate.numpy()[:count][is_blood].sum())
+        is_open = (view.sealed.numpy()[:count] == 0) & is_blood
         balance = self._balance
         return [
             (BLOOD_LOST, MILLILITRES * balance.blood_lost),
