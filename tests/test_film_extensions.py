@@ -193,8 +193,9 @@ def test_the_example_holds() -> None:
 
 
 def test_mixing_four_steps_at_once_is_four_steps(device: Device) -> None:
-    """At rest, so that both see the same neighbours: concentrations after 40 steps differ by the order in which small
-    parts are exchanged, about (4 · dilution · dt)² of them; clots not at all, they follow an exact integral."""
+    """At rest, so that both see the same neighbours. One exchange is a forward step of dc/dt = −λ (c − c₀) with
+    λ = dilution Σ(1 − q), about 4/s here: after 0.4 s, steps four times as long are off by λ²t · 3dt/2 · e^(−λt), 0.02.
+    Clots follow an exact integral, and feel only the difference in concentrations."""
     ends = []
     for every in (1, 4):
         still = tuple(dataclasses.replace(f, stiffness=0.0, near_stiffness=0.0) for f in (RED, CLEAR))
@@ -207,6 +208,6 @@ def test_mixing_four_steps_at_once_is_four_steps(device: Device) -> None:
         device.synchronize()
         ends.append((film.state.fluid.numpy()[:80], film.state.clot.numpy()[:80]))
     assert ends[0][0][:, 0].std() < 0.48
-    assert np.abs(ends[0][0] - ends[1][0]).max() < 0.01
-    assert np.abs(ends[0][1] - ends[1][1]).max() < 0.01
+    assert np.abs(ends[0][0] - ends[1][0]).max() < 0.03
+    assert np.abs(ends[0][1] - ends[1][1]).max() < 0.03
     assert ends[0][1].max() > 0.5

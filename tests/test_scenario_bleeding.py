@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import viscera
-from viscera.blood.film_border import film_count
+from viscera.blood.film import step_film
+from viscera.blood.film_border import film_count, spawn
+from viscera.blood.film_state import DRAINED
 from viscera.inputs import Reset, SetParameter, ToolInput
+from viscera.scenarios._dressing import Dressing
 from viscera.scenarios.bleeding import CLIPS, FORCEPS, IRRIGATOR, SUCTION, open_vessels
 from viscera.scenarios.cautery import liver_body, surface_height
 from viscera.world import World
@@ -26,7 +29,8 @@ def made() -> Iterator[World]:
 @pytest.fixture
 def world(made: World) -> World:
     made.apply(Reset(0))
-    made.apply(SetParameter("pressure", 100.0))
+    for name, value in {"pressure": 100.0, "bile_leak": 0.0, "gauze": 0.0, "incision": 0.0}.items():
+        made.apply(SetParameter(name, value))
     made.step(16 - made.tick % 16)
     return made
 
@@ -128,6 +132,91 @@ def near(system: Bleeding, reach: float) -> int:
     """Particles of the film around the middle of the pad, seen from above."""
     places = system.film.state.position.numpy()[: film_count(system.film)]
     return int((np.hypot(places[:, 0], places[:, 1]) < reach).sum())
+
+
+def frames(world: World, count: int) -> None:
+    """Of the blood alone."""
+    for _ in range(count):
+        blood(world).frame(world)
+
+
+def change(world: World, **values: float) -> None:
+    for name, value in values.items():
+        world.apply(SetParameter(name, value))
+    world.step(1)
+
+
+def test_bile_leaks_is_drawn_and_is_no_blood(world: World) -> None:
+    change(world, pressure=20.0, bile_leak=15.0, separation=60.0, dissolving=1.5)
+    params = blood(world).film.params
+    assert (params.separation, params.dissolve_rate) == (60.0, 1.5)
+    before = blood(world).balance
+    frames(world, 25)
+    balance = blood(world).balance
+    assert balance.leaked == pytest.approx(15e-6 / 60.0 * 25 * 0.016, rel=0.01)
+    assert balance.missing == 0
+    assert world.measure_values()["blood_lost"] == pytest.approx(1e6 * balance.given)
+    assert balance.given - before.given < balance.leaked
+    assert world.measure_values()["open_vessels"] == 2.0
+    picture = world.snapshot().arrays["pad.film"]
+    assert (picture[..., 2][picture[..., 0] > 0] > 200).sum() > 50  # pure bile
+
+
+def test_a_gauze_keeps_blood_out_or_soaks_first(world: World) -> None:
+    """Blood poured on both sides of the gauze's edge: none comes onto it while it is a mask, some where it soaks."""
+    came = {}
+    for kind in (1, 2):
+        world.apply(Reset(0))
+        change(world, pressure=20.0, gauze=kind)
+        system = blood(world)
+        under = system.surface.obstacle.numpy() > 0.0
+        at = world.organs[0].skin.position.numpy()[under]  # type: ignore[union-attr]
+        low, high = at.min(axis=0), at.max(axis=0)
+        assert np.ptp(at[:, :2], axis=0) == pytest.approx(0.014, abs=1e-3)
+        assert world.snapshot().arrays["pad.ink"][..., 3].any()
+        y = np.linspace(low[1] + 2e-3, high[1] - 2e-3, 200)
+        x = low[0] - np.tile([0.4e-3, 0.8e-3, 1.2e-3, 1.6e-3], 50)
+        spawn(system.film, on_pad(world, x, y))
+        flow(system, 50)
+        places = system.film.state.position.numpy()[: film_count(system.film)]
+        inside = ((places[:, :2] > low[:2] + 5e-4) & (places[:, :2] < high[:2] - 5e-4)).all(axis=1)
+        came[kind] = int(inside.sum())
+    assert came[1] == 0
+    assert came[2] > 5
+    change(world, gauze=0.0)
+    assert not blood(world).surface.obstacle.numpy().any()
+    assert not world.snapshot().arrays["pad.ink"][..., 3].any()
+
+
+def test_an_incision_holds_blood_up_or_drains_it(world: World) -> None:
+    """A crowd of particles left of the cut: pushed apart, they stop at a barrier and vanish in a drain."""
+    drained = {}
+    for kind in (1, 2):
+        world.apply(Reset(0))
+        change(world, pressure=20.0, incision=kind)
+        system = blood(world)
+        dressing = world.systems[2]
+        assert isinstance(dressing, Dressing)
+        vertices = system.surface.vertices.numpy()[dressing.edges]
+        beside = vertices.mean(axis=1)[len(vertices) // 2]
+        places = beside[:2] - np.stack([np.linspace(0.5e-3, 2e-3, 60), np.linspace(-1e-3, 1e-3, 60)], axis=1)
+        spawn(system.film, on_pad(world, *places.T))
+        flow(system, 50)
+        drained[kind] = int(system.film.state.gone_count.numpy()[int(DRAINED)])
+    assert drained[1] == 0
+    assert drained[2] > 5
+
+
+def flow(system: Bleeding, steps: int) -> None:
+    """Of the film alone: what a test pours onto it is not in the ledger."""
+    program = system.film.device.record(lambda stage: step_film(stage, system.film, 0), work=system.film.work)
+    for _ in range(steps):
+        program.run()
+
+
+def on_pad(world: World, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    vertices = np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32)
+    return np.array([(a, b, surface_height(vertices, a, b)) for a, b in zip(x, y, strict=True)])
 
 
 def test_blood_comes_back_bit_for_bit(world: World) -> None:

@@ -46,7 +46,7 @@ BLOOD_VISCOSITY = 3.5e-3
 """[Pa·s], whole blood at 37 °C and shear above 100/s, haematocrit 45 % (Merrill 1969, Physiol. Rev. 49, 863). Blood is
 shear-thinning; in a bleeding vessel the shear is far above 100/s, where this value is the plateau."""
 
-_ANY = ("feed_length",)
+_ANY = ("systolic", "diastolic", "feed_length")
 """Fields that may be 0."""
 
 

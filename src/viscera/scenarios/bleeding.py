@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 
 from viscera.blood.film import set_film
 from viscera.blood.film_params import BILE, BLOOD, SALINE, FilmParams
-from viscera.blood.vessels import VesselParams, vessel_mmhg
-from viscera.blood.wounds import set_wounds
+from viscera.blood.vessels import DISCHARGE, VesselParams, vessel_mmhg
+from viscera.blood.wounds import set_vessel, set_wounds
 from viscera.geometry.tools import bipolar_forceps
 from viscera.heat.electrode import ElectrodeParams
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios import cautery as burning
+from viscera.scenarios._dressing import Dressing
 from viscera.scenarios._instruments import clip_applier, forceps, irrigator, suction
 from viscera.scenarios._organ import Body, looking_down, make_organ, tissue_parameters
 from viscera.scenarios.cautery import STAGES, STIFFNESS, VISCOSITY, check_table, liver_body, surface_height
 from viscera.skin import make_skin
 from viscera.tissue.materials import LIVER
+from viscera.units import MILLILITRE
 from viscera.view import Parameter
 from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.bleeding import Bleeding, Wound
@@ -50,6 +52,12 @@ SMALL_VEIN = vessel_mmhg(9.0, 7.0, 1.2, 60.0)
 ARTERY_OPENING, VEIN_OPENING = 0.11e-3, 0.16e-3
 """Radii of the openings [m]: a nick."""
 
+BILE_DUCT = VesselParams(0.0, 0.0, 1.0e-3, density=BILE.density)
+BILE_OPENING = 0.8e-3
+"""A torn duct, wide enough to well up instead of spurting; its pressure follows from the leak that is asked for."""
+ASIDE = 11.0e-3
+"""From the artery to the middle of the gauze, towards the middle of the organ [m]."""
+
 HOME_HEIGHT = 0.04
 """Of waiting instruments above the surface [m]."""
 
@@ -60,7 +68,20 @@ HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 72.0, "
 CLOTTING = Parameter(
     "clotting", "Clotting", "%", 0.0, 300.0, 100.0, "How fast resting blood clots, against normal; 0 is a haemophiliac."
 )
-DILUTION = Parameter("dilution", "Mixing", "1/s", 0.0, 10.0, 2.0, "How fast blood and saline that touch mix.")
+DILUTION = Parameter("dilution", "Mixing", "1/s", 0.0, 5.0, 2.0, "How fast fluids that touch mix.")
+DISSOLVING = Parameter(
+    "dissolving", "Clots dissolve", "1/s", 0.0, 4.0, FILM.dissolve_rate, "How fast saline around a clot dissolves it."
+)
+SEPARATION = Parameter(
+    "separation", "Separation", "m/s²", 0.0, 80.0, FILM.separation, "How hard bile and blood push each other away."
+)
+BILE_LEAK = Parameter("bile_leak", "Bile leak", "mL/min", 0.0, 20.0, 0.0, "Out of a torn duct between the vessels.")
+GAUZE = Parameter(
+    "gauze", "Gauze", "", 0.0, 2.0, 0.0, "On the organ beside the artery: 0 none, 1 keeps blood out, 2 soaks first."
+)
+INCISION = Parameter(
+    "incision", "Incision", "", 0.0, 2.0, 0.0, "Across the middle: 0 none, 1 holds blood up, 2 drains it."
+)
 LIFETIME = Parameter(
     "lifetime", "Lifetime", "s", 0.0, 120.0, 0.0, "After which blood on the organ is taken away by itself; 0 is never."
 )
@@ -75,7 +96,8 @@ Move the pointer over the organ: the instrument follows its surface. Hold the le
 Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once.
-Watch the measures: blood lost, bleeding now, open vessels."""
+Watch the measures: blood lost, bleeding now, open vessels.
+Parameters put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
 def modules() -> list[types.ModuleType]:
@@ -124,9 +146,10 @@ def build(setting: Setting) -> Contents:
         [Energised(FORCEPS, bipolar_forceps(), ElectrodeParams(power=25.0, reach=1.5e-3, bipolar=True))],
         burning.LIVING_LIVER,
     )
+    vessels = open_vessels(body, setting.seed)
     blood = Bleeding(
         organ,
-        open_vessels(body, setting.seed),
+        [*vessels, bile_duct(body, vessels)],
         FILM,
         PARTICLES,
         coagulation=cautery.burn.burn_level,
@@ -134,18 +157,21 @@ def build(setting: Setting) -> Contents:
         nozzle=IRRIGATOR,
         clips=CLIPS,
     )
+    dressing = Dressing(blood, skin, beside(body, vessels[0]))
     camera, bounds = looking_down(body, (0.05, -0.75, 0.95))
     return Contents(
         organs=[organ],
         tools=tools,
         parameters=[
             *_blood_parameters(blood),
+            LiveParameter(GAUZE, lambda world, value: dressing.set_gauze(round(value))),
+            LiveParameter(INCISION, lambda world, value: dressing.set_incision(round(value))),
             LiveParameter(POWER, lambda world, value: cautery.set_power(value)),
             *tissue_parameters(STIFFNESS, VISCOSITY),
         ],
         camera=camera,
         bounds=bounds,
-        systems=[cautery, blood],
+        systems=[cautery, blood, dressing],
         tables=[LiveTable(STAGES, lambda world, rows: None, check_table)],
     )
 
@@ -168,6 +194,26 @@ def open_vessels(body: Body, seed: int) -> list[Wound]:
     return wounds
 
 
+def bile_duct(body: Body, vessels: list[Wound]) -> Wound:
+    """A torn duct halfway between the vessels; tight until the parameter says otherwise."""
+    middle = np.mean([vessel.point[:2] for vessel in vessels], axis=0)
+    return Wound(_on_top(body, middle), BILE_DUCT, BILE_OPENING, "bile")
+
+
+def beside(body: Body, wound: Wound) -> NDArray[np.float64]:
+    """A place `ASIDE` of a wound towards the middle of the organ, on the table [m]."""
+    low, high = body.mesh.bounds
+    way = 0.5 * (low + high)[:2] - wound.point[:2]
+    return np.asarray(wound.point[:2]) + ASIDE * way / max(float(np.linalg.norm(way)), 1e-9)
+
+
+def leaking(rate: float) -> VesselParams:
+    """The duct with the pressure that gives `rate` [m³/s]: Δp = R Q + K Q², see `blood.vessels`."""
+    k = BILE_DUCT.density / (2.0 * (DISCHARGE * math.pi * BILE_OPENING**2) ** 2)
+    pressure = BILE_DUCT.resistance * rate + k * rate**2
+    return replace(BILE_DUCT, systolic=pressure, diastolic=pressure)
+
+
 def _on_top(body: Body, place: NDArray[np.float64]) -> tuple[float, float, float]:
     """The middle of the upper triangle nearest to this place of the table [m]."""
     centres = body.mesh.corners.mean(axis=1)
@@ -177,14 +223,14 @@ def _on_top(body: Body, place: NDArray[np.float64]) -> tuple[float, float, float
 
 
 def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
-    usual = list(blood.wounds.vessels)
+    usual = blood.wounds.vessels[:-1]
+    duct = len(usual)
 
     def set_pressure(world: World, value: float) -> None:
-        rows = blood.wounds.view.vessel.numpy()
+        share = 0.01 * value
         for number, vessel in enumerate(usual):
-            share = 0.01 * value
-            rows[number, :2] = share * vessel.systolic, share * vessel.diastolic
-        blood.wounds.view.vessel.assign(rows)
+            now = replace(vessel, systolic=share * vessel.systolic, diastolic=share * vessel.diastolic)
+            set_vessel(blood.wounds, number, now)
 
     def set_rate(world: World, value: float) -> None:
         blood.heart_rate = value / 60.0
@@ -197,6 +243,9 @@ def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
     def change(**fields: float) -> None:
         set_film(blood.film, replace(blood.film.params, **fields))
 
+    def set_leak(world: World, value: float) -> None:
+        set_vessel(blood.wounds, duct, leaking(value * MILLILITRE / 60.0))
+
     def set_traction(world: World, value: float) -> None:
         fluids = (replace(BLOOD, traction=value), *FILM.fluids[1:])
         set_film(blood.film, replace(blood.film.params, fluids=fluids))
@@ -206,6 +255,9 @@ def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
         LiveParameter(HEART_RATE, set_rate),
         LiveParameter(CLOTTING, set_clotting),
         LiveParameter(DILUTION, lambda world, value: change(dilution=value)),
+        LiveParameter(DISSOLVING, lambda world, value: change(dissolve_rate=value)),
+        LiveParameter(SEPARATION, lambda world, value: change(separation=value)),
+        LiveParameter(BILE_LEAK, set_leak),
         LiveParameter(LIFETIME, lambda world, value: change(lifetime=value)),
         LiveParameter(TRACTION, set_traction),
     ]

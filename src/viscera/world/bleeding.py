@@ -132,9 +132,10 @@ class Bleeding:
         for wound in wounds:
             add_wound(self.wounds, wound.point, wound.vessel, wound.opening, wound.fluid)
         find_texels(self.wounds, skin)
+        self.organ = organ.name
         self._coagulation = coagulation
-        self._image = make_film_image(skin, film, self.film.state, dt=FRAME)
-        self._pixels = self._image.pixels.reshape((skin.height, skin.width, 4))
+        self.image = make_film_image(skin, film, self.film.state, dt=FRAME)
+        self._pixels = self.image.pixels.reshape((skin.height, skin.width, 4))
         self._ledger = make_ledger(self.film.state, self.wounds, self.drops)
         self._balance = read_balance(self._ledger)
         self._shown = wp.zeros(drops, dtype=wp.vec4, device=device.warp)
@@ -176,7 +177,7 @@ class Bleeding:
 
     def _record_ends(self, stage: Stage) -> None:
         step_ledger(stage, self._ledger)
-        step_film_image(stage, self._image)
+        step_film_image(stage, self.image)
         stage.launch(show_drops, self._shown.shape[0], [self._blood, self.drops.state.view, self._shown])
 
     def _use_tools(self, world: World) -> None:
@@ -208,7 +209,7 @@ class Bleeding:
         kept |= {f"wounds/{name}": getattr(self.wounds.view, name) for name in _WOUND_STATE}
         kept |= {f"drops/{name}": getattr(self.drops.state, name) for name in _DROP_STATE}
         kept |= {f"drops/gone_{name}": getattr(self.drops, f"gone_{name}") for name in ("count", "volume")}
-        kept |= {f"image/{name}": getattr(self._image, name) for name in _IMAGE_STATE}
+        kept |= {f"image/{name}": getattr(self.image, name) for name in _IMAGE_STATE}
         # A struct, which files do not know: as its bytes.
         purse = self.drops.purse.numpy().view(np.uint8)
         kept |= {"drops/purse": purse, "drops/before": self.drops.tree.before}
