@@ -4,7 +4,7 @@ import {
   Box3, Color, NoToneMapping, PerspectiveCamera, Scene, ShaderMaterial, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { Drape } from "./look/drape";
-import { ForceArrow } from "./look/force_arrow";
+import { FAINTEST, FAINTEST_AT_WORK, ForceArrow } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
 import { makeNoiseTexture } from "./look/noise_texture";
@@ -79,7 +79,7 @@ export class View {
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
-    this.scene.add(this.drape.mesh);
+    this.scene.add(this.drape.mesh, this.particles.drops.points);
     this.over.add(this.arrow.group, this.spark.sprite);
   }
 
@@ -111,7 +111,8 @@ export class View {
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const felt = frame.tools.find((tool) => tool.active);
     const force = new Vector3(...(felt?.force ?? [0, 0, 0]));
-    this.arrow.update(new Vector3(...(felt?.position ?? [0, 0, 0])), force);
+    const works = felt !== undefined && (this.instruments[felt.tool]?.info.action ?? "") !== "";
+    this.arrow.update(new Vector3(...(felt?.position ?? [0, 0, 0])), force, works ? FAINTEST_AT_WORK : FAINTEST);
     this.arrow.group.visible &&= this.instrumentsShown;
     const press = this.instrumentsShown ? Math.min(1, force.length() / BLANCHING_FORCE) : 0;
     for (const surface of this.surfaces) {

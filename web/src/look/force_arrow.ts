@@ -5,7 +5,10 @@ import { ConeGeometry, CylinderGeometry, Group, Mesh, MeshBasicMaterial, Quatern
 const LONGEST = 0.05; // [m]
 /** Arrow lengths per newton that may be chosen [m/N]. */
 const SCALES = [0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
-const FAINTEST = 0.01; // [N]; below this no arrow
+/** Below this no arrow [N]. */
+export const FAINTEST = 0.01;
+/** The same for an instrument that does something: its tip is what one must see, and work is often done at a touch [N]. */
+export const FAINTEST_AT_WORK = 0.03;
 const RADIUS = 0.0009; // [m]
 const HEAD = 0.0065; // [m]
 
@@ -31,9 +34,9 @@ export class ForceArrow {
     this.group.visible = false;
   }
 
-  update(tip: Vector3, force: Vector3): void {
+  update(tip: Vector3, force: Vector3, faintest = FAINTEST): void {
     const newtons = force.length();
-    this.group.visible = newtons >= FAINTEST;
+    this.group.visible = newtons >= faintest;
     if (!this.group.visible) return;
     this.peak = Math.max(this.peak, newtons);
     this.scale = arrowScale(this.peak);

@@ -1,8 +1,10 @@
-// All particles of a scene as one liquid: they mix, and lie before and behind each other, only when drawn together.
+// All particles of a scene as one liquid: they mix, and lie before and behind each other, only when drawn together. Drops
+// that are too small for that are drawn one by one.
 
 import type { PerspectiveCamera, Scene, WebGLRenderer } from "three";
 import type { ArrayData, ParticlesInfo } from "../protocol";
 import { dequantise } from "../wire";
+import { Drops, LARGEST_DROP } from "./drops";
 import { FluidSurface } from "./fluid";
 import type { FluidLook } from "./fluid";
 import type { LightUniforms } from "./light";
@@ -24,25 +26,63 @@ export function fillShares(info: ParticlesInfo, shades: Uint8Array, count: numbe
 }
 
 export class SceneParticles {
+  readonly drops: Drops;
   private surface: FluidSurface | null = null;
-  private positions = new Float32Array(0);
-  private shares = new Float32Array(0);
-  private infos: ParticlesInfo[] = [];
+  private readonly liquid = new Gathered();
+  private readonly small = new Gathered();
 
-  constructor(private readonly light: LightUniforms, private readonly software: boolean, private readonly fixed: boolean) {}
+  constructor(private readonly light: LightUniforms, private readonly software: boolean, private readonly fixed: boolean) {
+    this.drops = new Drops(light);
+  }
 
   setScene(infos: ParticlesInfo[]): void {
     this.surface?.dispose();
     this.surface = null;
-    this.infos = infos;
-    if (infos.length === 0) return;
-    this.surface = new FluidSurface(lookOf(infos), this.light, this.software, this.fixed);
-    const radius = Math.max(...infos.map((info) => info.radius));
+    this.small.infos = infos.filter((info) => info.radius < LARGEST_DROP);
+    this.liquid.infos = infos.filter((info) => info.radius >= LARGEST_DROP);
+    this.drops.set(new Float32Array(0), 0, new Float32Array(0));
+    if (this.small.infos.length > 0) this.drops.setRadius(this.small.largest());
+    if (this.liquid.infos.length === 0) return;
+    this.surface = new FluidSurface(lookOf(this.liquid.infos), this.light, this.software, this.fixed);
+    const radius = this.liquid.largest();
     this.surface.setParticle(radius, VOLUME * radius ** 3);
   }
 
   update(arrays: ArrayData[]): void {
-    if (this.surface === null) return;
+    const { liquid, small } = this;
+    const drops = small.gather(arrays), balls = liquid.gather(arrays);
+    if (small.infos.length > 0) this.drops.set(small.positions, drops, small.shares);
+    this.surface?.setParticles(liquid.positions, balls, liquid.shares);
+  }
+
+  count(): number {
+    return this.drops.count + (this.surface?.count ?? 0);
+  }
+
+  /** The scene with the liquid in it, onto the canvas; `interval` since the last picture [ms], 0 when there was none just before. */
+  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number): void {
+    if (this.surface === null) {
+      renderer.render(scene, camera);
+      return;
+    }
+    if (interval > 0) this.surface.note(interval);
+    this.surface.draw(renderer, scene, camera);
+  }
+}
+
+/** The particles of several arrays one after the other. */
+class Gathered {
+  infos: ParticlesInfo[] = [];
+  positions = new Float32Array(0);
+  shares = new Float32Array(0);
+
+  /** [m] */
+  largest(): number {
+    return Math.max(...this.infos.map((info) => info.radius));
+  }
+
+  /** How many there are; `positions` and `shares` may be others afterwards. */
+  gather(arrays: ArrayData[]): number {
     const found = this.infos.flatMap((info) => {
       const array = arrays.find((candidate) => candidate.name === info.name);
       return array === undefined ? [] : [{ info, array }];
@@ -59,20 +99,6 @@ export class SceneParticles {
       fillShares(info, array.shades, array.count, this.shares.subarray(first, end));
       first = end;
     }
-    this.surface.setParticles(this.positions, total, this.shares);
-  }
-
-  count(): number {
-    return this.surface?.count ?? 0;
-  }
-
-  /** The scene with the liquid in it, onto the canvas; `interval` since the last picture [ms], 0 when there was none just before. */
-  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number): void {
-    if (this.surface === null) {
-      renderer.render(scene, camera);
-      return;
-    }
-    if (interval > 0) this.surface.note(interval);
-    this.surface.draw(renderer, scene, camera);
+    return total;
   }
 }

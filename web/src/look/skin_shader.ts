@@ -84,7 +84,7 @@ const vec3 BILE = vec3(900.0, 700.0, 7000.0); // golden in a film, green-brown i
 const vec3 BLOOD_BODY = vec3(0.165, 0.0055, 0.0045);
 const vec3 CLOT_BODY = vec3(0.055, 0.0060, 0.0050);
 const vec3 BILE_BODY = vec3(0.090, 0.075, 0.006);
-const float BODY_DEPTH = 2600.0; // [1/m] over which it is reached
+const float BODY_DEPTH = 2000.0; // [1/m] over which it is reached
 const float SCATTER = 900.0; // [1/m] that cells send elsewhere; with it 1 mm is opaque to red too
 
 struct Fluid {
@@ -130,8 +130,8 @@ vec3 through(vec3 flesh, Fluid fluid, float cosine) {
   float way = fluid.height * (1.0 + 1.0 / mix(0.7, 1.0, cosine));
   float told = fresh + fluid.parts.y + fluid.parts.z;
   vec3 body = (BLOOD_BODY * fresh + CLOT_BODY * fluid.parts.z + BILE_BODY * fluid.parts.y) / max(told, 1e-3);
-  // Deep fluid grows darker: less of what enters finds its way back.
-  body *= mix(1.0, 0.55, smoothstep(0.0003, 0.0016, fluid.height));
+  // Deep fluid grows darker: less of what enters finds its way back. Tuned, so that puddles stand out from what is smeared.
+  body *= mix(1.0, 0.30, smoothstep(0.00015, 0.0011, fluid.height));
   return flesh * exp(-(absorbs + SCATTER * min(told, 1.0)) * way) + body * (1.0 - exp(-BODY_DEPTH * fluid.height * min(told, 1.0)));
 }
 #endif

@@ -21,6 +21,8 @@ interface Look {
   bumps: number;
   /** Of the clear film of fluid. */
   coat: number;
+  /** 0 lets light in like tissue, 1 does not. */
+  dry?: number;
 }
 
 /** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
@@ -32,7 +34,7 @@ const LOOKS: Record<string, Look> = {
   liver: { base: "#632a1f", pale: "#7d4030", deep: "#38130d", vessel: 0.2, bumps: 0.7, coat: 1 },
   fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3, coat: 1 },
   vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6, coat: 1 },
-  earth: { base: "#5b4a36", pale: "#85745a", deep: "#33281b", vessel: 0, bumps: 1.6, coat: 0.06 },
+  earth: { base: "#55503a", pale: "#7d7a58", deep: "#3a3020", vessel: 0, bumps: 1.6, coat: 0.06, dry: 1 },
 };
 
 export interface TissueTextures {
@@ -54,7 +56,7 @@ export interface Skin {
 export function makeTissueMaterial(
   look: string, light: LightUniforms, textures: TissueTextures, plain: boolean, skin: Skin,
 ): ShaderMaterial {
-  const { base, pale, deep, vessel, bumps, coat } = LOOKS[look] ?? LOOKS.tissue;
+  const { base, pale, deep, vessel, bumps, coat, dry } = LOOKS[look] ?? LOOKS.tissue;
   const linear = (hex: string) => {
     const c = new Color(hex);
     return new Vector3(c.r, c.g, c.b);
@@ -74,6 +76,7 @@ export function makeTissueMaterial(
       uVesselAmount: { value: vessel },
       uBumps: { value: bumps },
       uCoat: { value: coat },
+      uDry: { value: dry ?? 0 },
       uPress: { value: 0 },
     },
     vertexShader: VERTEX,
@@ -157,6 +160,7 @@ uniform vec3 uDeep;
 uniform float uVesselAmount;
 uniform float uBumps;
 uniform float uCoat;
+uniform float uDry;
 uniform float uPress;
 uniform float uHeatView;
 varying vec3 vPoint;
@@ -231,9 +235,9 @@ void main() {
   vec4 middle = texture(uNoise, vRest.yzx * MIDDLE + 0.37) * 2.0 - 1.0;
   vec3 eye = normalize(-vPoint);
 
-  float blanched = blanching();
+  float blanched = blanching() * (1.0 - uDry);
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
-  Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), 0.0, 0.0, 0.0, uCoat, 37.0);
+  Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
   #ifdef INK
   inkSkin(skin, texture(uInk, vUv).a, fine);
   #endif
@@ -294,11 +298,12 @@ void main() {
   vec3 lit = max((facing.xyy + wrap) / (1.0 + wrap), 0.0);
   float s = shade.x;
   vec3 shadow = mix(vec3(s * (2.0 - s), s * (0.65 + 0.35 * s), s * (0.6 + 0.4 * s)), vec3(s), skin.covered);
-  vec3 colour = flesh * lit * lit * shadow * mix(vec3(1.0), vec3(open), vec3(0.7, 1.0, 1.0)) * lamp;
+  vec3 colour = flesh * lit * lit * shadow * mix(vec3(1.0), vec3(open), vec3(mix(0.7, 1.0, uDry), 1.0, 1.0)) * lamp;
 
   // A little light comes back from the surroundings: warm from other tissue, cool from the room above.
   float sky = 0.5 + 0.5 * dot(fleshNormal, uUp);
-  colour += flesh * open * room * mix(vec3(0.050, 0.022, 0.018), vec3(0.026, 0.032, 0.038), sky);
+  vec3 below = mix(vec3(0.050, 0.022, 0.018), vec3(0.026), uDry);
+  colour += flesh * open * room * mix(below, vec3(0.026, 0.032, 0.038), sky);
   colour += flesh * sparkLight(vPoint, fleshNormal) * rim;
 
   float nh = max(dot(filmNormal, normalize(toLamp + eye)), 0.0);

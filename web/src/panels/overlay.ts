@@ -56,12 +56,12 @@ export class Overlay {
     if (this.hintWanted) this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${at.y.toFixed(0)}px) translate(-50%, -100%)`;
   }
 
-  /** What the instrument does now, beside the cursor; null when it does nothing. */
+  /** What the instrument does now, left of the cursor: the force is to its right; null when it does nothing. */
   placeAction(at: ScreenPlace | null, does: string): void {
     this.action.classList.toggle("hidden", at === null);
     if (at === null) return;
     setText(this.action, does);
-    this.action.style.transform = `translate(${(at.x + 16).toFixed(0)}px, ${(at.y + 14).toFixed(0)}px)`;
+    this.action.style.transform = `translate(${(at.x - 16).toFixed(0)}px, ${(at.y + 14).toFixed(0)}px) translate(-100%, 0)`;
   }
 
   placeForce(at: ScreenPlace | null, newtons: number): void {

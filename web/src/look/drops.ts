@@ -1,0 +1,109 @@
+// Drops in the air, too small for `fluid.ts`, which draws with fewer pixels than the picture has: one lit ball each.
+
+import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Points, ShaderMaterial, Vector2 } from "three";
+import type { Camera, PerspectiveCamera, WebGLRenderer } from "three";
+import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL } from "./light";
+import type { LightUniforms } from "./light";
+
+/** Smaller particles are drawn as drops [m]. */
+export const LARGEST_DROP = 0.0008;
+/** A drop is never drawn smaller than this, so that it is seen as one: radius in pixels of the window. */
+const LEAST_PIXELS = 2.6;
+
+export class Drops {
+  readonly points: Points<BufferGeometry, ShaderMaterial>;
+  count = 0;
+  private readonly geometry = new BufferGeometry();
+
+  constructor(light: LightUniforms) {
+    const material = new ShaderMaterial({
+      name: "drops", transparent: true, vertexShader: VERTEX, fragmentShader: FRAGMENT,
+      uniforms: { ...light, uRadius: { value: 0.0004 }, uPixels: { value: 1 }, uLeast: { value: LEAST_PIXELS } },
+    });
+    this.points = new Points(this.geometry, material);
+    this.points.frustumCulled = false; // its bounds change with every frame
+    this.points.renderOrder = 1; // after what is seen through them
+    this.points.visible = false;
+    this.points.onBeforeRender = (renderer, _scene, camera) => this.scale(renderer, camera);
+  }
+
+  /** [m] */
+  setRadius(radius: number): void {
+    this.points.material.uniforms.uRadius.value = radius;
+  }
+
+  /** The first `count` at `positions` (x, y, z each [m]); `shares` is how much of each is blood, 0 to 1. Both are copied. */
+  set(positions: Float32Array, count: number, shares: Float32Array): void {
+    const room = this.geometry.attributes.position as BufferAttribute | undefined;
+    if (room === undefined || room.count < count) this.makeRoom(Math.max(256, Math.ceil(1.5 * count)));
+    const place = this.geometry.attributes.position as BufferAttribute;
+    const share = this.geometry.attributes.share as BufferAttribute;
+    (place.array as Float32Array).set(positions.subarray(0, 3 * count));
+    (share.array as Float32Array).set(shares.subarray(0, count));
+    place.needsUpdate = share.needsUpdate = true;
+    this.geometry.setDrawRange(0, count);
+    this.count = count;
+    this.points.visible = count > 0;
+  }
+
+  private makeRoom(capacity: number): void {
+    this.geometry.dispose();
+    this.geometry.setAttribute("position", new BufferAttribute(new Float32Array(3 * capacity), 3).setUsage(DynamicDrawUsage));
+    this.geometry.setAttribute("share", new BufferAttribute(new Float32Array(capacity), 1).setUsage(DynamicDrawUsage));
+  }
+
+  private scale(renderer: WebGLRenderer, camera: Camera): void {
+    const { uniforms } = this.points.material;
+    const height = renderer.getDrawingBufferSize(new Vector2()).y;
+    uniforms.uPixels.value = 0.5 * height * (camera as PerspectiveCamera).projectionMatrix.elements[5];
+    uniforms.uLeast.value = LEAST_PIXELS * renderer.getPixelRatio();
+  }
+}
+
+const VERTEX = /* glsl */ `
+uniform float uRadius;
+uniform float uPixels; // of one metre at a distance of one metre
+uniform float uLeast;
+attribute float share;
+varying vec3 vCentre;
+varying float vShare;
+
+void main() {
+  vec4 centre = modelViewMatrix * vec4(position, 1.0);
+  vCentre = centre.xyz;
+  vShare = share;
+  gl_PointSize = 2.0 * max(uRadius * uPixels / -centre.z, uLeast);
+  // As far away as the ball's near side, so that it is whole just above tissue.
+  centre.xyz *= 1.0 - min(uRadius / length(centre.xyz), 0.5);
+  gl_Position = projectionMatrix * centre;
+}
+`;
+
+const FRAGMENT = /* glsl */ `
+${LIGHT_GLSL}
+${PICTURE_GLSL}
+${FILM_GLSL}
+varying vec3 vCentre;
+varying float vShare;
+
+// What a ball of each gives back, and how much of what is behind it hides; tuned for appearance, beside the film on tissue.
+const vec3 BLOOD = vec3(0.24, 0.010, 0.008);
+const vec3 SALINE = vec3(0.10, 0.11, 0.12);
+
+void main() {
+  vec2 across = 2.0 * gl_PointCoord - 1.0;
+  float r2 = dot(across, across);
+  float edge = fwidth(across.x);
+  float cover = 1.0 - smoothstep(1.0 - 2.0 * edge, 1.0, r2);
+  if (cover <= 0.0) discard;
+  vec3 normal = vec3(across.x, -across.y, sqrt(max(1.0 - r2, 0.0)));
+  vec3 toLamp = uLamp - vCentre;
+  float lamp = uLampPower / dot(toLamp, toLamp) * vignette();
+  toLamp = normalize(toLamp);
+  vec3 body = mix(SALINE, BLOOD, vShare) * (0.35 + 0.65 * max(dot(normal, toLamp), 0.0));
+  float shine = pow(max(dot(normal, normalize(toLamp - normalize(vCentre))), 0.0), 60.0);
+  vec3 colour = (body + 0.3 * shine) * lamp;
+  float hides = max(mix(0.25, 0.94, smoothstep(0.0, 0.4, vShare)), 0.8 * shine);
+  gl_FragColor = vec4(toScreen(colour), cover * hides);
+}
+`;
