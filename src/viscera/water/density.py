@@ -5,7 +5,7 @@
     p = c² (ρ − ρ₀)          or          p = (ρ₀c²/γ) ((ρ/ρ₀)^γ − 1)        Grahn eq. 3.13, Andersson eq. 2.17
 
 Differs from the sources in that a pressure below 0 is cut off unless `suction` is set: particles at a free surface have
-too few neighbours, and would be sucked together.
+too few neighbours, and would be sucked together; and in that density by continuity never falls below `THINNEST`.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.neighbors.cells import GridView, cell_of, particle_count, row_range, sorted_count
 from viscera.water.periodic import front, image, image_count, near_row, reaches, read4
 from viscera.water.smoothing import Smoothing, weight
-from viscera.water.state import Images, Live
+from viscera.water.state import LOST, Images, Live
 
 wp.set_module_options({"enable_backward": False})
+
+THINNEST = wp.constant(0.1)
+"""Of ρ₀: density by continuity of particles that fly apart would go on to 0 and below, and pressure divides by it."""
+_LOST = wp.constant(LOST)
 
 
 @wp.kernel
@@ -29,6 +33,7 @@ def sort_particles(
     first: int,
     # params
     grid: GridView,
+    counts_lost: int,
     live: wp.array(dtype=Live),
     # in
     original: wp.array(dtype=wp.int32),
@@ -43,15 +48,21 @@ def sort_particles(
     held_out: wp.array(dtype=wp.vec4),
     sorted_tag_out: wp.array(dtype=wp.int32),
     density_out: wp.array(dtype=float),
+    report_out: wp.array(dtype=wp.int32),
 ):
-    """Leap-frog predicts what forces depend on, half a step on (Andersson eq. 3.9)."""
+    """Leap-frog predicts what forces depend on, half a step on (Andersson eq. 3.9). Those whose position is not finite
+    come last; only who they are is kept, and how many (`counts_lost`; where there is a drain, it counts them)."""
     s = first + wp.tid()
-    if s >= sorted_count(grid):
+    if s == 0 and counts_lost != 0:
+        report_out[_LOST] = particle_count(grid) - sorted_count(grid)
+    if s >= particle_count(grid):
         return
     i = original[s]
+    sorted_tag_out[s] = tag[i]
+    if s >= sorted_count(grid):
+        return
     x = position[i]
     v = velocity[i]
-    who = tag[i]
     half = 0.5 * live[0].dt * live[0].leapfrog
     kept = float(0.0)
     if live[0].continuity > 0.0:
@@ -59,11 +70,10 @@ def sort_particles(
     change = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if half > 0.0:
         change = half * previous_rate[i]
-    density_out[s] = kept + change[3]
+    density_out[s] = wp.max(kept + change[3], THINNEST * live[0].rest_density * live[0].continuity)
     place_out[s] = wp.vec4(x[0], x[1], x[2], 0.0)
     motion_out[s] = wp.vec4(v[0] + change[0], v[1] + change[1], v[2] + change[2], 0.0)
     held_out[s] = wp.vec4(v[0], v[1], v[2], kept)
-    sorted_tag_out[s] = who
 
 
 @wp.kernel

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -57,6 +58,7 @@ class Emitter:
     nozzle: wp.array
     """One `Nozzle`."""
     spacing: float
+    dimension: int
     adds_density = adds_force = False
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
@@ -235,7 +237,10 @@ def add_emitter(fluid: Fluid, centre: Sequence[float], velocity: Sequence[float]
     nozzle.centre, nozzle.velocity, nozzle.on, nozzle.travelled = wp.vec3(*middle), wp.vec3(*way), 1.0, 1.0
     device = fluid.device.warp
     emitter = Emitter(
-        wp.array(layer, dtype=wp.vec3, device=device), wp.array([nozzle], dtype=Nozzle, device=device), p.spacing
+        wp.array(layer, dtype=wp.vec3, device=device),
+        wp.array([nozzle], dtype=Nozzle, device=device),
+        p.spacing,
+        p.dimension,
     )
     fluid.boundaries.append(emitter)
     return emitter
@@ -253,10 +258,18 @@ def add_drain(
     region = np.zeros(11, dtype=np.float32)
     region[0:3], region[3:6], region[10] = 1.0, -1.0, 1.0  # a box that holds nothing
     if box is not None:
-        region[0:3], region[3:6] = (_vector(corner, "box", fluid.params.dimension) for corner in box)
+        lower, upper = (_vector(corner, "box", fluid.params.dimension) for corner in box)
+        if (lower[: fluid.params.dimension] >= upper[: fluid.params.dimension]).any():
+            raise InputError(
+                f"a drain's box from {tuple(box[0])} to {tuple(box[1])} holds nothing.",
+                "Give the lower corner first; along each axis it must be below the upper one.",
+            )
+        region[0:3], region[3:6] = lower, upper
         if fluid.params.dimension == 2:
             region[2], region[5] = -1.0, 1.0
     if ball is not None:
+        if not (math.isfinite(ball[1]) and ball[1] > 0.0):
+            raise InputError(f"a drain's ball of radius {ball[1]} holds nothing.", "Give a finite radius above 0.")
         region[6:9], region[9] = _vector(ball[0], "ball", fluid.params.dimension), ball[1]
     drain = Drain(wp.array(region, dtype=float, device=fluid.device.warp))
     fluid.boundaries.append(drain)
@@ -265,11 +278,14 @@ def add_drain(
 
 
 def set_emitter(emitter: Emitter, *, on: bool = True, velocity: Sequence[float] | None = None) -> None:
-    """Open or shut it, or change its stream, while programs run."""
-    values = emitter.nozzle.numpy()
-    values["on"][0] = float(on)
+    """Open or shut it, or change its stream, while programs run. A layer stays across the velocity it was made with."""
+    values: Any = emitter.nozzle.numpy()
     if velocity is not None:
-        values["velocity"][0] = (*velocity, 0.0)[:3]
+        way = _vector(velocity, "velocity", emitter.dimension)
+        if not way.any():
+            raise InputError("an emitter with velocity 0 lets nothing in.", "Shut it with on=False instead.")
+        values["velocity"][0] = way
+    values["on"][0] = float(on)
     emitter.nozzle.assign(values)
 
 

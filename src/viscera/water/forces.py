@@ -15,7 +15,8 @@ sign, to the last bit; only the sums round.
 is symplectic Euler; with velocities half a step behind and forces from predicted ones it is leap-frog (eq. 3.8, 3.9).
 
 Differs from the sources in that Grahn's eq. 3.10 divides a force by density; eq. 3.12 and 3.15 are forces on a
-particle, so a = f/m. With the spline, viscosity is Morris' form: −2W'/r for ∇²W (smoothing.py).
+particle, so a = f/m. In eq. 3.14 the velocity in the sum must be v_j; 3.15 has both. With the spline, viscosity is
+Morris' form: −2W'/r for ∇²W (smoothing.py).
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -26,7 +27,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.neighbors.cells import GridView, cell_of, particle_count, row_range, sorted_count
+from viscera.water.density import THINNEST
 from viscera.water.periodic import front, image, image_count, near_row, reaches, read4, wrapped
 from viscera.water.smoothing import Smoothing, diffusion, slope
 from viscera.water.state import Images, Live
@@ -132,6 +134,11 @@ def integrate(
     if s == 0:
         clock_out[0] = clock_out[0] + wp.float64(dt)
     if s >= sorted_count(grid):
+        if s < particle_count(grid):
+            # Not finite: it stays so and keeps its tag, or its place would show someone else from an earlier step.
+            position_out[s] = before[s]
+            velocity_out[s] = wp.vec3(0.0, 0.0, 0.0)
+            tag_out[s] = sorted_tag[s]
         return
     change = rate[s]
     kept = held[s]
@@ -140,4 +147,4 @@ def integrate(
     velocity_out[s] = v
     tag_out[s] = sorted_tag[s]
     if live[0].continuity > 0.0:
-        kept_density_out[s] = kept[3] + dt * change[3]
+        kept_density_out[s] = wp.max(kept[3] + dt * change[3], THINNEST * live[0].rest_density)

@@ -189,6 +189,8 @@ def _check_box(params: FluidParams) -> None:
             )
     if not _finite(params.gravity) or len(params.gravity) != 3:
         raise InputError(f"gravity = {params.gravity} is not possible.", "Give three finite numbers, in m/s².")
+    if len(params.periodic) != 3 or not all(isinstance(p, bool) for p in params.periodic):
+        raise InputError(f"periodic = {params.periodic} is not possible.", "Give True or False for x, y and z.")
     for axis in range(params.dimension):
         length = params.upper[axis] - params.lower[axis]
         if length <= 0.0:

@@ -1,7 +1,8 @@
 """Incompressible water: pressures that keep the density, for steps far longer than sound allows.
 
 Implicit incompressible SPH (Ihmsen, Cornelis, Solenthaler, Horvath and Teschner 2014, doi:10.1109/TVCG.2013.105), which
-is the projection of Andersson's eq. 2.5 on particles: the least pressures ≥ 0 after which no particle is denser than
+is the projection of Andersson's eq. 2.5 on particles (which must read P(∇p) = 0, as 2.11: it is the gradient that the
+projection takes away): the least pressures ≥ 0 after which no particle is denser than
 ρ₀. With k = p/ρ² and velocities v* after all other forces:
 
     ρ_i^adv = ρ_i + dt Σ_j m (v*_i − v*_j)·∇W

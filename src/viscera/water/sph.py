@@ -6,6 +6,8 @@
     forces, and boundaries' forces
     move, and contacts
 
+Once per frame, not per step, call `state.check_fluid`: it stops with the reason if positions are no longer finite.
+
 After Grahn chapters 3 and 7.2 and Andersson §3.1; the equations stand with the kernels: density.py, forces.py,
 tension.py, walls.py, pressure_solver.py (which keeps density constant instead of taking pressure from it).
 """
@@ -62,8 +64,9 @@ def sort(stage: Stage, fluid: Fluid) -> None:
     if "drained" in f.extra:
         emitter.shorten_count(stage, f)
     before = [f.position, f.velocity, f.tag, f.kept_density, f.rate]
-    after = [f.place, f.motion, f.held, f.sorted_tag, f.density]
-    stage.launch(density.sort_particles, n, [f.grid.view, f.live, f.grid.original, *before, *after])
+    after = [f.place, f.motion, f.held, f.sorted_tag, f.density, f.report]
+    counts_lost = int("drained" not in f.extra)
+    stage.launch(density.sort_particles, n, [f.grid.view, counts_lost, f.live, f.grid.original, *before, *after])
     if f.native:
         stage.launch(native.split_places, n, [f.grid.view, f.place, *f.axes[:3]])
 

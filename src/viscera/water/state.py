@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from viscera.device import BLOCK, Device, Stage
-from viscera.errors import InputError
+from viscera.errors import InputError, StateError
 from viscera.neighbors import grid as ng
 from viscera.water.params import FluidParams, check_step
 from viscera.water.smoothing import Smoothing, make_smoothing
@@ -39,7 +39,7 @@ NO_SUCTION = 0.0
 ANY_SUCTION = -1.0e30
 """Lowest pressures [Pa] without and with suction."""
 
-TEAMS = ((8_192, 32), (32_768, 16), (131_072, 8), (2**31, 1))
+TEAMS = ((16_384, 16), (65_536, 8), (2**31, 1))
 """Up to so many particles, so many threads share one on cuda: few are bound by latency, many by arithmetic."""
 WIDE_TEAM = 8
 """From so many threads per particle on, loops are the wide ones."""
@@ -284,6 +284,24 @@ def particles(fluid: Fluid) -> dict[str, np.ndarray]:
     order = np.argsort(tag, kind="stable")[(tag < 0).sum() :]
     names = ("position", "velocity", "density", "pressure", "tag")
     return {name: getattr(fluid, name).numpy()[:count][order] for name in names}
+
+
+def check_fluid(fluid: Fluid, *, tick: int = 0) -> int:
+    """Raises StateError where the last sort met positions that are not finite; returns how many particles emitters had
+    no room for. Waits for the device: call it once per frame, not per step. What broke in the very last step is met by
+    the next sort."""
+    report, count = fluid.report.numpy(), int(fluid.count.numpy()[0])
+    if report[LOST]:
+        broken = ~np.isfinite(fluid.position.numpy()[:count]).all(axis=1)
+        tags = np.sort(fluid.tag.numpy()[:count][broken])
+        first = f", the first is the one with tag {tags[0]}" if len(tags) else ""
+        raise StateError(
+            f"fluid: {report[LOST]} of {count} particle positions are not finite{first}.",
+            "Take a smaller dt, and set `fastest` to the speed of the flow; check velocities that were put in.",
+            stage="fluid",
+            tick=tick,
+        )
+    return int(report[REFUSED])
 
 
 def write_live(fluid: Fluid) -> None:

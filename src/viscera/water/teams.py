@@ -25,8 +25,8 @@ from typing import Any
 import warp as wp
 
 from viscera.device import Stage
-from viscera.neighbors.cells import GridView, sorted_count
-from viscera.water.density import state_pressure
+from viscera.neighbors.cells import GridView, particle_count, sorted_count
+from viscera.water.density import THINNEST, state_pressure
 from viscera.water.periodic import front, read4
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Fluid, Live
@@ -37,7 +37,7 @@ _BEGIN = """
 #if defined(__CUDA_ARCH__)
 #define READ4(a, t) __ldg(reinterpret_cast<const float4*>((a).data) + (t))
 #define FIRST_BIT(m) (__ffs((int)(m)) - 1)
-#define ROOT(a) sqrtf(a)
+#define PER_ROOT(a) rsqrtf(a)
 #define LARGER(a, b) fmaxf((a), (b))
 const unsigned mates = team > 31 ? 0xffffffffu : ((1u << team) - 1u) << (threadIdx.x & 31 & ~(team - 1));
 const auto sum_of = [=](float part) {
@@ -49,12 +49,13 @@ typedef float4 F4;
 struct F4 { float x, y, z, w; };
 #define READ4(a, t) (*(reinterpret_cast<const F4*>((a).data) + (t)))
 #define FIRST_BIT(m) __builtin_ctz(m)
-#define ROOT(a) __builtin_sqrtf(a)
+#define PER_ROOT(a) (1.0f / __builtin_sqrtf(a))
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 const auto sum_of = [=](float part) { return part; };
 #endif
 const F4 here = READ4(place, s);
-const float radius2 = smoothing.radius2, per = smoothing.per_radius, k_ = grid.cells_per_length;
+const float radius2 = smoothing.radius2, nearest2 = 1.0e-12f * radius2, per = smoothing.per_radius;
+const float k_ = grid.cells_per_length;
 #define CELL(a, n) ((a) > 0.0f ? (int)((a) < (float)((n) - 1) ? (a) : (float)((n) - 1)) : 0)
 const float ay = (here.y - grid.lower[1]) * k_, az = (here.z - grid.lower[2]) * k_;
 const int cx = CELL((here.x - grid.lower[0]) * k_, grid.cells_x);
@@ -145,11 +146,11 @@ for (int row = 0; row < grid.rows; ++row) {
 }
 """
 
-_END = "\n".join(f"#undef {name}" for name in ("READ4", "FIRST_BIT", "ROOT", "LARGER", "CELL"))
+_END = "\n".join(f"#undef {name}" for name in ("READ4", "FIRST_BIT", "PER_ROOT", "LARGER", "CELL"))
 
 _DENSITY = """
             if (smoothing.spline > 0.0f) {
-                const float q = ROOT(r2) * per;
+                const float q = r2 * PER_ROOT(LARGER(r2, nearest2)) * per;
                 const float a = 1.0f - q, b = LARGER(0.5f - q, 0.0f);
                 total += a * a * a - 4.0f * (b * b * b);
             } else {
@@ -167,15 +168,14 @@ _FORCE_BEGIN = """
 const F4 own = READ4(motion, s);
 const wp::float32 viscosity = live.viscosity;
 const bool monaghan = live.alpha + live.beta > 0.0f;
-const float nearest = 1.0e-6f * smoothing.radius;
 float gx = 0.0f, gy = 0.0f, gz = 0.0f, growth = 0.0f;
 """
 
 _FORCE = """
                 const F4 moving = READ4(motion, t);
-                const float r = ROOT(r2);
-                const float a = 1.0f - r * per, b = LARGER(0.5f - r * per, 0.0f);
-                const float steep = smoothing.gradient * (a * a - smoothing.kappa * (b * b)) / LARGER(r, nearest);
+                const float per_r = PER_ROOT(LARGER(r2, nearest2)), q = r2 * per_r * per;
+                const float a = 1.0f - q, b = LARGER(0.5f - q, 0.0f);
+                const float steep = smoothing.gradient * (a * a - smoothing.kappa * (b * b)) * per_r;
                 const float ex = own.x - moving.x, ey = own.y - moving.y, ez = own.z - moving.z;
                 const float closing = ex * dx + ey * dy + ez * dz;
                 float press = here.w + other.w;
@@ -301,9 +301,16 @@ def end_forces(live: Live, s: int, then_move: int, rate: wp.vec4, fluid_out: Sor
         kept_out.velocity[s] = v
         kept_out.tag[s] = who
         if live.continuity > 0.0:
-            kept_out.kept_density[s] = start[3] + live.dt * change[3]
-        if s == 0:
-            kept_out.clock[0] = kept_out.clock[0] + wp.float64(live.dt)
+            kept_out.kept_density[s] = wp.max(start[3] + live.dt * change[3], THINNEST * live.rest_density)
+
+
+@wp.func
+def keep_lost(grid: GridView, s: int, fluid: Sorted, kept_out: Kept):
+    """As in `forces.integrate`."""
+    if s < particle_count(grid):
+        kept_out.position[s] = fluid.before[s]
+        kept_out.velocity[s] = wp.vec3(0.0, 0.0, 0.0)
+        kept_out.tag[s] = fluid.tag[s]
 
 
 @wp.kernel
@@ -363,7 +370,11 @@ def sum_forces_wide(
 ):
     thread = first + wp.tid()
     s = thread // team
+    if thread == 0 and then_move != 0:
+        kept_out.clock[0] = kept_out.clock[0] + wp.float64(live[0].dt)
     if s >= sorted_count(grid):
+        if then_move != 0 and thread % team == 0:
+            keep_lost(grid, s, fluid_out, kept_out)
         return
     rate = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if fluid_out.tag[s] >= 0 or live[0].continuity > 0.0:
@@ -387,7 +398,11 @@ def sum_forces_long(
 ):
     thread = first + wp.tid()
     s = thread // team
+    if thread == 0 and then_move != 0:
+        kept_out.clock[0] = kept_out.clock[0] + wp.float64(live[0].dt)
     if s >= sorted_count(grid):
+        if then_move != 0 and thread % team == 0:
+            keep_lost(grid, s, fluid_out, kept_out)
         return
     rate = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if fluid_out.tag[s] >= 0 or live[0].continuity > 0.0:
