@@ -25,6 +25,7 @@ from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device, Stage
 from viscera.geometry import TriangleMesh, build_query, signed_distance
 from viscera.water.boundary.contacts import ContactParams, step_contacts
+from viscera.water.boundary.known import Known, take_known
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.walls import Structure, aim_walls, make_walls, move_walls
 from viscera.water.params import FluidParams, largest_step
@@ -61,11 +62,11 @@ def pass_through(
     # in
     before: wp.array(dtype=wp.vec3),
     tag: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=wp.vec4),
+    known: wp.array(dtype=Known),
     # out
     position_out: wp.array(dtype=wp.vec3),
     velocity_out: wp.array(dtype=wp.vec3),
-    ball_out: wp.array(dtype=wp.vec4),
+    known_out: wp.array(dtype=Known),
     face_out: wp.array(dtype=wp.int32),
     kick_out: wp.array(dtype=wp.vec3),
 ):
@@ -73,7 +74,7 @@ def pass_through(
     i = first + wp.tid()
     x = position_out[i] + 0.0 * before[i]
     v = velocity_out[i]
-    ball_out[i] = ball[i]
+    take_known(known, i, 0.0, i, known_out)
     face_out[i] = tag[i]
     kick_out[i] = 0.0 * v
     position_out[i] = x
@@ -170,7 +171,7 @@ def _rows(
 
     def floor(stage: Stage) -> None:
         stage.once(lambda: (wp.copy(place, wanted), wp.copy(motion, rush)))
-        arrays = [fluid.grid.position, fluid.tag, contacts.free_ball, place, motion, contacts.last_ball]
+        arrays = [fluid.grid.position, fluid.tag, contacts.known, place, motion, contacts.last_known]
         stage.launch(pass_through, count, [*arrays, contacts.face, contacts.kick])
 
     contact_ms = median_ms(device.record(alone, work=count).run, device, repeats)

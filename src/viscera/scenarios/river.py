@@ -48,11 +48,11 @@ Change the spring's flow. Every seed winds another way."""
 
 def modules() -> list[types.ModuleType]:
     from viscera.neighbors import ordering
-    from viscera.water import density, forces, native
-    from viscera.water.boundary import contacts, field, vessel, walls
+    from viscera.water import density, emitter, forces, native
+    from viscera.water.boundary import contacts, triangles_hashed, vessel, walls
     from viscera.world import river
 
-    return [contacts, density, field, forces, native, ordering, river, vessel, walls]
+    return [contacts, density, emitter, forces, native, ordering, river, triangles_hashed, vessel, walls]
 
 
 def build(setting: Setting) -> Contents:

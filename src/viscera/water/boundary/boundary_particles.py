@@ -258,6 +258,9 @@ def _cut(n: int, points: NDArray[np.float64]) -> NDArray[np.float64]:
 class BoundaryParticles:
     """Points on a mesh that push a fluid; one of its `boundaries`."""
 
+    adds_density = False
+    adds_force = True
+
     def __init__(
         self,
         fluid: Fluid,

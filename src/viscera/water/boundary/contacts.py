@@ -3,7 +3,8 @@
 Never. At each place x the distance d(x) to the nearest wall is known, so the ball of radius d around x holds no wall. A
 particle moves only inside such balls: by at most max(d − r/4, d/2), then it asks again. So it is always on the side
 where it started, at any speed, and float32 rounding (10⁻⁷ m) is far below the distances that are kept. A particle that
-stays in the ball it knows from earlier, a radius from its rim, needs to ask nothing: that is most of them.
+stays in the ball it knows from earlier, a radius from its rim, needs to ask nothing; one at a wall asks the few
+triangles it remembers (known.py).
 
 Response. With velocity v, wall velocity w, normal n (from the wall to the particle), restitution ε and friction µ:
 
@@ -37,9 +38,10 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.errors import InputError
+from viscera.water.boundary.known import Known, look, make_known, recentre, take_known
 from viscera.water.boundary.nearest import Nearest
 from viscera.water.boundary.response import Met, add_plane, obey, reached, shorter, touched
-from viscera.water.boundary.walls import HASHED, HIERARCHY, LEAST, Walls, WallsView, nearest_wall
+from viscera.water.boundary.walls import LEAST, Walls, WallsView
 
 wp.set_module_options({"enable_backward": False})
 
@@ -106,9 +108,9 @@ class Contacts:
     walls: Walls
     rule: wp.array
     """One `ContactRule`."""
-    free_ball: wp.array
-    """Per particle a ball without walls, centre and radius, vec4 [m]. It need not be this particle's: it is checked."""
-    last_ball: wp.array
+    known: wp.array
+    """`Known`: the walls around each particle. It need not be this particle's: where it is good is checked."""
+    last_known: wp.array
     """The same after the step; another array only for those who sort particles between steps (`vessel`)."""
     everyone: wp.array
     """Tags for callers without any: 0 per particle, int32."""
@@ -150,6 +152,8 @@ def try_hop(
     rule: ContactRule,
     start: wp.vec3,
     near: Nearest,
+    known: wp.array(dtype=Known),
+    i: int,
     wanted: wp.vec3,
     velocity: wp.vec3,
     time: float,
@@ -160,9 +164,10 @@ def try_hop(
     hop.touch = near
     hop.ball = wp.vec4(start[0], start[1], start[2], near.free)
     most = wp.max(near.free - LEAST * rule.radius, 0.5 * near.free)
-    if near.free < LEAST * rule.radius and walls.structure != HASHED and walls.structure != HIERARCHY:
-        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back.
-        most = wp.max(most, keep - near.distance)
+    if near.free < LEAST * rule.radius:
+        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back;
+        # not through triangles.
+        most = wp.max(most, wp.min(keep - near.distance, near.solid - LEAST * rule.radius))
     if near.distance - wp.length(wanted) < keep:
         hop.met = add_plane(hop.met, near, keep - near.distance, bounce_of(rule, near, velocity))
     for _attempt in range(TRIES):
@@ -171,7 +176,7 @@ def try_hop(
         if length <= 1.0e-3 * SLOP * rule.radius or near.free - length >= rule.radius:
             break
         end = start + hop.way
-        there = nearest_wall(walls, end)
+        there = look(walls, known, i, end, keep)
         hop.ball = wp.vec4(end[0], end[1], end[2], there.free)
         if there.distance >= keep - 0.1 * SLOP * rule.radius:
             break
@@ -193,11 +198,11 @@ def meet_walls(
     dt: wp.array(dtype=float),
     tag: wp.array(dtype=wp.int32),
     before: wp.array(dtype=wp.vec3),
-    free_ball: wp.array(dtype=wp.vec4),
+    known_before: wp.array(dtype=Known),
     # out
     position_out: wp.array(dtype=wp.vec3),
     velocity_out: wp.array(dtype=wp.vec3),
-    free_ball_out: wp.array(dtype=wp.vec4),
+    known_out: wp.array(dtype=Known),
     touch_out: Touch,
 ):
     """`position_out` and `velocity_out` come in as the step without walls left them. Tags below 0 are left alone."""
@@ -207,27 +212,24 @@ def meet_walls(
     rule = rules[0]
     place = before[i]
     target = position_out[i]
-    ball = free_ball[i]
+    take_known(known_before, i, walls.moved[0], i, known_out)
+    ball = known_out[i].ball
     centre = wp.vec3(ball[0], ball[1], ball[2])
+    clear = known_out[i].clear
     touch_out.face[i] = -1
     touch_out.kick[i] = wp.vec3(0.0, 0.0, 0.0)
-    if (
-        walls.moving[0] == 0
-        and wp.length(place - centre) < ball[3]
-        and wp.length(target - centre) <= ball[3] - 1.001 * rule.radius
-    ):
-        free_ball_out[i] = ball
+    if wp.length(place - centre) < clear and wp.length(target - centre) <= clear - 1.001 * rule.radius:
         return
     left = target - place
     rest = dt[0]
     velocity = velocity_out[i]
     arrived = velocity
     if not wp.isfinite(left):
-        free_ball_out[i] = wp.vec4(0.0, 0.0, 0.0, -1.0)
         return  # the step before broke it; the neighbour grid reports it
     radius = rule.radius
     for _hop in range(HOPS):
-        near = nearest_wall(walls, place)
+        whole = wp.length(left)
+        near = look(walls, known_out, i, place, 1.001 * radius + wp.min(whole, 0.25 * radius))
         ball = wp.vec4(place[0], place[1], place[2], near.free)
         # How far to keep off: the radius, or a little more than now where that is not given yet.
         keep = radius
@@ -235,19 +237,19 @@ def meet_walls(
             keep = wp.min(radius, near.distance)
         elif near.distance < (1.0 - PUSH) * radius:
             keep = near.distance + PUSH * radius
-        whole = wp.length(left)
         most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
         part = 1.0
         if whole > most:
             part = wp.max(most, 0.0) / wp.max(whole, 1.0e-30)
-        hop = try_hop(walls, rule, place, near, part * left, velocity, part * rest, keep)
-        if hop.ball[3] < wp.min(near.free, LEAST * radius) or (
-            near.distance < (1.0 - SLOP) * radius and hop.ball[3] < near.free
-        ):
-            # No room to be pushed out: keep the distance there is instead.
-            kept = wp.max(near.distance, LEAST * radius)
-            hop = try_hop(walls, rule, place, near, part * left, velocity, part * rest, kept)
-            if hop.ball[3] < wp.min(near.free, LEAST * radius):
+        hop = Hop()
+        for attempt in range(2):
+            hop = try_hop(walls, rule, place, near, known_out, i, part * left, velocity, part * rest, keep)
+            tight = hop.ball[3] < wp.min(near.free, LEAST * radius)
+            if not tight and (near.distance >= (1.0 - SLOP) * radius or hop.ball[3] >= near.free):
+                break
+            # No room to be pushed out: keep the distance there is instead; and if that does not help, stay.
+            keep = wp.max(near.distance, LEAST * radius)
+            if attempt == 1 and tight:
                 hop.way = wp.vec3(0.0, 0.0, 0.0)
                 hop.ball = ball
         place += hop.way
@@ -256,7 +258,8 @@ def meet_walls(
         rest = (1.0 - part) * rest
         if hop.met.count > 0:
             velocity = obey(velocity, hop.met, True, 0.0, rule.friction)
-            left = obey(left, reached(hop.met), False, rest, rule.friction)
+            if part < 1.0:
+                left = obey(left, reached(hop.met), False, rest, rule.friction)
             if hop.touch.distance < 1.5 * radius:
                 touch_out.face[i] = hop.touch.face
                 touch_out.weights[i] = hop.touch.weights
@@ -264,7 +267,7 @@ def meet_walls(
             break
     position_out[i] = place
     velocity_out[i] = velocity
-    free_ball_out[i] = ball
+    recentre(known_out, i, ball)
     touch_out.kick[i] = velocity - arrived
 
 
@@ -273,8 +276,7 @@ def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = No
     if capacity < 0:
         raise InputError(f"capacity is {capacity}.", "Give the most particles there can be, 0 or more.")
     device = walls.device.warp
-    # A radius below any distance: nothing is known yet.
-    unknown = wp.full(capacity, wp.vec4(0.0, 0.0, 0.0, -1.0), dtype=wp.vec4, device=device)
+    known = make_known(capacity, walls.device)
     touch = Touch()
     touch.face = wp.full(capacity, -1, dtype=wp.int32, device=device)
     touch.weights = wp.zeros(capacity, dtype=wp.vec3, device=device)
@@ -282,8 +284,8 @@ def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = No
     contacts = Contacts(
         walls=walls,
         rule=wp.zeros(1, dtype=ContactRule, device=device),
-        free_ball=unknown,
-        last_ball=unknown,
+        known=known,
+        last_known=known,
         everyone=wp.zeros(capacity, dtype=wp.int32, device=device),
         touch=touch,
     )
@@ -320,8 +322,8 @@ def step_contacts(
             raise InputError(
                 f"{name}: {len(array)} of {array.dtype.__name__}.", f"Give at least {capacity} vec3, one per particle."
             )
-    given = [count, dt, contacts.everyone if tag is None else tag, before, contacts.free_ball]
-    written = [position, velocity, contacts.last_ball, contacts.touch]
+    given = [count, dt, contacts.everyone if tag is None else tag, before, contacts.known]
+    written = [position, velocity, contacts.last_known, contacts.touch]
     stage.launch(meet_walls, capacity, [contacts.walls.view, contacts.rule, *given, *written])
 
 

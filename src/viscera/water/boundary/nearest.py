@@ -18,6 +18,8 @@ class Nearest:
     for."""
     free: float
     """No wall is nearer than this, for certain [m]: the distance, less what a sampled wall may be wrong by."""
+    solid: float
+    """No triangle is nearer than this [m]. Triangles do not know on which side a particle belongs; others do."""
     normal: wp.vec3
     """From the wall to the point, unit length; zero where nothing is within reach."""
     face: int
@@ -33,6 +35,7 @@ def nothing_near(reach: float) -> Nearest:
     found = Nearest()
     found.distance = reach
     found.free = reach
+    found.solid = reach
     found.normal = wp.vec3(0.0, 0.0, 0.0)
     found.face = -1
     found.weights = wp.vec3(0.0, 0.0, 0.0)

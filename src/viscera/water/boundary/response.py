@@ -6,7 +6,8 @@ each normal and a drag τ_i across it, |τ_i| ≤ µ λ_i,
     y = wanted + Σ (λ_i n_i + τ_i),   n_i·y ≥ c_i + ε max(0, c_i − n_i·wanted),   no slip on i unless |τ_i| = µ λ_i,
 
 found by taking the planes in turn until nothing changes. One plane needs one turn: Grahn's eq. 7.3 to 7.5, corrected as
-contacts.py says.
+contacts.py says. Two planes, as along a fold, would need many turns where the fold is shallow, so their λ are solved
+together and only the drags are taken in turn.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -28,6 +29,9 @@ SWEEPS = wp.constant(48)
 
 SAME = wp.constant(0.9995)
 """Cosine above which two normals (2°) are one plane."""
+
+OPPOSITE = wp.constant(-0.9995)
+"""Cosine below which two normals point at each other: a cleft, where both cannot always be kept."""
 
 FLAT = wp.constant(1.0e-6)
 """Part of the wanted way below which a sweep's change ends the iteration."""
@@ -80,11 +84,82 @@ def shorter(way: wp.vec3, most: float) -> wp.vec3:
 
 
 @wp.func
-def obey(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float) -> wp.vec3:
-    """The displacement [m] that comes of `wanted` in `time` [s]; or the `velocity` [m/s] that comes of `wanted`.
+def plane_goal(met: Met, i: int, wanted: wp.vec3, velocity: bool) -> float:
+    """What n·y must be at least, with the bounce."""
+    n = plane_normal(met.normals, i)
+    limit = met.normals[i, 3]
+    meets = wp.min(limit, 0.0)
+    if velocity:
+        limit = wp.dot(n, plane_normal(met.walls, i))
+        meets = limit
+    return limit + met.walls[i, 3] * wp.max(meets - wp.dot(n, wanted), 0.0)
 
-    With one plane the first sweep is exact: restitution, then Coulomb.
-    """
+
+@wp.func
+def drag_of(
+    met: Met, i: int, result: wp.vec3, old: wp.vec3, press: float, velocity: bool, time: float, friction: float
+) -> wp.vec3:
+    """The drag of plane i that stops slip, or as much as friction allows."""
+    n = plane_normal(met.normals, i)
+    slip = result - wp.where(velocity, 1.0, time) * plane_normal(met.walls, i)
+    # Being pushed out of a wall (limit above 0) presses on nothing.
+    most = friction * wp.max(press - wp.where(velocity, 0.0, wp.max(met.normals[i, 3], 0.0)), 0.0)
+    drag = old - (slip - wp.dot(n, slip) * n)
+    size = wp.length(drag)
+    if size > most:
+        drag = drag * (most / size)
+    return drag
+
+
+@wp.func
+def press_pair(a: float, b: float, cosine: float) -> wp.vec2:
+    """λ of two planes that lack a and b along their normals: as little as fills both, and none below 0."""
+    across = 1.0 - cosine * cosine
+    first = (a - cosine * b) / across
+    second = (b - cosine * a) / across
+    if first < 0.0 or second < 0.0:
+        # One is enough: the other is kept by it, or was not needed.
+        first = wp.max(a, 0.0)
+        second = float(0.0)
+        if b - cosine * first > 0.0:
+            first = 0.0
+            second = wp.max(b, 0.0)
+    return wp.vec2(first, second)
+
+
+@wp.func
+def obey_pair(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float) -> wp.vec3:
+    """Two planes that are neither one nor opposite: λ in closed form, then drags, in turn."""
+    n = plane_normal(met.normals, 0)
+    m = plane_normal(met.normals, 1)
+    cosine = wp.dot(n, m)
+    goal_n = plane_goal(met, 0, wanted, velocity)
+    goal_m = plane_goal(met, 1, wanted, velocity)
+    drag_n = wp.vec3(0.0, 0.0, 0.0)
+    drag_m = wp.vec3(0.0, 0.0, 0.0)
+    result = wanted
+    shortest = FLAT * wp.length(wanted)
+    for _sweep in range(SWEEPS):
+        before = result
+        pulled = wanted + drag_n + drag_m
+        press = press_pair(goal_n - wp.dot(n, pulled), goal_m - wp.dot(m, pulled), cosine)
+        result = pulled + press[0] * n + press[1] * m
+        if friction == 0.0:
+            break
+        drag = drag_of(met, 0, result, drag_n, press[0], velocity, time, friction)
+        result += drag - drag_n
+        drag_n = drag
+        drag = drag_of(met, 1, result, drag_m, press[1], velocity, time, friction)
+        result += drag - drag_m
+        drag_m = drag
+        if wp.length(result - before) <= shortest:
+            break
+    return result
+
+
+@wp.func
+def obey_all(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float) -> wp.vec3:
+    """Any number of planes, in turn."""
     result = wanted
     pressed = wp.vec4(0.0, 0.0, 0.0, 0.0)
     dragged = wp.mat44(0.0)
@@ -93,39 +168,42 @@ def obey(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float
         before = result
         for i in range(met.count):
             n = plane_normal(met.normals, i)
-            w = plane_normal(met.walls, i)
-            limit = wp.dot(n, w)
-            meets = limit
-            carried = w
-            if not velocity:
-                limit = met.normals[i, 3]
-                meets = wp.min(limit, 0.0)
-                carried = time * w
-            goal = limit + met.walls[i, 3] * wp.max(meets - wp.dot(n, wanted), 0.0)
-            press = wp.max(pressed[i] + goal - wp.dot(n, result), 0.0)
+            press = wp.max(pressed[i] + plane_goal(met, i, wanted, velocity) - wp.dot(n, result), 0.0)
             result += (press - pressed[i]) * n
             pressed[i] = press
             if friction > 0.0:
-                # Being pushed out of a wall (limit above 0) presses on nothing.
-                most = friction * wp.max(press - (limit - meets), 0.0)
                 old = plane_normal(dragged, i)
-                slip = result - carried
-                drag = old - (slip - wp.dot(n, slip) * n)
-                size = wp.length(drag)
-                if size > most:
-                    drag = drag * (most / size)
+                drag = drag_of(met, i, result, old, press, velocity, time, friction)
                 result += drag - old
                 for c in range(3):
                     dragged[i, c] = drag[c]
         if wp.length(result - before) <= shortest:
             break
-    if velocity and met.count > 1:
-        # Bouncing off two still walls at once must not add energy.
-        moving = float(0.0)
-        for i in range(met.count):
-            moving += wp.length(plane_normal(met.walls, i))
-        if moving == 0.0:
-            result = shorter(result, wp.length(wanted))
+    return result
+
+
+@wp.func
+def obey(wanted: wp.vec3, met: Met, velocity: bool, time: float, friction: float) -> wp.vec3:
+    """The displacement [m] that comes of `wanted` in `time` [s]; or the `velocity` [m/s] that comes of `wanted`."""
+    result = wanted
+    if met.count == 1:
+        n = plane_normal(met.normals, 0)
+        press = wp.max(plane_goal(met, 0, wanted, velocity) - wp.dot(n, wanted), 0.0)
+        result += press * n
+        if friction > 0.0:
+            result += drag_of(met, 0, result, wp.vec3(0.0, 0.0, 0.0), press, velocity, time, friction)
+    if met.count > 1:
+        if met.count == 2 and wp.dot(plane_normal(met.normals, 0), plane_normal(met.normals, 1)) > OPPOSITE:
+            result = obey_pair(wanted, met, velocity, time, friction)
+        else:
+            result = obey_all(wanted, met, velocity, time, friction)
+        if velocity:
+            # Bouncing off two still walls at once must not add energy.
+            moving = float(0.0)
+            for i in range(met.count):
+                moving += wp.length(plane_normal(met.walls, i))
+            if moving == 0.0:
+                result = shorter(result, wp.length(wanted))
     return result
 
 

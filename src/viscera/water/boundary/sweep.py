@@ -87,7 +87,7 @@ def first_hit(walls: WallsView, start: wp.vec3, end: wp.vec3) -> float:
     """Fraction of the way at which a point first meets a wall; `NEVER` if it does not. Exact on triangles."""
     hit = NEVER
     if walls.structure == HASHED:
-        hit = hit_hashed(walls.table, start, end)
+        hit = hit_hashed(walls.table[0], start, end)
     elif walls.structure == HIERARCHY:
         length = wp.length(end - start)
         if length > 0.0:

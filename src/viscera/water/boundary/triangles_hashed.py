@@ -43,8 +43,7 @@ ENTRY_LIMIT = 2**27
 """Entries in all: a gigabyte."""
 
 ROUNDING = 1.0e-5
-"""Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach.
-Part of the reach by which boxes grow more, for float32: a metre from the origin it is 100 roundings at 1 mm reach."""
+"""Part of the reach by which boxes grow more, for float32: a metre off it is 100 roundings at 1 mm reach."""
 
 SPARE = 2.0
 """Room for entries over what the first shape needs without drift: a wall that deforms needs more."""
@@ -155,6 +154,7 @@ def nearest_hashed(table: HashedTriangles, point: wp.vec3) -> Nearest:
         t = found.face
         found.distance = wp.sqrt(best)
         found.free = found.distance
+        found.solid = found.distance
         if found.distance > 0.0:
             found.normal = offset / found.distance
         else:
@@ -257,8 +257,7 @@ def enter_triangles(
     away_out: wp.array(dtype=float),
     missing_out: wp.array(dtype=wp.int32),
 ):
-    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`.
-    Counts the buckets down to zero again. Entries without room are counted in `missing_out`."""
+    """Counts the buckets down to zero again. Entries without room are counted in `missing_out`."""
     t = first + wp.tid()
     low = box_low(table, t)
     high = box_high(table, t)

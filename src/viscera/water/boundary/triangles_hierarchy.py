@@ -33,6 +33,7 @@ def nearest_in_hierarchy(tree: wp.uint64, reach: float, point: wp.vec3) -> Neare
         if distance < reach:
             found.distance = distance
             found.free = distance
+            found.solid = distance
             if distance > 0.0:
                 found.normal = way / distance
             else:

@@ -2,7 +2,7 @@
 
     fluid.boundaries.append(Vessel(fluid, walls, ContactParams(friction=0.1)))
 
-The fluid sorts its particles in every step, so what is known about each (its ball without walls) is sorted along.
+The fluid sorts its particles in every step, so what each knows about the walls is sorted along.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -16,6 +16,7 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.water.boundary.contacts import ContactParams, Contacts, make_contacts, step_contacts
+from viscera.water.boundary.known import Known, make_known, take_known
 from viscera.water.boundary.start import check_start
 from viscera.water.boundary.walls import Walls, move_walls
 from viscera.water.state import Fluid
@@ -24,22 +25,25 @@ wp.set_module_options({"enable_backward": False})
 
 
 @wp.kernel
-def sort_balls(
+def sort_known(
     first: int,
     # in
     count: wp.array(dtype=wp.int32),
     original: wp.array(dtype=wp.int32),
-    last_ball: wp.array(dtype=wp.vec4),
+    last_known: wp.array(dtype=Known),
     # out
-    free_ball_out: wp.array(dtype=wp.vec4),
+    known_out: wp.array(dtype=Known),
 ):
     s = first + wp.tid()
     if s < count[0]:
-        free_ball_out[s] = last_ball[original[s]]
+        take_known(last_known, original[s], 0.0, s, known_out)
 
 
 class Vessel:
     """Walls with their contacts as one of a fluid's `boundaries`."""
+
+    adds_density = False
+    adds_force = False
 
     def __init__(
         self, fluid: Fluid, walls: Walls, params: ContactParams | None = None, *, moving: bool = False, parts: int = 1
@@ -52,7 +56,7 @@ class Vessel:
         check_start(walls, fluid.position.numpy()[:count][own])
         self.walls = walls
         self.contacts: Contacts = make_contacts(walls, fluid.capacity, params)
-        self.contacts.last_ball = wp.clone(self.contacts.free_ball)
+        self.contacts.last_known = make_known(fluid.capacity, fluid.device)
         self.moving, self.parts = moving, parts
         self.dt, self.live = live_dt(fluid), fluid.live  # the second keeps the memory of the first
 
@@ -67,9 +71,9 @@ class Vessel:
         pass
 
     def contact(self, stage: Stage, fluid: Fluid) -> None:
-        balls = [self.contacts.last_ball, self.contacts.free_ball]
+        known = [self.contacts.last_known, self.contacts.known]
         moved = [fluid.grid.position, fluid.position, fluid.velocity, fluid.tag]
-        stage.launch(sort_balls, fluid.capacity, [fluid.count, fluid.grid.original, *balls])
+        stage.launch(sort_known, fluid.capacity, [fluid.count, fluid.grid.original, *known])
         step_contacts(stage, self.contacts, fluid.count, self.dt, *moved)
 
 

@@ -32,7 +32,7 @@ from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.water.boundary.field import WallField, make_field, nearest_in_field
 from viscera.water.boundary.nearest import Nearest, nothing_near
-from viscera.water.boundary.shapes import Shape, ShapeNow, moved_shape, nearest_shape, shape_now
+from viscera.water.boundary.shapes import Shape, ShapeNow, moved_shape, nearest_shape, shape_now, shape_speed
 from viscera.water.boundary.triangles_hashed import (
     SPARE,
     Hashed,
@@ -69,14 +69,17 @@ class WallsView:
 
     structure: int
     reach: float
-    table: HashedTriangles
+    corners: wp.array2d(dtype=wp.vec3)
+    """Of the triangles, shape (triangles, 3) [m]."""
+    table: wp.array(dtype=HashedTriangles)
+    """An array of one, as is the grid: functions take structs by value, and a large one would be copied on the way."""
     tree: wp.uint64
-    grid: FieldGrid
+    grid: wp.array(dtype=FieldGrid)
     field_side: float
     shapes: wp.array(dtype=ShapeNow)
     shape_count: int
-    moving: wp.array(dtype=wp.int32)
-    """Not zero while something moved since the step before; shape (1,)."""
+    moved: wp.array(dtype=float)
+    """The longest way of any wall in this step [m]; shape (1,)."""
 
 
 @wp.func
@@ -84,11 +87,11 @@ def nearest_wall(walls: WallsView, point: wp.vec3) -> Nearest:
     """The nearest wall, at most the reach away."""
     found = nothing_near(walls.reach)
     if walls.structure == HASHED:
-        found = nearest_hashed(walls.table, point)
+        found = nearest_hashed(walls.table[0], point)
     elif walls.structure == HIERARCHY:
         found = nearest_in_hierarchy(walls.tree, walls.reach, point)
     elif walls.structure == FIELD:
-        found = nearest_in_field(walls.grid, walls.field_side, walls.reach, point)
+        found = nearest_in_field(walls.grid[0], walls.field_side, walls.reach, point)
     if walls.shape_count > 0:
         found = nearest_shape(walls.shapes, walls.shape_count, point, found)
     return found
@@ -110,6 +113,8 @@ class Walls:
     """As it was when made."""
     closed: bool
     fluid_inside: bool
+    deforming: bool
+    """Whether the mesh can be aimed elsewhere."""
     shapes: tuple[Shape, ...]
     hashed: Hashed | None
     tree: wp.Mesh | None
@@ -124,6 +129,8 @@ class Walls:
     """Of the vertices, vec3 [m/s]."""
     part: wp.array
     """How many parts of the way the mesh has gone, int32, shape (1,)."""
+    fitted: wp.array
+    """Longest way of a vertex when a hierarchy was fitted last [m], float, shape (1,)."""
 
 
 def make_walls(
@@ -161,10 +168,12 @@ def make_walls(
     view.reach = reach if mesh is not None else FAR
     if mesh is not None and structure == "hashed":
         hashed = make_hashed(vertices, mesh.triangles, reach, device, room=room, spare=spare if deforming else 1.0)
-        view.table = hashed.table
+        view.table = wp.array([hashed.table], dtype=HashedTriangles, device=device.warp)
+        view.corners = hashed.table.corners
     if mesh is not None and structure == "hierarchy":
         tree = make_hierarchy(vertices, mesh.triangles, device)
         view.tree = wp.uint64(tree.id)
+        view.corners = wp.array(vertices[mesh.triangles], dtype=wp.vec3, device=device.warp)
     if mesh is not None and structure == "field":
         spacing = field_spacing or FIELD_SPACING * radius
         if spacing > FIELD_SPACING * radius * (1 + 1e-9):
@@ -173,12 +182,12 @@ def make_walls(
                 f"It must be at most {FIELD_SPACING * radius:g} m: the field is wrong by up to 0.87 of it.",
             )
         field = make_field(mesh, spacing, reach, device)
-        view.grid = field.grid
+        view.grid = wp.array([field.grid], dtype=FieldGrid, device=device.warp)
     view.structure = STRUCTURES[structure] if mesh is not None else 0
     view.field_side = -1.0 if fluid_inside else 1.0
     view.shapes = wp.array([shape_now(s) for s in shapes], dtype=ShapeNow, device=device.warp)
     view.shape_count = len(shapes)
-    view.moving = wp.zeros(1, dtype=wp.int32, device=device.warp)
+    view.moved = wp.zeros(1, dtype=float, device=device.warp)
     motion = device.port(max(1, 2 * len(shapes)), wp.vec3)
     for number, shape in enumerate(shapes):
         motion.host[2 * number : 2 * number + 2] = [shape.velocity, shape.spin]
@@ -192,6 +201,7 @@ def make_walls(
         mesh=mesh,
         closed=closed,
         fluid_inside=fluid_inside,
+        deforming=deforming,
         shapes=tuple(shapes),
         hashed=hashed,
         tree=tree,
@@ -202,6 +212,7 @@ def make_walls(
         vertices_to=_vectors(vertices, device),
         velocity=velocity,
         part=wp.full(1, 2**30, dtype=wp.int32, device=device.warp),
+        fitted=wp.zeros(1, dtype=float, device=device.warp),
     )
     if hashed is not None:
         rebuild_hashed(Stage(device, 0, 1, None), hashed, walls.vertices)
@@ -253,28 +264,26 @@ def begin_motion(
     # in
     dt: wp.array(dtype=float),
     motion: wp.array(dtype=wp.vec3),
+    drift: wp.array(dtype=float),
+    fitted: wp.array(dtype=float),
     # out
     shapes_out: wp.array(dtype=ShapeNow),
     part_out: wp.array(dtype=wp.int32),
-    moving_out: wp.array(dtype=wp.int32),
+    moved_out: wp.array(dtype=float),
 ):
     """One thread: shapes are few."""
-    moving = wp.int32(0)
+    moved = fitted[0]
     if part_out[0] <= parts:
         part_out[0] = part_out[0] + 1
     if part_out[0] <= parts:
-        moving = 1
+        moved = (1.0 + 1.0e-5) * drift[0] / float(parts)
     for s in range(shape_count):
         shape = shapes_out[s]
-        # `is moving` outlasts the motion by one step, so that what was known about the wall where it was is forgotten.
-        if wp.length(shape.velocity) + wp.length(shape.spin) > 0.0:
-            moving = 1
         shape.velocity = motion[2 * s]
         shape.spin = motion[2 * s + 1]
-        if wp.length(shape.velocity) + wp.length(shape.spin) > 0.0:
-            moving = 1
+        moved = wp.max(moved, dt[0] * shape_speed(shape))
         shapes_out[s] = moved_shape(shape, dt[0])
-    moving_out[0] = moving
+    moved_out[0] = moved
 
 
 @wp.kernel
@@ -309,46 +318,53 @@ def aim_walls(stage: Stage, walls: Walls, vertices: wp.array) -> None:
             "Give one vec3 per vertex of the mesh the walls were made from.",
         )
     hashed = _following(walls)
-    if hashed is None:
-        raise InputError("these walls have no mesh.", "Shapes move with their own velocity.")
     drift, ends = hashed.table.drift, [walls.vertices_from, walls.vertices_to]
     stage.launch(aim_vertices, len(vertices), [vertices, walls.vertices, *ends, walls.part, drift])
     stage.once(lambda: wp.launch(find_drift, dim=len(vertices), inputs=[*ends, drift], device=walls.device.warp))
     rebuild_hashed(stage, hashed, walls.vertices)
 
 
-def _following(walls: Walls) -> Hashed | None:
-    if walls.mesh is not None and walls.hashed is None:
+def _following(walls: Walls) -> Hashed:
+    if walls.mesh is None:
+        raise InputError("these walls have no mesh.", "Shapes move with their own velocity.")
+    if walls.hashed is None:
         raise InputError(
             f"a {walls.structure} cannot follow a moving mesh inside a recorded program.",
             'Make the walls with structure="hashed", or call `refit_walls` between runs of a hierarchy.',
         )
+    if not walls.deforming:
+        raise InputError("these walls keep their shape.", "Make them with deforming=True.")
     return walls.hashed
 
 
 def move_walls(stage: Stage, walls: Walls, dt: wp.array, parts: int = 1) -> None:
     """One step of `dt` (float, shape (1,)) [s]: shapes move, a mesh that was aimed goes one of `parts` parts of its
     way."""
-    hashed = _following(walls)
-    begin = [parts, len(walls.shapes), dt, walls.motion.array, walls.view.shapes, walls.part, walls.view.moving]
+    drift = walls.hashed.table.drift if walls.hashed is not None else walls.fitted
+    shapes = [walls.view.shapes, walls.part, walls.view.moved]
+    begin = [parts, len(walls.shapes), dt, walls.motion.array, drift, walls.fitted, *shapes]
     stage.upload(walls.motion)
     stage.once(lambda: wp.launch(begin_motion, dim=1, inputs=begin, device=walls.device.warp))
-    if hashed is not None:
+    if walls.hashed is not None and walls.deforming:
         ways = [walls.part, walls.vertices_from, walls.vertices_to]
         stage.launch(move_vertices, len(walls.vertices), [parts, dt, *ways, walls.vertices, walls.velocity])
-        place_triangles(stage, hashed, walls.vertices)
+        place_triangles(stage, walls.hashed, walls.vertices)
 
 
 def refit_walls(walls: Walls, vertices: np.ndarray | wp.array, frame: float) -> None:
     """Put a hierarchy's mesh at `vertices` [m], where it came to within `frame` [s]. Not inside a recorded program."""
-    if walls.tree is None:
+    if walls.tree is None or walls.mesh is None:
         raise InputError("only a hierarchy is fitted again.", "A hashed grid follows by itself: see `move_walls`.")
     before = walls.tree.points.numpy().copy()
     after = vertices.numpy() if isinstance(vertices, wp.array) else np.asarray(vertices, dtype=np.float32)
     walls.tree.points.assign(after)
     walls.velocity.assign((after - before) / np.float32(frame))
+    walls.view.corners.assign(after[walls.mesh.triangles])
     walls.tree.refit()
-    walls.view.moving.fill_(1)
+    # Stays until it is fitted again, so what particles know is good for less in every step: right, and a little slow.
+    way = float(np.linalg.norm(after - before, axis=1).max(initial=0.0))
+    walls.fitted.fill_(way)
+    walls.view.moved.fill_(way)
 
 
 def check_walls(walls: Walls, *, parts: int = 1, tick: int = 0) -> None:
