@@ -1,8 +1,8 @@
 """The page in a real browser: what it draws is looked at, pixel by pixel and vertex by vertex.
 
-`tests/browser/live.mjs` drives it against a real server, `troubles.mjs` against a stand-in that can fail, `skin.mjs`
-against one that paints on its tissue; here their figures and pictures are judged. Each runs once for all tests of this
-file.
+`tests/browser/live.mjs` drives it against a real server, `scenarios.mjs` against one with burns, blood or water,
+`troubles.mjs` against a stand-in that can fail, `skin.mjs` against one that paints on its tissue; here their figures
+and pictures are judged. Each runs once for all tests of this file.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def serving(*command: str) -> Iterator[str]:
         server.wait(20)
 
 
-def checked(script: str, address: str, folder: Path) -> dict[str, Any]:
+def checked(script: str, address: str, folder: Path, *more: str) -> dict[str, Any]:
     assert (ROOT / "web" / "node_modules").is_dir(), "The page's packages are not installed; run `make web`."
     ran = subprocess.run(
-        [node(), str(SCRIPTS / script), address, str(folder)],
+        [node(), str(SCRIPTS / script), address, str(folder), *more],
         capture_output=True,
         text=True,
         timeout=LONGEST,
@@ -81,13 +81,15 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pictures")
 
 
+def scenario_served(name: str, records: Path) -> contextlib.AbstractContextManager[str]:
+    """One core for the world, the rest for the browser, which draws in software here."""
+    command = ["-m", "viscera", "serve", name, "--port", "0", "--device", "cpu", "--cores", "1", "--out", str(records)]
+    return serving(*command)
+
+
 @pytest.fixture(scope="module")
 def live(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """One core for the world, the rest for the browser, which draws in software here."""
-    records = str(tmp_path_factory.mktemp("recordings"))
-    with serving(
-        "-m", "viscera", "serve", "palpation", "--port", "0", "--device", "cpu", "--cores", "1", "--out", records
-    ) as at:
+    with scenario_served("palpation", tmp_path_factory.mktemp("recordings")) as at:
         return checked("live.mjs", at, pictures)
 
 
@@ -203,6 +205,49 @@ def test_with_a_real_server(live: dict[str, Any], name: str) -> None:
 def test_slow_motion(live: dict[str, Any]) -> None:
     # A busy machine is slower than asked, and what it draws may be half a second old; full speed would give 1.
     assert 0.1 < passed(live, "slowMotion")["factor"] < 0.6
+
+
+def scenario(name: str, folder: Path, records: Path) -> dict[str, Any]:
+    with scenario_served(name, records) as at:
+        found = checked("scenarios.mjs", at, folder, name)
+    check = passed(found, name)
+    assert check["errors"] == []
+    return check
+
+
+def test_the_hook_leaves_a_white_line_where_it_was_drawn(tmp_path: Path) -> None:
+    found = scenario("cautery", tmp_path, tmp_path / "recordings")
+    assert found["measures"]["coagulated"] > 30
+    before, after = picture(tmp_path, "cautery-before"), picture(tmp_path, "cautery-after")
+    (x0, y), (x1, _) = found["track"]
+    left, top = found["field"]["x"], found["field"]["y"]
+    rows, columns = slice(round(y - top) - 4, round(y - top) + 5), slice(round(x0 - left), round(x1 - left))
+    was, now = before[rows, columns], after[rows, columns]
+    # Tissue is red, coagulated tissue white: blue comes up to the red where no highlight was. Off the line nothing
+    # changes.
+    flesh = was[..., 2] < 0.6 * was[..., 0]
+    assert flesh.mean() > 0.15
+    assert (now[..., 2] / now[..., 0])[flesh].mean() > 1.4 * (was[..., 2] / was[..., 0])[flesh].mean()
+    far = np.abs(after - before)[: rows.start - 100].max(axis=2)
+    assert np.median(far) <= 3
+
+
+def test_blood_runs_over_the_organ_and_what_stops_it_is_at_hand(tmp_path: Path) -> None:
+    found = scenario("bleeding", tmp_path, tmp_path / "recordings")
+    assert found["red"] > 200
+    assert found["measures"]["open_vessels"] == 2
+    field = picture(tmp_path, "bleeding")
+    blood = (field[..., 0] > 70) & (field[..., 1] < 0.2 * field[..., 0]) & (field[..., 2] < 0.25 * field[..., 0])
+    # Blood lets next to no green through; bare liver here has a third of its red.
+    assert blood.sum() > 300
+
+
+def test_water_is_drawn_where_it_runs(tmp_path: Path) -> None:
+    found = scenario("river", tmp_path, tmp_path / "recordings")
+    assert found["particles"] > 400
+    assert found["measures"]["water"] > 5
+    change = np.abs(picture(tmp_path, "river-after") - picture(tmp_path, "river-before")).max(axis=2)
+    assert (change > 12).mean() > 0.005
 
 
 def around(folder: Path, name: str, paintings: dict[str, Any], place: str, radius: float) -> NDArray[np.float64]:

@@ -42,17 +42,17 @@ const SCENES = {
     await draw(page, line, 40); // pixels per simulated second
   },
   bleeding: async (page) => {
-    await simulated(page, 14);
-    await page.mouse.move(640, 420);
+    await simulated(page, 9);
+    await page.mouse.move(750, 285);
     await settled(page);
     await page.mouse.down();
-    await simulated(page, 1);
+    await simulated(page, 0.4);
   },
   river: async (page) => {
-    await simulated(page, 6);
-    await page.mouse.move(640, 420);
+    await simulated(page, 5);
+    await page.mouse.move(700, 340);
     await settled(page);
-    await simulated(page, 2);
+    await simulated(page, 1);
   },
 };
 

@@ -1,0 +1,91 @@
+// One scenario of a real server, through the page: what its instruments do is seen in the picture and in the measures.
+//
+//     node tests/browser/scenarios.mjs ADDRESS FOLDER SCENARIO
+//
+// Pictures go into FOLDER, figures to stdout; `tests/test_browser.py` judges both.
+
+import { join } from "node:path";
+import { assert, later, openBrowser, runChecks, until } from "./browser.mjs";
+
+const [address, folder, scenario] = process.argv.slice(2);
+const OUTSIDE = [1120, 90]; // over the force panel
+const FIELD = { x: 300, y: 70, width: 660, height: 490 }; // what panels leave free at 1280 × 720
+const TRACK = [[560, 390], [640, 390]]; // on the tissue
+
+const shoot = (page, name) => page.screenshot({ path: join(folder, `${name}.png`), clip: FIELD, timeout: 60_000 });
+
+/** The picture without instruments, light and shadow of theirs included. */
+async function bare(page, name) {
+  await page.mouse.move(...OUTSIDE);
+  await until(page, (v) => v.tools().every((tool) => !tool.active), null, "the tools withdraw when the cursor leaves");
+  await page.evaluate(() => window.viscera.showInstruments(false));
+  await later(500);
+  await shoot(page, name);
+  await page.evaluate(() => window.viscera.showInstruments(true));
+}
+
+/** The pedal goes down over a place, with this instrument. */
+async function press(page, tool, place) {
+  await page.mouse.move(...place);
+  await page.keyboard.press(String(tool + 1));
+  await until(page, (v, number) => v.tool() === number, tool, `key ${tool + 1} takes instrument ${tool + 1}`);
+  await until(page, (v, number) => v.tools()[number].active, tool, "it comes in");
+  await page.mouse.down();
+  await until(page, (v, number) => v.tools()[number].grip === 1, tool, "its pedal or handle goes down");
+}
+
+/** Draws a line with the hook under current: it whitens, and is measured. */
+async function cautery(page) {
+  await bare(page, "cautery-before");
+  await press(page, 0, TRACK[0]);
+  const [from, to] = TRACK;
+  for (let step = 0; step <= 8; step++) {
+    await page.mouse.move(from[0] + ((to[0] - from[0]) * step) / 8, from[1] + ((to[1] - from[1]) * step) / 8);
+    const least = 4 * step; // [mm²]
+    await until(page, (v, area) => v.measures().coagulated > area, least, `more than ${least} mm² are coagulated`);
+  }
+  await page.mouse.up();
+  await bare(page, "cautery-after");
+  return { field: FIELD, track: TRACK, measures: await page.evaluate(() => window.viscera.measures()) };
+}
+
+/** Waits for blood, then holds the forceps and the clips for a moment. */
+async function bleeding(page) {
+  await until(page, (v) => v.measures().blood_lost > 0.15, null, "0.15 mL of blood are lost");
+  await bare(page, "bleeding");
+  const red = await page.evaluate(() => {
+    const film = window.viscera.texture("pad.film");
+    let deep = 0;
+    for (let i = 0; i < film.length; i += 4) if (film[i] > 60 && film[i + 1] > 128) deep += 1;
+    return deep;
+  });
+  assert(red > 200, `${red} texels under blood`);
+  for (const tool of [2, 3]) {
+    await press(page, tool, TRACK[1]);
+    await page.mouse.up();
+  }
+  return { field: FIELD, red, measures: await page.evaluate(() => window.viscera.measures()) };
+}
+
+/** Water comes, is drawn, and is counted. */
+async function river(page) {
+  const first = await page.evaluate(() => window.viscera.particles());
+  await shoot(page, "river-before");
+  await until(page, (v, count) => v.particles() > count + 400, first, "400 particles more are drawn");
+  await shoot(page, "river-after");
+  return { field: FIELD, particles: await page.evaluate(() => window.viscera.particles()), measures: await page.evaluate(() => window.viscera.measures()) };
+}
+
+/** The first time kernels are compiled, which takes longer than a page waits. */
+async function started() {
+  for (const end = Date.now() + 120_000; Date.now() < end; await later(200)) {
+    if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
+  }
+  throw new Error("the session never starts");
+}
+
+const CHECKS = { cautery, bleeding, river };
+await started();
+const { context, close } = await openBrowser();
+await runChecks(context, `${address}?detail=plain`, { [scenario]: CHECKS[scenario] });
+await close();
