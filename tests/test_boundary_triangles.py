@@ -65,6 +65,10 @@ def brute_force(mesh: TriangleMesh, points: np.ndarray) -> tuple[np.ndarray, np.
     return distance, normal
 
 
+# As the kernels that use these tests: see sweep.py.
+wp.set_module_options({"fuse_fp": False})
+
+
 @wp.kernel
 def ask_triangle(
     points: wp.array(dtype=wp.vec3), ends: wp.array(dtype=wp.vec3), corners: wp.array2d(dtype=wp.vec3),

@@ -24,7 +24,8 @@ from viscera.water.boundary.triangles import NEVER, segment_hits_triangle
 from viscera.water.boundary.triangles_hashed import HashedTriangles, bucket_of, cell_at, cell_number
 from viscera.water.boundary.walls import HASHED, HIERARCHY, Walls, WallsView, nearest_wall
 
-wp.set_module_options({"enable_backward": False})
+# Without fused products: on cuda they round the two sides of an edge differently, and a segment slips between them.
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 TOUCHING = wp.constant(1.0e-3)
 """Part of the radius (of the reach, for a point) at which a wall counts as touched."""
