@@ -181,6 +181,34 @@ def test_sorting_in_c_is_the_grids_own_sort(cpu: Device) -> None:
     assert found[0][0][-2] == COUNT - len(range(0, COUNT, 7))
 
 
+@pytest.mark.parametrize("crowd", [False, True], ids=["spread", "crowded"])
+def test_the_fused_order_of_cuda_is_the_plain_one(crowd: bool) -> None:
+    """The same bits, while particles come and go in every step; also with more in a cell than `CROWD` counts one by
+    one. On cpu with one core, where atomics are plain."""
+    cpu = open_device("cpu", cores=1)
+    params = dataclasses.replace(CASES["density"], lifetime=0.035)
+    ends = []
+    for fused in (False, True):
+        film = make_film(Sheet(SIDE, SIDE), params, 700, cpu, queue=300, native=True)
+        if fused:
+            box = ((0.0, 0.0), (float(SIDE), float(SIDE)), params.radius + 2.0 * params.reach)
+            film.grid_params, film.grid = ng.make_grid(700, *box, 2, cpu, count=film.staged, order="parallel")
+            film.fused = True
+        program = cpu.record(lambda stage, f=film: step_film(stage, f), work=1)
+        for number in range(9):
+            x = scatter(150, SIDE, SIDE, number)
+            spawn(film, 3.0 + 0.05 * x if crowd else x, volume=1e-10 + 1e-12 * number)
+            program.run()
+        check_film(film)
+        count = film_count(film)
+        found = {name: values for name, values in arrays(film).items() if not name.startswith("queue.")}
+        per_particle = film.state.capacity
+        ends.append({name: v[:count] if len(v) == per_particle else v for name, v in found.items()})
+        assert film.state.gone_count.numpy()[1] > 300
+    for name, values in ends[0].items():
+        assert np.array_equal(values, ends[1][name]), name
+
+
 def test_full_bins_say_so(cpu: Device) -> None:
     params = dataclasses.replace(CASES["density"], search="binned", bucket_size=3)
     film, _ = start(params, Sheet(SIDE, SIDE), cpu)

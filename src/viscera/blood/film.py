@@ -28,7 +28,7 @@ from typing import Any
 
 import warp as wp
 
-from viscera.blood import buckets, film_forces, film_kernels, film_mixing, film_native, film_springs
+from viscera.blood import buckets, film_forces, film_kernels, film_mixing, film_native, film_order, film_springs
 from viscera.blood.film_kernels import Home, Waiting
 from viscera.blood.film_obstacles import Sheeted
 from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted
@@ -75,6 +75,8 @@ class Film:
     """One `Rates`."""
     native: bool
     """Whether the neighbour loops are the C ones; False runs their plain twins."""
+    fused: bool
+    """Whether taking in and sorting are those of `film_order`: on cuda, without springs."""
     mixes: bool
     """Whether fluids can mix or clot."""
     grid_params: ng.GridParams
@@ -144,6 +146,7 @@ def make_film(
         view=view,
         rates=wp.zeros(1, dtype=Rates, device=device.warp),
         native=native and params.search == "grid",
+        fused=device.is_cuda and params.search == "grid" and not params.springs,
         mixes=len(params.fluids) > 1 or any(fluid.clots for fluid in params.fluids),
         grid_params=grid_params,
         grid=grid,
@@ -189,11 +192,10 @@ def step_film(stage: Stage, film: Film, mixing: int = 1) -> None:
     """One step of `params.dt`. Mixing and clotting are slow beside the flow: with `mixing` 4 this step does four steps'
     worth of them, with 0 none."""
     view, s = film.view, film.sorted
-    keys = [film.key, film.no_key] if film.surface is None else [film.no_key, film.key]
-    _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, *keys])
-    original, lives, at = _sort(stage, film)
-    args = [film.rates, film.walk, film.maps, original, lives, at, film.staged, film.waiting, film.home, s, film.cargo]
-    _chunks(stage, film, film_kernels.arrange, [view, *args])
+    if film.fused:
+        film_order.take_in_order(stage, film)
+    else:
+        _take_in(stage, film)
     if film.params.search != "grid":
         buckets.build_buckets(stage, view, s, film.search, film.state.status)
     relax_film(stage, film)
@@ -202,6 +204,16 @@ def step_film(stage: Stage, film: Film, mixing: int = 1) -> None:
         stage.launch(film_mixing.mix, view.capacity, [view, mixes, film.search, film.rates, s, film.cargo])
     move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
     _chunks(stage, film, film_kernels.move_on, [view, mixes, *move])
+
+
+def _take_in(stage: Stage, film: Film) -> None:
+    """What waits comes in, what goes is counted, the rest is sorted and arranged; `film_order` does it on cuda."""
+    view, s = film.view, film.sorted
+    keys = [film.key, film.no_key] if film.surface is None else [film.no_key, film.key]
+    _chunks(stage, film, film_kernels.take_in, [view, film.walk, film.waiting, film.home, film.staged, *keys])
+    original, lives, at = _sort(stage, film)
+    args = [film.rates, film.walk, film.maps, original, lives, at, film.staged, film.waiting, film.home, s, film.cargo]
+    _chunks(stage, film, film_kernels.arrange, [view, *args])
 
 
 def relax_film(stage: Stage, film: Film) -> None:

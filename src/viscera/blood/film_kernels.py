@@ -84,6 +84,37 @@ class Waiting:
     fluid: wp.array(dtype=wp.vec4)
 
 
+@wp.func
+def receive(queue: Waiting, home: Home, i: int, q: int):
+    """Particle i comes from place q of the queue. The latest come first: who is left stays where it is, and nothing
+    has to move up."""
+    home.face[i] = queue.face[q]
+    home.barycentric[i] = queue.barycentric[q]
+    home.position[i] = queue.position[q]
+    home.velocity[i] = queue.velocity[q]
+    home.volume[i] = queue.volume[q]
+    home.fluid[i] = queue.fluid[q]
+    home.clot[i] = 0.0
+    home.age[i] = 0.0
+    home.fate[i] = STAYS
+
+
+@wp.func
+def place_of(view: FilmView, surface: WalkView, home: Home, i: int) -> wp.vec3:
+    """Where a particle is, now that the tissue has moved; its fate is BROKEN where that is not finite."""
+    point = home.position[i]
+    if view.on_surface != 0:
+        weights = weights_of(home.barycentric[i])
+        point = position_at(surface, home.face[i], weights)
+        home.position[i] = point
+        home.normal[i] = normal_at(surface, home.face[i], weights)
+    if not (wp.isfinite(point) and wp.isfinite(home.velocity[i])):
+        if home.fate[i] == STAYS:
+            home.fate[i] = BROKEN
+            home.status[BROKEN_NOW] = 1
+    return point
+
+
 @wp.kernel
 def take_in(
     first: int,
@@ -98,7 +129,8 @@ def take_in(
     key2_out: wp.array(dtype=wp.vec2),
     key3_out: wp.array(dtype=wp.vec3),
 ):
-    """Particles that wait get places after the others; everyone gets the position it is sorted by, NaN for who goes."""
+    """Particles that wait get places after the others; everyone gets the position it is sorted by, NaN for who goes.
+    `film_order.take_in_and_draw` does the same and begins the sort."""
     begin = (first + wp.tid()) * view.chunk
     held = home_out.count[0]
     staged = wp.min(held + queue.count[0], view.capacity)
@@ -106,27 +138,8 @@ def take_in(
         staged_out[0] = staged
     for i in range(begin, wp.min(begin + view.chunk, staged)):
         if i >= held:
-            # The latest first: who is left stays where it is, and nothing has to move up.
-            q = queue.count[0] - (staged - held) + (i - held)
-            home_out.face[i] = queue.face[q]
-            home_out.barycentric[i] = queue.barycentric[q]
-            home_out.position[i] = queue.position[q]
-            home_out.velocity[i] = queue.velocity[q]
-            home_out.volume[i] = queue.volume[q]
-            home_out.fluid[i] = queue.fluid[q]
-            home_out.clot[i] = 0.0
-            home_out.age[i] = 0.0
-            home_out.fate[i] = STAYS
-        point = home_out.position[i]
-        if view.on_surface != 0:
-            weights = weights_of(home_out.barycentric[i])
-            point = position_at(surface, home_out.face[i], weights)
-            home_out.position[i] = point
-            home_out.normal[i] = normal_at(surface, home_out.face[i], weights)
-        if not (wp.isfinite(point) and wp.isfinite(home_out.velocity[i])):
-            if home_out.fate[i] == STAYS:
-                home_out.fate[i] = BROKEN
-                home_out.status[BROKEN_NOW] = 1
+            receive(queue, home_out, i, queue.count[0] - (staged - held) + (i - held))
+        point = place_of(view, surface, home_out, i)
         if home_out.fate[i] != STAYS:
             point = wp.vec3(wp.nan, wp.nan, wp.nan)
         if view.on_surface != 0:
@@ -177,6 +190,50 @@ def sheet_pull(view: FilmView, sheet: Sheeted, point: wp.vec3, g: wp.vec3) -> wp
     return result
 
 
+@wp.func
+def put_in_order(
+    view: FilmView,
+    rate: Rates,
+    surface: WalkView,
+    sheet: Sheeted,
+    home: Home,
+    i: int,
+    film: Sorted,
+    cargo: Carried,
+    s: int,
+):
+    """Particle i goes to sorted place s, with gravity and its fluid's constants."""
+    point = home.position[i]
+    v = home.velocity[i]
+    if view.on_surface != 0:
+        face = home.face[i]
+        n = face_normal(surface, face)
+        pull = into_plane(slope_normal(surface, face, n, home.normal[i]), rate.gravity)
+        v = into_plane(n, v + pull * rate.dt)
+        film.nx[s] = n[0]
+        film.ny[s] = n[1]
+        film.nz[s] = n[2]
+        film.z[s] = point[2]
+        film.vz[s] = v[2]
+        cargo.face[s] = face
+        cargo.barycentric[s] = home.barycentric[i]
+    else:
+        v = v + sheet_pull(view, sheet, point, rate.gravity) * rate.dt
+    film.x[s] = point[0]
+    film.y[s] = point[1]
+    film.vx[s] = v[0]
+    film.vy[s] = v[1]
+    fluid = home.fluid[i]
+    film.linear[s] = wp.dot(fluid, rate.linear)
+    film.quadratic[s] = wp.dot(fluid, rate.quadratic)
+    film.phase[s] = wp.dot(fluid, rate.phase)
+    film.stiff[s] = wp.vec3(wp.dot(fluid, rate.stiffness), wp.dot(fluid, rate.near), wp.dot(fluid, rate.rest))
+    cargo.volume[s] = home.volume[i]
+    cargo.fluid[s] = fluid
+    cargo.clot[s] = home.clot[i]
+    cargo.age[s] = home.age[i]
+
+
 @wp.kernel
 def arrange(
     first: int,
@@ -207,38 +264,8 @@ def arrange(
             gone = original[s]
             wp.atomic_add(home_out.gone_count, home_out.fate[gone], wp.int64(1))
             wp.atomic_add(home_out.gone_volume, home_out.fate[gone], wp.int64(home_out.volume[gone]))
-    rate = rates[0]
     for s in range(begin, wp.min(begin + view.chunk, live)):
-        i = original[s]
-        point = home_out.position[i]
-        v = home_out.velocity[i]
-        if view.on_surface != 0:
-            face = home_out.face[i]
-            n = face_normal(surface, face)
-            pull = into_plane(slope_normal(surface, face, n, home_out.normal[i]), rate.gravity)
-            v = into_plane(n, v + pull * rate.dt)
-            film_out.nx[s] = n[0]
-            film_out.ny[s] = n[1]
-            film_out.nz[s] = n[2]
-            film_out.z[s] = point[2]
-            film_out.vz[s] = v[2]
-            cargo_out.face[s] = face
-            cargo_out.barycentric[s] = home_out.barycentric[i]
-        else:
-            v = v + sheet_pull(view, sheet, point, rate.gravity) * rate.dt
-        film_out.x[s] = point[0]
-        film_out.y[s] = point[1]
-        film_out.vx[s] = v[0]
-        film_out.vy[s] = v[1]
-        fluid = home_out.fluid[i]
-        film_out.linear[s] = wp.dot(fluid, rate.linear)
-        film_out.quadratic[s] = wp.dot(fluid, rate.quadratic)
-        film_out.phase[s] = wp.dot(fluid, rate.phase)
-        film_out.stiff[s] = wp.vec3(wp.dot(fluid, rate.stiffness), wp.dot(fluid, rate.near), wp.dot(fluid, rate.rest))
-        cargo_out.volume[s] = home_out.volume[i]
-        cargo_out.fluid[s] = fluid
-        cargo_out.clot[s] = home_out.clot[i]
-        cargo_out.age[s] = home_out.age[i]
+        put_in_order(view, rates[0], surface, sheet, home_out, original[s], film_out, cargo_out, s)
 
 
 @wp.func
