@@ -1,9 +1,12 @@
+import { Vector3 } from "three";
 import { describe, expect, it } from "vitest";
 import { at, stagesOf } from "../src/look/burn_stages";
 import { gather, splitCorners } from "../src/look/corners";
+import { FAINTEST_AT_WORK, ForceArrow } from "../src/look/force_arrow";
 import { HEAT_STOPS, heatPlace } from "../src/look/heat_colours";
 import { isElectric, jawAngle } from "../src/look/instrument";
-import { fillShares, lookOf } from "../src/look/particles";
+import { makeLight } from "../src/look/light";
+import { SceneParticles, fillShares, lookOf } from "../src/look/particles";
 import { SkinTexture } from "../src/look/skin_texture";
 import { holding } from "../src/panels/guide";
 import { colourNumber, colourText, typed } from "../src/panels/tables";
@@ -164,5 +167,38 @@ describe("particles", () => {
     expect(shares(info("blood"))).toEqual([1, 1, 1]);
     expect(shares(info("saline", "speed, 0 to 2 m/s"))).toEqual([0, 0, 0]);
     expect(shares(info("blood", "share of blood"))).toEqual([0, 0.2, 1]);
+  });
+
+  it("that are small are drops, the others a liquid; both are counted", () => {
+    const particles = new SceneParticles(makeLight(), true, true);
+    particles.setScene([{ ...info("blood", "blood in it"), name: "drops", radius: 0.0004 }, info("water")]);
+    const array = (name: string, count: number) => ({
+      name, count, box: [[0, 0, 0], [1, 1, 1]] as [[number, number, number], [number, number, number]],
+      data: new Uint8Array(6 * count).fill(255), shades: new Uint8Array(count).fill(255),
+    });
+    particles.update([array("drops", 3), array("water", 5)]);
+    expect(particles.count()).toBe(8);
+    expect(particles.drops.count).toBe(3);
+    expect(particles.drops.points.visible).toBe(true);
+    const { position, share } = particles.drops.points.geometry.attributes;
+    expect([...position.array.slice(0, 9)]).toEqual(Array(9).fill(1));
+    expect([...share.array.slice(0, 3)]).toEqual([1, 1, 1]);
+    particles.update([array("drops", 0)]);
+    expect(particles.drops.points.visible).toBe(false);
+    particles.setScene([]);
+    expect(particles.count()).toBe(0);
+  });
+});
+
+describe("the force arrow", () => {
+  it("is not drawn over a tip that works at a light touch", () => {
+    const arrow = new ForceArrow();
+    const touch = new Vector3(0, 0, 0.02);
+    arrow.update(new Vector3(), touch);
+    expect(arrow.group.visible).toBe(true);
+    arrow.update(new Vector3(), touch, FAINTEST_AT_WORK);
+    expect(arrow.group.visible).toBe(false);
+    arrow.update(new Vector3(), touch.multiplyScalar(2), FAINTEST_AT_WORK);
+    expect(arrow.group.visible).toBe(true);
   });
 });
