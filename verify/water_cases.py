@@ -215,12 +215,15 @@ def _front(x: np.ndarray, spacing: float) -> float:
 # --- a drop ----------------------------------------------------------------------------------------------------------
 
 
-def drop(device: Device, across: int, dimension: int, form: Any, seconds: float, **more: Any) -> dict[str, Any]:
-    """A cube (square in 2D) of 5 mm without gravity, σ = 0.05 N/m, that becomes a drop.
+def drop(
+    device: Device, across: int, dimension: int, form: Any, seconds: float, sigma: float = 0.05, **more: Any
+) -> dict[str, Any]:
+    """A cube (square in 2D) of 5 mm without gravity under a tension of `sigma` [N/m] that becomes a drop.
 
-    The pressure inside is the mean over the last half of the time and over the inner half of the radius: of the forces
-    (virial) and of what motion is left (ρ v²/d)."""
-    side, sigma = 5e-3, 0.05
+    Two pressures inside, over what Laplace's law says, (d − 1) σ/r with r from the volume: the equation of state's
+    (`pressure`), and that of all forces and what motion is left (`mechanical`: virial and ρ v²/d). Both are means over
+    the last half of the time and over particles in the inner half of the radius."""
+    side = 5e-3
     spacing = side / across
     centre = np.full(dimension, side)
     laplace = 2.0 * (dimension - 1) * sigma / side
@@ -236,21 +239,24 @@ def drop(device: Device, across: int, dimension: int, form: Any, seconds: float,
     radius = math.sqrt(volume / math.pi) if dimension == 2 else (3.0 * volume / (4.0 * math.pi)) ** (1.0 / 3.0)
     steps = math.ceil(seconds / params.dt)
     run(fluid, steps // 2)
-    pressures, found, away = [], particles(fluid), x
+    states, forces, found, away = [], [], particles(fluid), x
     for _ in range(20):
         run(fluid, steps // 40)
         found = particles(fluid)
-        away = found["position"] - found["position"].mean(axis=0)
+        away = found["position"] - np.median(found["position"], axis=0)
         inner = np.sqrt((away**2).sum(axis=1)) < 0.5 * radius
         heat = WATER * float((found["velocity"][inner] ** 2).sum(axis=1).mean()) / dimension
-        pressures.append(mechanical_pressure(params, found, inner) + heat)
+        states.append(float(found["pressure"][inner].mean()))
+        forces.append(mechanical_pressure(params, found, inner) + heat)
     r = np.sqrt((away**2).sum(axis=1))
     # A sphere's second moments are equal: the spread of their roots is the lack of roundness.
-    moments = np.sqrt(np.linalg.eigvalsh(np.cov(away[:, :dimension].T)))
+    together = r < 1.5 * radius
+    moments = np.sqrt(np.linalg.eigvalsh(np.cov(away[together, :dimension].T)))
     truth = (dimension - 1) * sigma / radius
-    return {"pressure": float(np.mean(pressures)) / truth, "spread": float(np.std(pressures)) / truth,
+    return {"pressure": float(np.mean(states)) / truth, "mechanical": float(np.mean(forces)) / truth,
+            "spread": float(np.std(forces)) / truth,
             "roundness": float(moments.max() / moments.min() - 1.0), "reach": float(r.max() / radius),
-            "speed": float(np.abs(found["velocity"]).max()),
+            "gone": int((~together).sum()), "speed": float(np.abs(found["velocity"]).max()),
             "drift": float(np.abs(found["velocity"].mean(axis=0)).max()),
             "steps": steps, "x": away, "radius": radius}  # fmt: skip
 

@@ -19,7 +19,8 @@ case.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -27,7 +28,17 @@ import warp as wp
 from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device, Stage
 from viscera.water.params import FluidParams
-from viscera.water.sph import find_density, find_forces, find_pressure, move, sort, step_fluid, step_work
+from viscera.water.sph import (
+    find_density,
+    find_forces,
+    find_pressure,
+    move,
+    move_is_fused,
+    pressure_is_fused,
+    sort,
+    step_fluid,
+    step_work,
+)
 from viscera.water.state import Fluid, make_fluid
 from viscera.water.walls import block
 
@@ -60,15 +71,36 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
     for side in sides if device.is_cuda or quick else sides[:-2]:
         fluid = stirred_block(device, side)
         yield step_row("step", fluid, bandwidth)
-        for name, stage_of in STAGES.items():
+        for name, stage_of in stages_of(fluid).items():
             yield stage_row(name, fluid, stage_of)
+    if device.is_cuda:
+        yield from team_rows(device, bandwidth, sides)
     for side in (16,) if quick else (16, 27, 46, 64):
         fluid = stirred_block(device, side, equation="incompressible", sound_speed=20.0)
         row = step_row(f"incompressible, {fluid.params.iterations} iterations", fluid, bandwidth)
         yield row
-    if not device.is_cuda:
-        yield step_row("step, plain kernels", stirred_block(device, 27, native=False), bandwidth)
+    yield step_row("step, plain kernels", stirred_block(device, 27, native=False), bandwidth)
     yield from andersson(device, bandwidth, quick)
+
+
+def stages_of(fluid: Fluid) -> dict[str, Callable[[Stage, Fluid], None]]:
+    """The launches of a step: on cuda pressure is part of density's, and the move of the forces'."""
+    stages: dict[str, Callable[[Stage, Fluid], None]] = dict(STAGES)
+    if pressure_is_fused(fluid):
+        stages = {"sort": sort, "density and pressure": find_density, "forces": find_forces, "move": move}
+    if move_is_fused(fluid):
+        stages["forces and move"] = stages.pop("forces")
+        del stages["move"]
+    return stages
+
+
+def team_rows(device: Device, bandwidth: float, sides: Sequence[int]) -> Iterator[Row]:
+    """Which team is best at which size: what `state.TEAMS` is chosen by."""
+    for side in sides:
+        for team in (1, 2, 4, 8, 16, 32):
+            fluid = stirred_block(device, side, team=team)
+            yield step_row(f"step, {team} threads per particle", fluid, bandwidth)
+        yield step_row("step, plain loops", stirred_block(device, side, native=False), bandwidth)
 
 
 def andersson(device: Device, bandwidth: float, quick: bool) -> Iterator[Row]:
@@ -86,16 +118,16 @@ def andersson(device: Device, bandwidth: float, quick: bool) -> Iterator[Row]:
         yield row
 
 
-def stirred_block(device: Device, side: int, **more) -> Fluid:
+def stirred_block(device: Device, side: int, **more: Any) -> Fluid:
     """side³ particles, a little out of order, with some speed."""
-    native = more.pop("native", None)
+    loops: dict[str, Any] = {name: more.pop(name, None) for name in ("native", "team")}
     random = np.random.default_rng(1)
     x = block((0.0,) * 3, (side * SPACING,) * 3, SPACING)
     x += random.uniform(-0.1 * SPACING, 0.1 * SPACING, x.shape)
     params = FluidParams(
         spacing=SPACING, lower=(-2 * SPACING,) * 3, upper=((side + 2) * SPACING,) * 3, dt=2e-5, support=2.0, **more
     )
-    return make_fluid(params, x, device, velocities=random.normal(0.0, 0.1, x.shape), native=native)
+    return make_fluid(params, x, device, velocities=random.normal(0.0, 0.1, x.shape), **loops)
 
 
 def step_row(case: str, fluid: Fluid, bandwidth: float, document: float | None = None) -> Row:

@@ -36,6 +36,8 @@ wp.set_module_options({"enable_backward": False})
 SURFACE = 0.4
 """|n| R above which a particle is at the surface. On a lattice's flat face it is about 1.5, inside below 0.2."""
 _SURFACE = wp.constant(SURFACE)
+SHARE = 0.875
+"""Measured."""
 FLAT = wp.constant(1.0e-6)
 """Of R²: neighbours that all lie along the normal say nothing about curvature."""
 
@@ -89,7 +91,6 @@ def pull_by_curvature(
     images: Images,
     dimension: int,
     layer: float,
-    depth: float,
     live: wp.array(dtype=Live),
     # in
     place: wp.array(dtype=wp.vec4),
@@ -126,14 +127,12 @@ def pull_by_curvature(
                             turned += inside * inside * wp.dot(e - front(other), offset)
                             along += inside * inside * (r2 - up * up)
     if along > FLAT * smoothing.radius2:
-        tightest = 1.0 * smoothing.per_radius
-        bent = wp.clamp(turned / along, -tightest, tightest)
-        bent = float(dimension - 1) * bent / (1.0 + depth * wp.max(bent, 0.0))
+        bent = float(dimension - 1) * wp.clamp(turned / along, -smoothing.per_radius, smoothing.per_radius)
         pull = (-live[0].tension * layer * bent * own[3] / live[0].rest_density) * e
         rate_out[s] = rate_out[s] + wp.vec4(pull[0], pull[1], pull[2], 0.0)
 
 
-def layer_factor(params: FluidParams) -> tuple[float, float]:
+def layer_factor(params: FluidParams) -> float:
     """N: one over ∫|∇c| below a flat face of a lattice, where |∇c| R > 0.4. The face is half a spacing outside the
     first layer; of a particle in layer k, what is farther down than k layers has no match above."""
     s, radius, d = params.spacing, params.radius, params.dimension
@@ -145,6 +144,4 @@ def layer_factor(params: FluidParams) -> tuple[float, float]:
     slope = 6.0 * top / radius**2 * np.maximum(1.0 - r2 / radius**2, 0.0) ** 2 * grids[0]
     volume = params.mass / params.rest_density
     steep = np.array([volume * slope[grids[0] > (k + 0.5) * s].sum() for k in range(reach + 1)])
-    felt = np.where(steep * radius > SURFACE, steep, 0.0)
-    depth = float((felt * s * (0.5 + np.arange(reach + 1))).sum() / felt.sum())
-    return 1.0 / (s * felt.sum()), depth + {2: 0.129, 3: 0.246}[d] * radius
+    return SHARE / float(s * steep[steep * radius > SURFACE].sum())

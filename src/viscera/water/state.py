@@ -205,8 +205,9 @@ def make_fluid(
             f"capacity is {n}, but there are {len(fluid_at)} fluid and {len(wall_at)} wall particles.",
             "Give a capacity of at least as many, and one or more.",
         )
-    fluid = _allocate(params, device, n, _natively(params, device, native) and not device.is_cuda)
-    if device.is_cuda and _natively(params, device, native):
+    natively = _natively(params, native)
+    fluid = _allocate(params, device, n, natively and not device.is_cuda)
+    if team is not None or (natively and device.is_cuda):
         use_team(fluid, next(size for most, size in TEAMS if n <= most) if team is None else team)
     write_live(fluid)
     tags = np.concatenate([np.arange(len(fluid_at)), -1 - np.arange(len(wall_at))])
@@ -220,6 +221,8 @@ def make_fluid(
 
 def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:
     """Take the loops of teams.py with `team` threads per particle; on cpu, for tests, with one."""
+    if any(fluid.params.periodic):
+        raise InputError("teams are for boxes that are not periodic.", "Leave team out.")
     if team not in (1, 2, 4, 8, 16, 32) or (team > 1 and not fluid.device.is_cuda):
         raise InputError(f"team = {team} is not possible.", "Choose 1, 2, 4, 8, 16 or 32 on cuda, 1 on cpu.")
     fluid.team, fluid.wide = team, team >= WIDE_TEAM if wide is None else wide
@@ -319,7 +322,7 @@ def write_live(fluid: Fluid) -> None:
     wp.copy(fluid.live, wp.array([live], dtype=Live, device=fluid.device.warp))
 
 
-def _natively(params: FluidParams, device: Device, wanted: bool | None) -> bool:
+def _natively(params: FluidParams, wanted: bool | None) -> bool:
     """Loops in C know no images."""
     possible = not any(params.periodic)
     if wanted and not possible:

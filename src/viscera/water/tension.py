@@ -163,7 +163,7 @@ def add_tension(stage: Stage, fluid: Fluid) -> None:
     if f.params.tension == "colour":
         stage.launch(pull_by_colour, n, [*around, f.params.dimension, f.live, f.place, f.motion, f.sorted_tag, f.rate])
     elif f.params.tension == "curvature":
-        how, normal = [f.params.dimension, *layer_factor(f.params)], f.extra["normal"]
+        how, normal = [f.params.dimension, layer_factor(f.params)], f.extra["normal"]
         stage.launch(find_normals, n, [*around, f.live, f.place, normal])
         stage.launch(pull_by_curvature, n, [*around, *how, f.live, f.place, normal, f.sorted_tag, f.rate])
     elif f.params.tension == "pairwise":
