@@ -142,8 +142,55 @@ class Hop:
 
 
 @wp.func
-def bounce_of(rule: ContactRule, near: Nearest, velocity: wp.vec3) -> float:
-    return wp.where(wp.dot(near.normal, velocity - near.velocity) < -rule.rest_speed, rule.restitution, 0.0)
+def bounce_of(rule: ContactRule, normal: wp.vec3, approach: wp.vec3) -> float:
+    return wp.where(wp.dot(normal, approach) < -rule.rest_speed, rule.restitution, 0.0)
+
+
+@wp.func
+def keep_from(distance: float, radius: float) -> float:
+    """How far to keep off a wall that is `distance` away: the radius, or a little more than now where that is not given
+    yet."""
+    keep = radius
+    if distance > (1.0 - SLOP) * radius:
+        keep = wp.min(radius, distance)
+    elif distance < (1.0 - PUSH) * radius:
+        keep = distance + PUSH * radius
+    return keep
+
+
+@wp.func
+def most_free(near: Nearest, keep: float, radius: float) -> float:
+    """How far a particle may go from here without asking again."""
+    most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
+    if near.free < LEAST * radius:
+        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back;
+        # not through triangles.
+        solid = wp.max(near.solid - LEAST * radius, 0.5 * near.solid)
+        most = wp.max(most, wp.min(keep - near.distance, solid))
+    return most
+
+
+@wp.func
+def add_near(
+    met: Met, rule: ContactRule, near: Nearest, way: wp.vec3, velocity: wp.vec3, keep: float, solid: float
+) -> Met:
+    """The planes of what is near after `way`: to be `keep` away from it, and `solid` from triangles behind a shape."""
+    now = add_plane(
+        met,
+        near.normal,
+        near.velocity,
+        wp.dot(near.normal, way) + keep - near.distance,
+        bounce_of(rule, near.normal, velocity - near.velocity),
+    )
+    if near.solid < solid and wp.length_sq(near.solid_normal) > 0.0:
+        now = add_plane(
+            now,
+            near.solid_normal,
+            near.solid_velocity,
+            wp.dot(near.solid_normal, way) + solid - near.solid,
+            bounce_of(rule, near.solid_normal, velocity - near.solid_velocity),
+        )
+    return now
 
 
 @wp.func
@@ -163,15 +210,15 @@ def try_hop(
     hop = Hop()
     hop.touch = near
     hop.ball = wp.vec4(start[0], start[1], start[2], near.free)
-    most = wp.max(near.free - LEAST * rule.radius, 0.5 * near.free)
-    if near.free < LEAST * rule.radius:
-        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back;
-        # not through triangles.
-        most = wp.max(most, wp.min(keep - near.distance, near.solid - LEAST * rule.radius))
+    most = most_free(near, keep, rule.radius)
+    # Inside a shape that came over it, a particle is pushed out; friction at other walls must not hold it there.
+    friction = wp.where(near.distance < 0.0, 0.0, rule.friction)
+    # Triangles behind a shape are kept off too.
+    solid = keep_from(near.solid, rule.radius)
     if near.distance - wp.length(wanted) < keep:
-        hop.met = add_plane(hop.met, near, keep - near.distance, bounce_of(rule, near, velocity))
+        hop.met = add_near(hop.met, rule, near, wp.vec3(0.0, 0.0, 0.0), velocity, keep, solid)
     for _attempt in range(TRIES):
-        hop.way = shorter(obey(wanted, hop.met, False, time, rule.friction), most)
+        hop.way = shorter(obey(wanted, hop.met, False, time, friction), most)
         length = wp.length(hop.way)
         if length <= 1.0e-3 * SLOP * rule.radius or near.free - length >= rule.radius:
             break
@@ -181,8 +228,7 @@ def try_hop(
         if there.distance >= keep - 0.1 * SLOP * rule.radius:
             break
         hop.touch = there
-        limit = wp.dot(there.normal, hop.way) + keep - there.distance
-        hop.met = add_plane(hop.met, there, limit, bounce_of(rule, there, velocity))
+        hop.met = add_near(hop.met, rule, there, hop.way, velocity, keep, solid)
     hop.met = touched(hop.met, wanted, hop.way, SLOP * rule.radius)
     return hop
 
@@ -231,12 +277,7 @@ def meet_walls(
         whole = wp.length(left)
         near = look(walls, known_out, i, place, 1.001 * radius + wp.min(whole, 0.25 * radius))
         ball = wp.vec4(place[0], place[1], place[2], near.free)
-        # How far to keep off: the radius, or a little more than now where that is not given yet.
-        keep = radius
-        if near.distance > (1.0 - SLOP) * radius:
-            keep = wp.min(radius, near.distance)
-        elif near.distance < (1.0 - PUSH) * radius:
-            keep = near.distance + PUSH * radius
+        keep = keep_from(near.distance, radius)
         most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
         part = 1.0
         if whole > most:

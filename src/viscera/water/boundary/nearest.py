@@ -20,6 +20,9 @@ class Nearest:
     """No wall is nearer than this, for certain [m]: the distance, less what a sampled wall may be wrong by."""
     solid: float
     """No triangle is nearer than this [m]. Triangles do not know on which side a particle belongs; others do."""
+    solid_normal: wp.vec3
+    solid_velocity: wp.vec3
+    """Of the nearest triangle, where a shape is nearer or the particle is inside one."""
     normal: wp.vec3
     """From the wall to the point, unit length; zero where nothing is within reach."""
     face: int
@@ -36,6 +39,8 @@ def nothing_near(reach: float) -> Nearest:
     found.distance = reach
     found.free = reach
     found.solid = reach
+    found.solid_normal = wp.vec3(0.0, 0.0, 0.0)
+    found.solid_velocity = wp.vec3(0.0, 0.0, 0.0)
     found.normal = wp.vec3(0.0, 0.0, 0.0)
     found.face = -1
     found.weights = wp.vec3(0.0, 0.0, 0.0)

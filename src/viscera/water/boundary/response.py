@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.water.boundary.nearest import Nearest
-
 wp.set_module_options({"enable_backward": False})
 
 PLANES = wp.constant(4)
@@ -54,20 +52,20 @@ def plane_normal(rows: wp.mat44, i: int) -> wp.vec3:
 
 
 @wp.func
-def add_plane(met: Met, near: Nearest, limit: float, bounce: float) -> Met:
-    """One plane more; a normal that is there already keeps the stricter limit."""
+def add_plane(met: Met, normal: wp.vec3, carried: wp.vec3, limit: float, bounce: float) -> Met:
+    """One plane more, of a wall with velocity `carried`; a normal that is there already keeps the stricter limit."""
     now = met
     place = met.count
     for i in range(met.count):
-        if wp.dot(plane_normal(met.normals, i), near.normal) > SAME:
+        if wp.dot(plane_normal(met.normals, i), normal) > SAME:
             place = i
     if place < PLANES:
         keep = limit
         if place < met.count:
             keep = wp.max(limit, met.normals[place, 3])
         for c in range(3):
-            now.normals[place, c] = near.normal[c]
-            now.walls[place, c] = near.velocity[c]
+            now.normals[place, c] = normal[c]
+            now.walls[place, c] = carried[c]
         now.normals[place, 3] = keep
         now.walls[place, 3] = bounce
         now.count = wp.max(met.count, place + 1)

@@ -214,6 +214,9 @@ def nearest_shape(shapes: wp.array(dtype=ShapeNow), count: int, point: wp.vec3, 
         slope = shape_slope(shape.kind, shape.half, local)
         distance = shape.side * slope[3]
         if distance < found.distance:
+            if found.face >= 0:
+                found.solid_normal = found.normal
+                found.solid_velocity = found.velocity
             out = wp.vec3(slope[0], slope[1], slope[2])
             found.distance = distance
             found.normal = shape.side * wp.transform_vector(shape.pose, out)
