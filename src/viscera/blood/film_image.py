@@ -36,6 +36,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from viscera.blood import image_finish as finish
 from viscera.blood import image_kernels as kernels
 from viscera.blood.film_params import LITTLE, FilmParams
 from viscera.blood.film_state import FilmState
@@ -243,18 +244,18 @@ def step_film_image(stage: Stage, image: FilmImage) -> None:
     block = max(1, BLOCK // chunk)
     splat = kernels.splat_sixteen if image.native else kernels.splat
     paint, content = [image.view, image.looks, chunk], [cells.original, cells.position, image.film, image.sources]
-    stage.once(lambda: wp.launch(kernels.next_frame, dim=1, inputs=[image.frame], device=stage.device.warp))
+    stage.once(lambda: wp.launch(finish.next_frame, dim=1, inputs=[image.frame], device=stage.device.warp))
     build(stage, image.grid, cells, image.state.position)
     stage.launch(kernels.take_content, particles, [grid, image.looks, chunk, *content], block)
     stage.launch(kernels.stamp_cells, particles, [grid, chunk, cells.position, image.frame, image.near], block)
     stage.launch(splat, texels, [grid, *paint, image.sources, painting], block)
-    stage.launch(kernels.soften, texels, [*paint, painting], block)
-    stage.launch(kernels.fill_gutter, len(image.gutter), [image.gutter, image.gutter_source, image.words])
+    stage.launch(finish.soften, texels, [*paint, painting], block)
+    stage.launch(finish.fill_gutter, len(image.gutter), [image.gutter, image.gutter_source, image.words])
 
 
 def film_normals(stage: Stage, image: FilmImage) -> None:
     """`image.normal` from `image.height`: for pictures made here; a page makes its own from the texture."""
-    stage.launch(kernels.film_normals, image.skin.count, [image.view, image.height, image.normal])
+    stage.launch(finish.film_normals, image.skin.count, [image.view, image.height, image.normal])
 
 
 def thickness_of(red: NDArray[np.uint8], params: FilmImageParams) -> NDArray[np.float64]:
