@@ -20,7 +20,7 @@ wp.set_module_options({"enable_backward": False})
 
 _BEGIN = """
 #if defined(__CUDA_ARCH__)
-#define READ4(a, t) __ldg(reinterpret_cast<const float4*>((a).data) + (t))
+#define READ4(a, t) (*(reinterpret_cast<const float4*>((a).data) + (t)))
 #define FIRST_BIT(m) (__ffs((int)(m)) - 1)
 #define PER_ROOT(a) rsqrtf(a)
 #define LARGER(a, b) fmaxf((a), (b))

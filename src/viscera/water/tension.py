@@ -1,4 +1,4 @@
-"""Surface tension, in two forms.
+"""Surface tension, in three forms; `curvature`, which has the right strength, is in curvature.py.
 
 Colour field (Grahn eq. 3.16–3.19, after Morris 2000 and Müller et al. 2003), W being poly6:
 
@@ -21,8 +21,8 @@ area; with n particles per volume, evenly spread,
 and q₀ is such that these forces add no pressure inside: ∫ F r³ dr = 0 in 3D, ∫ F r² dr = 0 in 2D, so q₀ = 5/8 or 4/7.
 Particles are not evenly spread: they keep their distance, and cold drops freeze. In 3D, at two spacings, four drops
 of 1 000 to 2 700 particles had 0.86 to 1.10 times 2σ/r inside (1.08 and 1.10 while still fluid, 0.86 and 1.00 when
-viscosity had stilled them); at 2.6 spacings it was 0.3. In 2D drops become crystals, and it was 0.6 to 1.1. Walls
-neither pull nor are pulled.
+viscosity had stilled them); at 2.6 spacings it was 0.3. In 2D drops become crystals, and it was 0.6 to 1.1. And pairs
+press inside too: the equation of state's pressure alone is several times Laplace's. Walls neither pull nor are pulled.
 
 Differs from the sources in: a threshold that does not depend on the unit of length; F is a polynomial that ends at R,
 the others use cosines or Gaussians. Two forms with a tension known beforehand were tried and left: a stress along the
