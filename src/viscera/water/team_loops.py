@@ -20,6 +20,8 @@ wp.set_module_options({"enable_backward": False})
 
 _BEGIN = """
 #if defined(__CUDA_ARCH__)
+#define UNROLL _Pragma("unroll")
+#define UNROLL_4 _Pragma("unroll 4")
 #define READ4(a, t) (*(reinterpret_cast<const float4*>((a).data) + (t)))
 #define FIRST_BIT(m) (__ffs((int)(m)) - 1)
 #define PER_ROOT(a) rsqrtf(a)
@@ -31,6 +33,8 @@ const auto sum_of = [=](float part) {
 };
 typedef float4 F4;
 #else
+#define UNROLL
+#define UNROLL_4
 struct F4 { float x, y, z, w; };
 #define READ4(a, t) (*(reinterpret_cast<const F4*>((a).data) + (t)))
 #define FIRST_BIT(m) __builtin_ctz(m)
@@ -69,7 +73,7 @@ int begins[9], ends[9], longest = 0;
 if (team >= 16) {
     int b = 0, e = 0;
     if (lane < 9) range(lane, b, e);
-    #pragma unroll
+    UNROLL
     for (int row = 0; row < 9; ++row) {
         begins[row] = __shfl_sync(mates, b, row, team);
         ends[row] = __shfl_sync(mates, e, row, team);
@@ -77,20 +81,20 @@ if (team >= 16) {
 } else
 #endif
 {
-    #pragma unroll
+    UNROLL
     for (int row = 0; row < 9; ++row) range(row, begins[row], ends[row]);
 }
-#pragma unroll
+UNROLL
 for (int row = 0; row < 9; ++row) {
     const int size = ends[row] - begins[row];
     longest = size > longest ? size : longest;
 }
 for (int k = lane; k < longest; k += team) {
     F4 others[9];
-    #pragma unroll
+    UNROLL
     for (int row = 0; row < 9; ++row)
         if (begins[row] + k < ends[row]) others[row] = READ4(place, begins[row] + k);
-    #pragma unroll
+    UNROLL
     for (int row = 0; row < 9; ++row) {
         const int t = begins[row] + k;
         if (t < ends[row]) {
@@ -113,7 +117,7 @@ for (int row = 0; row < grid.rows; ++row) {
         unsigned hits = 0u;
         const int left_over = (end - t0 + team - 1) / team;
         const int most = left_over < 32 ? left_over : 32;
-        #pragma unroll 4
+        UNROLL_4
         for (int k = 0; k < most; ++k) {
             const F4 other = READ4(place, t0 + k * team);
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
@@ -131,7 +135,9 @@ for (int row = 0; row < grid.rows; ++row) {
 }
 """
 
-_END = "\n".join(f"#undef {name}" for name in ("READ4", "FIRST_BIT", "PER_ROOT", "LARGER", "CELL"))
+_END = "\n".join(
+    f"#undef {name}" for name in ("UNROLL", "UNROLL_4", "READ4", "FIRST_BIT", "PER_ROOT", "LARGER", "CELL")
+)
 
 _DENSITY = """
             if (smoothing.spline > 0.0f) {
