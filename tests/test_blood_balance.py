@@ -72,7 +72,7 @@ def test_nothing_is_lost_while_everything_happens(device: Device) -> None:
         scene.program.run()
         if number % 10 == 9:
             b = check_balance(scene.ledger, number)
-            volume = b.vessels + b.film + b.queue + b.air + b.lost + b.sucked + b.expired - b.rinsed
+            volume = b.vessels + b.film + b.queue + b.air + b.lost + b.run_off + b.sucked + b.expired - b.rinsed
             assert volume == pytest.approx(total, rel=1e-12)
     b = read_balance(scene.ledger)
     assert b.missing == 0
