@@ -54,7 +54,7 @@ WORK_PER_PARTICLE = 8
 CHUNK = 64
 """Particles per thread on cpu; a part of `device.BLOCK`."""
 
-TEAMS = ((16_384, 16), (131_072, 8), (MOST_PARTICLES, 4))
+TEAMS = ((16_384, 16), (131_072, 2), (MOST_PARTICLES, 1))
 """Up to so many particles, so many threads share one on cuda: small films are bound by latency, large ones by work."""
 
 FIXED = ("radius", "one_sided", "search", "bucket_size", "springs", "spring_capacity")
