@@ -1,9 +1,14 @@
-"""Vessels at full size: nobody leaves, nobody tunnels, nobody jitters; three structures side by side."""
+"""Vessels at full size: nobody leaves, nobody tunnels, nobody jitters; three structures side by side.
+
+The balls of `_tumble` do not meet each other, so they all lie at the wall, which is the hardest for contacts; a fluid
+(`fluid_stays`) presses on it instead.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,16 +17,21 @@ from verify.framework import Measured, figure
 from viscera.anatomy import gallbladder
 from viscera.anatomy.colon import colon
 from viscera.bench._tumble import Tumble, inside_points, make_tumble, outside
+from viscera.bench.vessels import filled
 from viscera.device import Device, open_device
 from viscera.geometry import TriangleMesh, build_query, signed_distance, torus
 from viscera.water.boundary.ask import nearest_walls
 from viscera.water.boundary.contacts import ContactParams
 from viscera.water.boundary.walls import Structure, make_walls
+from viscera.water.sph import step_fluid, step_work
+from viscera.water.state import set_params
 
 AREA = "vessels"
 STRUCTURES: tuple[Structure, ...] = ("hashed", "hierarchy", "field")
 CHECKS = 20
 """How often a long run is looked at."""
+MANY_STEPS = 100
+"""Of 50 000 balls: nine cases of 5 million ball steps, a few minutes on two cores."""
 
 
 @cache
@@ -89,10 +99,10 @@ def fifty_thousand() -> Measured:
     total, parts = 0, []
     for name, (mesh, radius) in meshes.items():
         for structure in STRUCTURES:
-            _, lost, least = _tumbled(mesh, structure, radius, 50_000, 200)
+            _, lost, least = _tumbled(mesh, structure, radius, 50_000, MANY_STEPS)
             total += lost
             parts.append(f"{name} {structure} {least:.3f} r")
-    return Measured(total, "outside", total == 0, f"200 steps each; nearest to a wall: {', '.join(parts)}")
+    return Measured(total, "outside", total == 0, f"{MANY_STEPS} steps each; nearest to a wall: {', '.join(parts)}")
 
 
 @figure(area=AREA, claim="4 096 balls at 100 m/s in a closed colon, 50 steps, three structures: outside", bound="0")
@@ -113,15 +123,63 @@ def no_tunnelling() -> Measured:
 
 @figure(
     area=AREA,
-    claim="4 096 balls at rest in a colon under steady gravity: largest line of their speed's spectrum, over g dt",
+    claim="4 096 particles of a fluid in a closed colon while gravity turns, 10 000 steps, hashed grid: outside",
+    bound="0",
+)
+def fluid_stays() -> Measured:
+    """Pressure, viscosity and contacts together; counted every 100 steps. Gravity turns once in 2 500 steps."""
+    mesh, start = _colon(8040), time.perf_counter()
+    both = filled(mesh, 4096, "hashed", _device())
+    fluid, radius = both.fluid, both.vessel.walls.radius
+    program = _device().record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
+    query = build_query(mesh, _device())
+    lost, least, touching = 0, math.inf, []
+    for number in range(10_000):
+        if number % 100 == 0:
+            angle = 2 * math.pi * number / 2500
+            down = (9.81 * math.sin(angle), -9.81 * math.cos(angle), 0.0)
+            set_params(fluid, replace(fluid.params, gravity=down))
+        program.run()
+        if number % 100 == 99:
+            _device().synchronize()
+            distance = -signed_distance(query, fluid.position.numpy())
+            lost = max(lost, int((~(distance > 0.0)).sum()))
+            least = min(least, float(distance.min()) / radius)
+            touching.append(float((np.abs(both.vessel.contacts.kick.numpy()).max(axis=1) > 0.0).mean()))
+    took, speed = time.perf_counter() - start, float(np.linalg.norm(fluid.velocity.numpy(), axis=1).max())
+    detail = (
+        f"r = {1000 * radius:.1f} mm, dt = {1e3 * fluid.params.dt:.3f} ms; {100 * np.mean(touching):.0f} % touch the "
+        f"wall; nearest {least:.4f} r; at most {speed:.1f} m/s at the end; {took:.0f} s"
+    )
+    return Measured(lost, "outside", lost == 0, detail)
+
+
+@figure(
+    area=AREA,
+    claim="4 096 balls held by friction of 0.6 under steady gravity: largest line of their speed's spectrum, over g dt",
     bound="≤ 1 %",
 )
 def at_rest() -> Measured:
-    """Half a second to come to rest by friction, then 256 steps; the mean (a slow slide) is no jitter and is left out.
-    Half a second to come to rest by friction, then 256 steps; the mean (a slow slide) is no jitter and is left out."""
+    """After 4 s. Friction holds them, which would hide a tremor along the wall: `at_rest_smooth` has none."""
+    return _spectrum(0.6)
+
+
+@figure(
+    area=AREA,
+    claim="… without friction, in the lowest places of a colon: that of 95 of 100",
+    bound="≤ 5 %",
+)
+def at_rest_smooth() -> Measured:
+    """After 4 s, in which they have slid down. Without friction nothing but drag (2/s) ends a swing through a hollow,
+    so some still slide; that is motion and no tremor, and the 5 % that move most are left out."""
+    return _spectrum(0.0)
+
+
+def _spectrum(friction: float) -> Measured:
+    """Lines of the speed's spectrum over 256 steps; the mean, a slow slide, is not among them."""
     walls = make_walls(_colon(8040), radius=0.003, device=_device())
     start = inside_points(_colon(8040), 4096, 0.003, device=_device())
-    tumble = make_tumble(walls, start, turn=0.0, params=ContactParams(friction=0.6))
+    tumble = make_tumble(walls, start, turn=0.0, params=ContactParams(friction=friction))
     tumble.run(4000)
     track = []
     for _ in range(257):
@@ -130,11 +188,15 @@ def at_rest() -> Measured:
     places = np.array(track)
     speed = (places[1:] - places[:-1]) / 1e-3
     spectrum = np.abs(np.fft.rfft(speed, axis=0))[1:] / len(speed)
-    line = spectrum.max(axis=(0, 2)) / (9.81 * 1e-3)
-    worst = 100 * float(line.max())
+    line = 100 * spectrum.max(axis=(0, 2)) / (9.81 * 1e-3)
+    fast = 100 * np.abs(spectrum[16:]).max(axis=(0, 2)) / (9.81 * 1e-3)
     still = 100 * float((np.ptp(places, axis=0).max(axis=1) == 0.0).mean())
-    detail = f"{still:.1f} % do not move by a bit; 99 of 100 below {100 * np.percentile(line, 99):.2g} %"
-    return Measured(worst, "%", worst <= 1.0, detail)
+    worst = float(line.max()) if friction > 0.0 else float(np.percentile(line, 95))
+    detail = (
+        f"{still:.1f} % do not move by a bit; half below {np.median(line):.2g} %, 99 of 100 below "
+        f"{np.percentile(line, 99):.2g} %, worst {line.max():.2g} %; above 62 Hz the worst is {fast.max():.2g} %"
+    )
+    return Measured(worst, "%", worst <= (1.0 if friction > 0.0 else 5.0), detail)
 
 
 @figure(

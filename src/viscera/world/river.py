@@ -44,14 +44,15 @@ DRAWN = 0.8
 """Radius of the drawn balls over the spacing of the particles."""
 SPRING = 0.55
 """Radius of the spring over half the width of the bed."""
-STEP_SHARE = 0.9
+STEP_SHARE = 0.97
 """Of the longest stable step."""
 FRICTION = 0.1
 """Of water on the ground; tuned so that the river is as fast as one of its depth."""
 SHADED_SPEED = 2.0
 """Particles this fast have the brightest shade [m/s]."""
-FASTEST_BALL = 2.5
-"""The ball follows the hand no faster [m/s]: water must have time to give way."""
+FASTEST_BALL = 2.4
+"""The ball follows the hand no faster [m/s]: below a quarter of a particle's radius per step, so that it meets every
+particle on its way."""
 
 WATER = Measure("water", "Water", "L", "In the landscape now.", digits=1)
 OUTFLOW = Measure("outflow", "Outflow", "L/s", "Leaves at the lower end, mean over the last second.", digits=2)
@@ -167,6 +168,7 @@ class River:
 
     def _check(self, world: World) -> None:
         """A particle that is no longer finite stops the world; it has not left by the end."""
+        self._vessel.check(world.tick)
         if self._told.host[1] or int(self.fluid.report.numpy()[LOST]):
             raise StateError(
                 "water: a particle's position is not finite.",

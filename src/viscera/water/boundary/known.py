@@ -21,7 +21,7 @@ import warp as wp
 from viscera.device import Device
 from viscera.water.boundary.field import nearest_in_field
 from viscera.water.boundary.nearest import Nearest, nothing_near
-from viscera.water.boundary.shapes import nearest_shape
+from viscera.water.boundary.shapes import nearest_shape, shapes_away
 from viscera.water.boundary.triangles import closest_on_triangle
 from viscera.water.boundary.triangles_hashed import (
     ROUNDING,
@@ -51,6 +51,8 @@ class Known:
     """Centre c, and L: all triangles nearer to it are listed [m]; below 0 nothing is known."""
     clear: float
     """No wall of any kind is nearer to the centre [m]."""
+    shapes: float
+    """No shape is nearer to the centre [m]."""
     count: int
     faces: Faces
     """Nearest first."""
@@ -224,7 +226,8 @@ def look(walls: WallsView, known: wp.array(dtype=Known), i: int, point: wp.vec3,
     not good for that."""
     near = Nearest()
     asked = False
-    if walls.structure == HASHED or walls.structure == HIERARCHY:
+    listed = walls.structure == HASHED or walls.structure == HIERARCHY
+    if listed:
         asked = good_for(known, i, point) < need
         if asked:
             learn(walls, point, i, known)
@@ -234,7 +237,15 @@ def look(walls: WallsView, known: wp.array(dtype=Known), i: int, point: wp.vec3,
     else:
         near = nothing_near(walls.reach)
     if walls.shape_count > 0:
-        near = nearest_shape(walls.shapes, walls.shape_count, point, near)
+        if asked:
+            known[i].shapes = shapes_away(walls.shapes, walls.shape_count, point)
+        away = known[i].shapes + good_for(known, i, point) - known[i].ball[3]
+        if listed and away >= need:
+            near.free = wp.min(near.free, away)
+            if near.face < 0:
+                near.distance = wp.min(near.distance, away)
+        else:
+            near = nearest_shape(walls.shapes, walls.shape_count, point, near)
     if asked:
         known[i].clear = near.free
     return near
@@ -246,6 +257,7 @@ def take_known(known: wp.array(dtype=Known), i: int, moved: float, i_out: int, k
     ball = known[i].ball
     known_out[i_out].ball = wp.vec4(ball[0], ball[1], ball[2], ball[3] - moved)
     known_out[i_out].clear = known[i].clear - moved
+    known_out[i_out].shapes = known[i].shapes - moved
     known_out[i_out].count = known[i].count
     if known[i].count > 0:
         known_out[i_out].faces = known[i].faces

@@ -205,6 +205,17 @@ def shape_slope(kind: int, half: wp.vec3, p: wp.vec3) -> wp.vec4:
 
 
 @wp.func
+def shapes_away(shapes: wp.array(dtype=ShapeNow), count: int, point: wp.vec3) -> float:
+    """Distance to the nearest of them [m]."""
+    away = float(1.0e6)
+    for s in range(count):
+        local = wp.transform_point(wp.transform_inverse(shapes[s].pose), point)
+        slope = shape_slope(shapes[s].kind, shapes[s].half, local)
+        away = wp.min(away, shapes[s].side * slope[3])
+    return away
+
+
+@wp.func
 def nearest_shape(shapes: wp.array(dtype=ShapeNow), count: int, point: wp.vec3, best: Nearest) -> Nearest:
     """`best`, or a shape that is nearer."""
     found = best

@@ -18,7 +18,7 @@ from viscera.errors import InputError
 from viscera.water.boundary.contacts import ContactParams, Contacts, make_contacts, step_contacts
 from viscera.water.boundary.known import Known, make_known, take_known
 from viscera.water.boundary.start import check_start
-from viscera.water.boundary.walls import Walls, move_walls
+from viscera.water.boundary.walls import Walls, check_walls, move_walls
 from viscera.water.state import Fluid
 
 wp.set_module_options({"enable_backward": False})
@@ -63,6 +63,12 @@ class Vessel:
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
         if self.moving:
             move_walls(stage, self.walls, self.dt, self.parts)
+
+    def check(self, tick: int = 0) -> None:
+        """StateError if a mesh that moves has outgrown its table, or could pass particles: once per frame, by whoever
+        aims it."""
+        if self.walls.deforming:
+            check_walls(self.walls, parts=self.parts, tick=tick)
 
     def add_density(self, stage: Stage, fluid: Fluid) -> None:
         pass
