@@ -84,3 +84,20 @@ def leapfrog(params: FluidParams, x: np.ndarray, v: np.ndarray, steps: int) -> t
         v, rho = v + dt * a, rho + dt * growth
         x = x + dt * v
     return x, v
+
+
+def curvature_pull(params: FluidParams, x: np.ndarray, factor: float) -> np.ndarray:
+    """Acceleration by tension: σ/ρ₀ N κ ∇c, with κ from a fit to the normals of neighbours at the surface."""
+    d, radius = params.dimension, params.radius
+    offset, r = differences(params, x)
+    steep = derivative(lambda q: smoothing.poly6(q, radius, d), np.maximum(r, 1e-9), 1e-6 * radius)
+    slope = np.where((r > 0.0) & (r < radius), steep / np.maximum(r, 1e-9), 0.0)
+    inward = params.mass / params.rest_density * (slope[..., None] * offset).sum(axis=1)
+    size = np.sqrt((inward**2).sum(axis=1))
+    surface = size * radius > 0.4
+    e = -inward / size[:, None]
+    w = np.maximum(1.0 - (r / radius) ** 2, 0.0) ** 2 * surface[None, :]
+    turned = (w * ((e[:, None] - e[None, :]) * offset).sum(axis=-1)).sum(axis=1)
+    along = (w * (r**2 - (offset * e[:, None]).sum(axis=-1) ** 2)).sum(axis=1)
+    bent = (d - 1) * np.clip(turned / along, -0.5 / radius, 0.5 / radius)
+    return np.where(surface, params.tension_coefficient / params.rest_density * factor * bent, 0.0)[:, None] * inward

@@ -56,10 +56,10 @@ def test_anderssons_dam_with_the_obstacle(cpu: Device) -> None:
 
 
 def test_a_drop_has_laplaces_pressure(cpu: Device) -> None:
-    """p = 2σ/r inside what was a cube of 1 000 particles, which is round by then; verify has larger ones within 10 %.
-    Here surface is a third of all particles, and the drop still moves."""
-    found = cases.drop(cpu, 10, 3, "curvature", 0.05, viscosity=0.03)
-    assert found["pressure"] == pytest.approx(1.0, abs=0.15)
-    assert found["mechanical"] == pytest.approx(1.0, abs=0.15)
-    assert found["roundness"] < 0.12
+    """p = 2σ/r inside what was a cube of 12 particles across, by the equation of state and by all forces; 1.04 and 0.99
+    were measured. 10 % is what the surface's disorder makes; a wrong factor of the surface's layer is 14 % or more."""
+    found = cases.drop(cpu, 12, 3, "curvature", 0.06, viscosity=0.03)
+    assert found["pressure"] == pytest.approx(1.0, abs=0.10)
+    assert found["mechanical"] == pytest.approx(1.0, abs=0.10)
+    assert found["roundness"] < 0.05
     assert found["gone"] == 0

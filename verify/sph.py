@@ -189,14 +189,14 @@ def curvature_momentum() -> Measured:
     return Measured(_residual("curvature"), "of m v", True, "with pressure and viscosity, 100 steps")
 
 
-DROPS = ((12, 0.05, 0.08), (16, 0.05, 0.08), (20, 0.05, 0.08), (12, 0.02, 0.12), (16, 0.02, 0.12), (20, 0.02, 0.12))
+DROPS = ((12, 0.05, 0.06), (16, 0.05, 0.06), (20, 0.05, 0.06), (12, 0.02, 0.15), (16, 0.02, 0.15), (20, 0.02, 0.15))
 """Particles across the cube, σ [N/m], time [s]; all with 0.03 Pa·s, so that two σ are not one case in other units."""
 
 
 @figure(
     area=AREA,
     claim="a cube under tension by curvature becomes a ball with p = 2σ/r: 12, 16 and 20 across, two σ",
-    bound="the equation's and the mechanical p within 10 %, round to 10 %, nobody lost, each",
+    bound="the equation's and the mechanical p within 10 %, round to 5 %, ≤ 1 % thrown off, each",
 )
 def drop() -> Measured:
     worst, passed, lines = 0.0, True, []
@@ -206,7 +206,7 @@ def drop() -> Measured:
             off = found[name] - 1.0
             worst = off if abs(off) > abs(worst) else worst
             passed = passed and abs(off) <= 0.10
-        passed = passed and found["roundness"] <= 0.10 and found["gone"] == 0
+        passed = passed and found["roundness"] <= 0.05 and found["gone"] <= 0.01 * across**3
         lines.append(
             f"{across} across, σ {sigma:g}: p {found['pressure']:.3f}, mechanical {found['mechanical']:.3f}, "
             f"out of round {100 * found['roundness']:.0f} %, {found['gone']} gone"

@@ -7,14 +7,14 @@
 W is poly6, as in the colour field of Grahn eq. 3.16–3.19 and Morris 2000 (doi:10.1002/1097-0363(20000615)33:3<333::
 AID-FLD11>3.0.CO;2-7). The fraction for κ is a fit: on a sphere e_i − e_j = (x_i − x_j)/r along the surface, so it gives
 (d − 1)/r whichever neighbours there are, where a divergence of normals (Morris) or ∇²c (Grahn) needs them all round and
-has none outside. Without a limit on κ, corners and single particles are thrown off; drops
-of less than 2R are pressed too little. No force pulls on the inside, so the pressure there is the equation of state's alone.
+has none outside. Without a limit on κ, corners and single particles are thrown off; with it, drops of less than 2R are
+pressed too little. No force pulls on the inside, so the pressure there is the equation of state's alone.
 
 The force per area is σ κ N ∫|∇c| over the layers of particles below the surface. N is `SHARE` over that integral for a
-lattice's face. SHARE is measured, in 3D at two spacings: with SHARE 1, cubes of 12, 16 and 20 particles across became
-drops with 1.155, 1.139 and 1.139 times 2σ/r. It stands for two things that a lattice does not show, taken apart in a
-drop of 12 across: the outermost layer draws together, so that ∫|∇c| is 25 % larger; and its own pressure acts along the
-surface, against tension. Other supports are off: at 2.6 spacings such a drop had 1.45.
+lattice's face. SHARE is measured, on drops of 12, 16 and 20 particles across in 3D at two spacings. It stands for two
+things that a lattice does not show, taken apart in a drop of 12 across: the outermost layer draws together, so that
+∫|∇c| is 25 % larger; and its own pressure acts along the surface, against tension. So it is no law: drops of 10 across
+have 1.13 times 2σ/r, and other supports are off (12 across, 2.6 spacings: 1.45).
 
 The force acts on single particles: momentum is kept only as well as the surface is closed, ∮ κ e dA = 0; verify/sph.py
 measures what is left. Wall particles count as colour, so a wetted wall is no surface.
