@@ -161,21 +161,17 @@ def fluid_stays() -> Measured:
 )
 def at_rest() -> Measured:
     """After 4 s. Friction holds them, which would hide a tremor along the wall: `at_rest_smooth` has none."""
-    return _spectrum(0.6)
+    return _spectrum(0.6, 1.0)
 
 
-@figure(
-    area=AREA,
-    claim="… without friction, in the lowest places of a colon: that of 95 of 100",
-    bound="≤ 5 %",
-)
+@figure(area=AREA, claim="… without friction, in the lowest places of a colon", bound="≤ 5 %")
 def at_rest_smooth() -> Measured:
-    """After 4 s, in which they have slid down. Without friction nothing but drag (2/s) ends a swing through a hollow,
-    so some still slide; that is motion and no tremor, and the 5 % that move most are left out."""
-    return _spectrum(0.0)
+    """After 4 s, in which they have slid down. Nothing holds them, so what is left is a tremor of 0.1 to 0.4 µm per
+    step, from float32's error in normals and places."""
+    return _spectrum(0.0, 5.0)
 
 
-def _spectrum(friction: float) -> Measured:
+def _spectrum(friction: float, bound: float) -> Measured:
     """Lines of the speed's spectrum over 256 steps; the mean, a slow slide, is not among them."""
     walls = make_walls(_colon(8040), radius=0.003, device=_device())
     start = inside_points(_colon(8040), 4096, 0.003, device=_device())
@@ -191,12 +187,12 @@ def _spectrum(friction: float) -> Measured:
     line = 100 * spectrum.max(axis=(0, 2)) / (9.81 * 1e-3)
     fast = 100 * np.abs(spectrum[16:]).max(axis=(0, 2)) / (9.81 * 1e-3)
     still = 100 * float((np.ptp(places, axis=0).max(axis=1) == 0.0).mean())
-    worst = float(line.max()) if friction > 0.0 else float(np.percentile(line, 95))
+    worst = float(line.max())
     detail = (
         f"{still:.1f} % do not move by a bit; half below {np.median(line):.2g} %, 99 of 100 below "
-        f"{np.percentile(line, 99):.2g} %, worst {line.max():.2g} %; above 62 Hz the worst is {fast.max():.2g} %"
+        f"{np.percentile(line, 99):.2g} %; above 62 Hz the worst is {fast.max():.2g} %"
     )
-    return Measured(worst, "%", worst <= (1.0 if friction > 0.0 else 5.0), detail)
+    return Measured(worst, "%", worst <= bound, detail)
 
 
 @figure(

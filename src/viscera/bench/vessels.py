@@ -2,7 +2,7 @@
 
 Rows `fluid, …`: a whole step of the fluid with contacts (gas equation, about 33 neighbours). Rows `contacts, …`: the
 contact launch alone, for the same particles in the same flow. `floor_ratio` of those is over a launch that only reads
-and writes the same arrays: 144 bytes per particle, or the latency of a launch where that is more.
+and writes the same arrays: 136 to 264 bytes per particle (with a list of triangles), or the latency of a launch where that is more.
 
 Grahn's Figure 8.1 shows hashed grid against hierarchy (500 triangles, at most 40 neighbours) on a Core2 at 1.8 GHz; it
 is a chart without a table. His text says that it is near Müller's 20 frames/s at 2 200 particles: that stands beside
@@ -29,7 +29,7 @@ from viscera.water.boundary.known import Known, take_known
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.walls import Structure, aim_walls, make_walls, move_walls
 from viscera.water.params import FluidParams, largest_step
-from viscera.water.sph import step_fluid
+from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import Fluid, make_fluid
 
 wp.set_module_options({"enable_backward": False})
@@ -49,8 +49,7 @@ GOAL = 8_000.0
 
 SETTLE = 3000
 QUICK_SETTLE = 600
-"""Steps before measuring, so that the fluid lies at the wall: 0.3 s and 0.06 s; column `touching` says how much of it.
-Steps before measuring, so that the fluid lies at the wall: 0.3 s and 0.06 s; column `touching` says how much of it."""
+"""Steps before measuring, so that the fluid lies at the wall: 0.3 s and 0.06 s; `touching` says how much of it."""
 
 FILLED = 0.5
 """Part of the vessel that the fluid fills."""
@@ -152,7 +151,7 @@ def _rows(
     case = f"{len(mesh.triangles)} triangles, {structure}"
     both = filled(mesh, count, structure, device)
     fluid, contacts = both.fluid, both.vessel.contacts
-    whole = device.record(lambda stage: step_fluid(stage, fluid), work=count)
+    whole = device.record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
     for _ in range(QUICK_SETTLE if quick else SETTLE):
         whole.run()
     repeats = 20 if quick else 100
@@ -174,8 +173,8 @@ def _rows(
         arrays = [fluid.grid.position, fluid.tag, contacts.known, place, motion, contacts.last_known]
         stage.launch(pass_through, count, [*arrays, contacts.face, contacts.kick])
 
-    contact_ms = median_ms(device.record(alone, work=count).run, device, repeats)
-    floor_ms = median_ms(device.record(floor, work=count).run, device, repeats)
+    contact_ms = median_ms(device.record(alone, work=step_work(fluid)).run, device, repeats)
+    floor_ms = median_ms(device.record(floor, work=step_work(fluid)).run, device, repeats)
     extra = {"floor_ms": floor_ms, "touching": round(touching, 3)}
     yield timed(NAME, f"contacts, {case}", count, device, contact_ms, floor_ratio=contact_ms / floor_ms, extra=extra)
 
