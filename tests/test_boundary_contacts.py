@@ -347,7 +347,7 @@ def test_any_target_is_safe(device: Device) -> None:
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_nobody_leaves_an_organ_while_gravity_turns(device: Device, structure: Structure) -> None:
-    """512 balls, 400 steps, gravity turns once around. `make verify` does 4 096 for 10 000 steps, and 50 000 for 100."""
+    """512 balls, 400 steps, gravity turns once around. `make verify`: 4 096 for 10 000 steps, 50 000 for 100."""
     mesh = colon(seed=5, triangles=2000)
     radius = 0.003
     walls = make_walls(mesh, radius=radius, device=device, structure=structure)

@@ -2,7 +2,8 @@
 
 Rows `fluid, …`: a whole step of the fluid with contacts (gas equation, about 33 neighbours). Rows `contacts, …`: the
 contact launch alone, for the same particles in the same flow. `floor_ratio` of those is over a launch that only reads
-and writes the same arrays: 136 to 264 bytes per particle (with a list of triangles), or the latency of a launch where that is more.
+and writes the same arrays: 136 bytes per particle, 264 with a list of triangles, or the latency of a launch where that
+is more.
 
 Grahn's Figure 8.1 shows hashed grid against hierarchy (500 triangles, at most 40 neighbours) on a Core2 at 1.8 GHz; it
 is a chart without a table. His text says that it is near Müller's 20 frames/s at 2 200 particles: that stands beside
