@@ -126,7 +126,7 @@ def test_the_real_one_is_of_its_kind() -> None:
         pytest.skip("VISCERA_ANATOMY is not set, or has no colon.stl")
     real, ours = load_mesh(path), made(None)
     assert 1.0 < ours.volume / real.volume < 5.0
-    assert ours.extent == pytest.approx(real.extent, rel=0.5)
+    assert ours.extent == pytest.approx(real.extent, rel=0.8)
 
 
 @pytest.mark.parametrize(
