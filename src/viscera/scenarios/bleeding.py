@@ -88,6 +88,16 @@ LIFETIME = Parameter(
 TRACTION = Parameter(
     "traction", "Stickiness", "1/s", 30.0, 400.0, BLOOD.traction, "How much the surface holds the blood back."
 )
+POOLING = Parameter(
+    "pooling",
+    "Pooling",
+    "",
+    -1.0,
+    1.0,
+    FILM.back_to_back,
+    "Films of surfaces that meet join, unless they lie back to back: least cosine between the surfaces' normals. "
+    "Towards -1 films join across any thin wall, towards 1 only where surfaces face the same way.",
+)
 POWER = replace(burning.POWER, default=25.0)
 
 INSTRUCTIONS = """\
@@ -263,6 +273,7 @@ def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
         LiveParameter(SEPARATION, lambda world, value: change(separation=value)),
         LiveParameter(BILE_LEAK, set_leak),
         LiveParameter(LIFETIME, lambda world, value: change(lifetime=value)),
+        LiveParameter(POOLING, lambda world, value: change(back_to_back=value)),
         LiveParameter(TRACTION, set_traction),
     ]
 
