@@ -10,12 +10,13 @@ import pytest
 import warp as wp
 
 from viscera.anatomy import liver
+from viscera.bench.skin import unrolled_ring
 from viscera.device import Device, open_device
 from viscera.errors import InputError
 from viscera.geometry import TriangleMesh, icosphere, load_mesh, torus
 from viscera.geometry.atlas import Atlas, AtlasSettings, unique_atlas
 from viscera.geometry.coverage import cut_by_texels
-from viscera.skin import Skin, cross_seam, make_skin, rebuild_skin
+from viscera.skin import Skin, cross_seam, gutter, make_skin, rebuild_skin
 
 ORGANS = ("gallbladder", "liver")
 SLOW_ORGANS = ("colon",)
@@ -222,3 +223,20 @@ def test_what_cannot_be_is_said(sphere: tuple[TriangleMesh, Atlas], cache: Path)
         make_skin(ring, tight, 64)
     with pytest.raises(InputError, match="the atlas has"):
         make_skin(torus(0.06, 0.02), sphere[1], 256)
+
+
+def test_a_gutter_repeats_what_lies_next_to_it() -> None:
+    """Every texel of the first ring touches the covered texel it repeats; the second ring lies within two steps."""
+    skin = make_skin(unrolled_ring(), width=256)
+    covered = set(skin.texels.numpy().tolist())
+    for rings in (1, 2):
+        outside, repeated = gutter(skin, rings)
+        assert covered.isdisjoint(outside.tolist())
+        assert covered.issuperset(repeated.tolist())
+        steps = np.abs(np.stack(np.divmod(outside, 256)) - np.stack(np.divmod(repeated, 256)))
+        assert steps.max() == rings
+        # None is left out: a texel that touches a covered one is covered or in the gutter.
+        row, column = np.divmod(skin.texels.numpy(), 256)
+        inner = (row > 0) & (row < 255) & (column > 0) & (column < 255)
+        for step in (1, -1, 256, -256, 257, 255, -255, -257):
+            assert (covered | set(outside.tolist())).issuperset((skin.texels.numpy()[inner] + step).tolist())

@@ -44,7 +44,7 @@ from viscera.blood.views import film_view
 from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
 from viscera.neighbors.grid import LANES, GridParams, GridState, build, make_grid
-from viscera.skin import Skin
+from viscera.skin import Skin, gutter
 
 GUTTER = 2
 """Rings of texels around a chart that repeat its border: what a picture read between texels, one size smaller, sees."""
@@ -174,7 +174,7 @@ def make_film_image(
     pixels = wp.array(ptr=words.ptr, dtype=wp.uint8, shape=4 * size, device=device)
     obstacle = zeros(size)
     tiles_x = -(-skin.width // kernels.TILE)
-    gutter, source = _gutter(skin)
+    outside, repeated = gutter(skin, GUTTER)
     image = FilmImage(
         skin,
         state,
@@ -199,8 +199,8 @@ def make_film_image(
         zeros(size, wp.vec4),
         zeros(size),
         words,
-        wp.array(gutter, dtype=wp.int32, device=device),
-        wp.array(source, dtype=wp.int32, device=device),
+        wp.array(outside, dtype=wp.int32, device=device),
+        wp.array(repeated, dtype=wp.int32, device=device),
     )
     image.painting = _painting(image)
     set_film_image(image, params, film)
@@ -330,23 +330,3 @@ def neighbour_table(skin: Skin) -> NDArray[np.int32]:
         across = np.unique(linked[start[i] : start[i + 1]])
         table[i, empty] = np.resize(across, len(empty))
     return np.where(table < 0, texels[:, None], table).astype(np.int32)
-
-
-def _gutter(skin: Skin) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Texels within `GUTTER` rings outside the charts, and the covered texel that each repeats."""
-    source = np.full((skin.height + 2, skin.width + 2), -1, dtype=np.int64)
-    covered = skin.texels.numpy()
-    inner = source[1:-1, 1:-1]
-    inner[covered // skin.width, covered % skin.width] = covered
-    offsets = sorted(((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)), key=lambda o: abs(o[0]) + abs(o[1]))
-    for _ in range(GUTTER):
-        grown = source.copy()
-        for dy, dx in offsets:
-            shifted = np.roll(source, (dy, dx), axis=(0, 1))
-            grown = np.where(grown < 0, shifted, grown)
-        grown[[0, -1], :] = grown[:, [0, -1]] = -1
-        source = grown
-    flat = source[1:-1, 1:-1].ravel()
-    flat[covered] = -1
-    gutter = np.flatnonzero(flat >= 0)
-    return gutter.astype(np.int32), flat[gutter].astype(np.int32)

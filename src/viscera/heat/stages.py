@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.heat.burn import Burn, BurnRates, char_of, coagulation_of
-from viscera.skin import Skin
+from viscera.skin import gutter
 
 wp.set_module_options({"enable_backward": False})
 
@@ -39,6 +39,9 @@ HOTTEST = 673.15
 """Temperature at R = 255 [K]: 400 °C; one step of R is 1.42 K."""
 
 _COLDEST, _HOTTEST = wp.constant(COLDEST), wp.constant(HOTTEST)
+
+GUTTER = 1
+"""Rings of texels around a chart that repeat its border: the page reads this texture at its own size."""
 
 MOST_STAGES = 8
 """What the page's shader has room for."""
@@ -153,7 +156,9 @@ def pack_texture(
 def make_texture(burn: Burn) -> BurnTexture:
     skin = burn.heat.skin
     device = skin.device.warp
-    targets, sources = with_border(skin)
+    outside, repeated = gutter(skin, GUTTER)
+    covered = skin.texels.numpy()
+    targets, sources = np.concatenate([covered, outside]), np.concatenate([covered, repeated])
     return BurnTexture(
         burn,
         wp.array(targets, dtype=wp.int32, device=device),
@@ -168,21 +173,3 @@ def step_texture(stage: Stage, texture: BurnTexture) -> None:
     heat = burn.heat
     maps = [texture.targets, texture.sources, burn.rates, heat.temperature, burn.damage, burn.charring, burn.water]
     stage.launch(pack_texture, texture.targets.shape[0], [*maps, texture.pixels.flatten()])
-
-
-def with_border(skin: Skin) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Covered texels and the ring of those beside them, and the covered texel that each stands for: itself, or the next
-    one along a side, or else over a corner."""
-    covered = np.zeros((skin.height, skin.width), dtype=bool)
-    covered.ravel()[skin.texels.numpy()] = True
-    number = np.arange(covered.size, dtype=np.int32).reshape(covered.shape)
-    source = np.where(covered, number, -1)
-    sides = [(0, 1), (0, -1), (1, 0), (-1, 0)]
-    corners = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
-    padded = np.pad(np.where(covered, number, -1), 1, constant_values=-1)
-    for down, right in sides + corners:
-        beside = padded[1 + down : 1 + down + skin.height, 1 + right : 1 + right + skin.width]
-        source = np.where(source < 0, beside, source)
-    ring = np.flatnonzero((source.ravel() >= 0) & ~covered.ravel())
-    targets = np.concatenate([skin.texels.numpy(), ring]).astype(np.int32)
-    return targets, source.ravel()[targets].astype(np.int32)

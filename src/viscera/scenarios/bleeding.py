@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from viscera.blood.film import set_film
 from viscera.blood.film_params import BILE, BLOOD, SALINE, FilmParams
 from viscera.blood.vessels import DISCHARGE, VesselParams, vessel_mmhg
-from viscera.blood.wounds import set_vessel, set_wounds
+from viscera.blood.wounds import WoundParams, set_vessel, set_wounds
 from viscera.geometry.tools import bipolar_forceps
 from viscera.heat.electrode import ElectrodeParams
 from viscera.inputs import Input, ToolInput
@@ -251,7 +251,7 @@ def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
 
     def set_clotting(world: World, value: float) -> None:
         set_film(blood.film, replace(blood.film.params, clot_rate=0.01 * value * FILM.clot_rate))
-        time = 0.0 if value == 0.0 else 240.0 / (0.01 * value)
+        time = 0.0 if value == 0.0 else WoundParams().clot_time / (0.01 * value)
         set_wounds(blood.wounds, replace(blood.wounds.params, clot_time=time))
 
     def change(**fields: float) -> None:

@@ -141,6 +141,8 @@ class Bleeding:
         self._pixels = self.image.pixels.reshape((skin.height, skin.width, 4))
         self._ledger = make_ledger(self.film.state, self.wounds, self.drops)
         self._balance = read_balance(self._ledger)
+        self._airborne = device.port(1, wp.int32)
+        """Drops in the air, as of the last frame."""
         self._shown = wp.zeros(drops, dtype=wp.vec4, device=device.warp)
         self._blood = film.fluid("blood")
         self._suction, self._nozzle, self._clips = suction, nozzle, clips
@@ -156,7 +158,6 @@ class Bleeding:
         self._step = device.record(lambda stage: step_film(stage, self.film, 0), work=self.film.work)
         self._ends = device.record(self._record_ends, work=drops)
         self._paint = device.record(lambda stage: step_film_image(stage, self.image), work=skin.count)
-        self._count = device.record(lambda stage: step_ledger(stage, self._ledger), work=1)
 
     # --- a frame ---
 
@@ -184,6 +185,8 @@ class Bleeding:
     def _record_ends(self, stage: Stage) -> None:
         step_ledger(stage, self._ledger)
         stage.launch(show_drops, self._shown.shape[0], [self._blood, self.drops.state.view, self._shown])
+        stage.once(lambda: wp.copy(self._airborne.array, self.drops.state.count))
+        stage.download(self._airborne)
 
     def _use_tools(self, world: World) -> None:
         suction, nozzle, clips = (_pressed(world, number) for number in (self._suction, self._nozzle, self._clips))
@@ -227,7 +230,7 @@ class Bleeding:
                 mine.assign(arrays[name])
         self.drops.purse.assign(arrays["drops/purse"].view(self.drops.purse.numpy().dtype))
         self._phase[:] = arrays["phase"]
-        self._count.run()
+        self._ends.run()
         self._balance = read_balance(self._ledger)
 
     # --- what is seen ---
@@ -241,7 +244,7 @@ class Bleeding:
         return [(self._texture, self._pixels)]
 
     def particles(self) -> list[tuple[Particles, Any, int]]:
-        return [(self._particles, self._shown, int(self.drops.state.count.numpy()[0]))]
+        return [(self._particles, self._shown, int(self._airborne.host[0]))]
 
     def measures(self) -> list[tuple[Measure, float]]:
         count = self.wounds.count

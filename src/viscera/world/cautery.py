@@ -23,6 +23,7 @@ from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, s
 from viscera.heat.network import rebuild_network
 from viscera.heat.stages import make_texture, step_texture
 from viscera.heat.sums import FAN, finish_sum, make_sum
+from viscera.skin import gutter
 from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning
 from viscera.view import Measure, Particles, Texture
 from viscera.world.world import Organ, World
@@ -205,7 +206,10 @@ class BurnDrill:
         self._areas = [device.port(1, wp.vec2d) for _ in self._subsets]
         self._whole = float(skin.rest_area.numpy()[covered[line[covered]]].sum())
         ink = np.zeros((skin.height, skin.width, 4), dtype=np.uint8)
-        ink.reshape(-1, 4)[line, 3] = 255
+        outside, repeated = gutter(skin, 1)
+        drawn = line.copy()
+        drawn[outside] = line[repeated]
+        ink.reshape(-1, 4)[drawn, 3] = 255
         self._ink = wp.array(ink, dtype=wp.vec4ub, device=device.warp)
         self._texture = Texture(f"{cautery.organ.name}.ink", cautery.organ.name, "ink", skin.width, skin.height)
         self._program = device.record(self._record, work=sum(len(subset) for subset in self._subsets))
