@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import uvicorn
 from fake_skin import FORCEPS, HOOK, MEASURES, PARTICLES, RINSE, TABLE, TEXTURES, FakeSkin, corner_places, drops
+from numpy.typing import ArrayLike
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -87,6 +88,12 @@ def box_surface() -> tuple[np.ndarray, np.ndarray]:
     return np.array(points, np.float64), np.array(triangles, np.uint32)
 
 
+def hills(x: ArrayLike, y: ArrayLike) -> np.ndarray:
+    """How much higher than the slab its upper side is there [m]: uneven, like a real organ."""
+    x, y = np.asarray(x), np.asarray(y)
+    return 0.0016 * np.sin(60 * x + 1) * np.cos(48 * y) + 0.0009 * np.sin(130 * y + 90 * x)
+
+
 @dataclass
 class FakeWorld:
     rest: np.ndarray
@@ -112,15 +119,14 @@ class FakeWorld:
 
     def advance(self) -> None:
         goal = self.rest.copy()
-        # Uneven, like a real organ.
         x, y, z = self.rest.T
-        goal[:, 2] += (z / SIZE[2]) * (0.0016 * np.sin(60 * x + 1) * np.cos(48 * y) + 0.0009 * np.sin(130 * y + 90 * x))
+        goal[:, 2] += (z / SIZE[2]) * hills(x, y)
         self.force = (0.0, 0.0, 0.0)
         self.burn()
         tool = self.tools.get(0)
         if tool is not None and tool.active:
             tip = np.array(tool.position)
-            depth = SIZE[2] - (tip[2] - RADIUS)
+            depth = SIZE[2] + float(hills(tip[0], tip[1])) - (tip[2] - RADIUS)
             away = np.hypot(x - tip[0], y - tip[1])
             if depth > 0 and abs(tip[0]) < 0.05 and abs(tip[1]) < 0.05:
                 width = 0.5 * RADIUS + 1.3 * np.sqrt(RADIUS * depth)

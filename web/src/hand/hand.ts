@@ -1,6 +1,6 @@
 // The hand: whatever moves the cursor or presses (mouse, keys, touch, gamepad) ends here and becomes tool messages.
 //
-// Hovering, the tip is a hair above the surface under the cursor. Pressing or pushing along the shaft
+// Hovering, the tip lies on the surface under the cursor and only touches it. Pressing or pushing along the shaft
 // keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
 // tip deeper into itself. Instruments that do something (coagulate, rinse) do it while the handle is closed, and touch the
 // surface lightly meanwhile; pressing them harder is a matter of its own.
@@ -15,8 +15,7 @@ import type { ScreenPoint } from "./reach";
 
 const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
 const DEEPEST_PRESS = 0.03; // [m]
-const CLEARANCE = 0.0002; // [m] above the surface: a tip that rested on its own dent would sink into it, a hair at a time
-const TOUCH_DEPTH = 0.0012; // [m] below the hovering tip, while the handle is closed
+const TOUCH_DEPTH = 0.001; // [m] below the hovering tip, while the handle is closed
 const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
 const PRESS_SPEED = 0.045; // [m/s]
 const RELEASE_SPEED = 0.12; // [m/s]
@@ -167,7 +166,7 @@ export class Hand {
     const ray = viewRay(cursor, width, height, camera);
     const hit = nearest(ray, this.held ?? this.view.pickMeshes());
     if (hit === null) return pointAtDepth(ray, camera, this.depth);
-    const tip = touchingTip(hit, lift(this.instrument()) + CLEARANCE);
+    const tip = touchingTip(hit, lift(this.instrument()));
     this.depth = depthOf(tip, camera);
     return tip;
   }
