@@ -30,7 +30,7 @@ from viscera.heat.burn import (
     set_burn,
     step_burn,
 )
-from viscera.heat.conduction import HeatParams, make_heat, step_heat, total_heat
+from viscera.heat.conduction import LIVER_PERFUSION, HeatParams, make_heat, step_heat, total_heat
 from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
 from viscera.heat.stages import (
     COLDEST,
@@ -189,6 +189,36 @@ def recorded(electrodes: list[Electrode]):
         measure_burn(stage, burn)
 
     return burn.heat.skin.device.record(frame)
+
+
+@pytest.mark.parametrize("dt", [0.016, 2.0])
+def test_blood_stops_cooling_what_is_coagulated(device: Device, dt: float) -> None:
+    """A quarter of an insulated, barely warm sheet is coagulated, a quarter half so. Without conduction each part cools
+    by Pennes' law with the flow it has left: exp(−ω (1 − coagulation) t). Half coagulated, a step's e^(−ω dt)/(1 − (1 −
+    e^(−ω dt))/2) differs from that by (ω dt)²/8; 1e-4 is for rounding in 1 250 steps."""
+    skin = flat(device)
+    params = HeatParams(conductivity=0.0, perfusion=LIVER_PERFUSION)
+    heat = make_heat(skin, params, dt=dt)
+    burn = make_burn(heat)
+    column = skin.texels.numpy() % skin.width
+    share = np.select([column < skin.width // 4, column < skin.width // 2], [1.0, 0.5], 0.0)
+    damage = np.zeros(skin.width * skin.height, dtype=np.float32)
+    damage[skin.texels.numpy()] = np.select([share == 1.0, share == 0.5], [60.0, math.log(2.0)], 0.0)
+    burn.damage.assign(damage)
+    heat.temperature.fill_(4.0)
+
+    def step(stage) -> None:
+        step_heat(stage, heat)
+        step_burn(stage, burn)
+
+    program, steps = device.record(step, work=skin.count), round(20.0 / dt)
+    for _ in range(steps):
+        program.run()
+    flow = params.perfusion / (params.density * params.heat_capacity)
+    expected = 4.0 * np.exp(-flow * (1.0 - share) * steps * dt)
+    assert expected.min() < 3.0
+    found = heat.temperature.numpy()[skin.texels.numpy()]
+    np.testing.assert_allclose(found, expected, rtol=1.1 * steps * (flow * dt) ** 2 / 8 + 1e-4)
 
 
 def test_all_power_is_found_again_as_heat_and_steam(device: Device) -> None:

@@ -8,6 +8,9 @@ With T = T_body + θ, for each texel and step of dt:
     charring      Ω_c ← Ω_c + k_c(T) dt, the same form with its own ΔH and ΔS,     char = 1 − e^(−Ω_c)
     linear        B ← B + r max(T − T_0, 0) dt,  coagulation = min(B, 1),  char = max(B − 1, 0)     (Kvick §3.3.4)
 
+    blood flow    stops as tissue coagulates: θ ← θ / (1 − (1 − e^(−ω dt)) coagulation) gives back what conduction's
+                  perfusion, of rate ω, has taken
+
 Both integrals are exact where T is constant over the step. The burn level is coagulation + char: 0 healthy, 1 white,
 2 black. White comes before black by itself: until its water is gone tissue stays at 100 °C, where it coagulates
 within milliseconds and does not char.
@@ -58,6 +61,8 @@ LEAST_LOG_RATE = wp.constant(-18.4)
 MOST_DAMAGE = wp.constant(60.0)
 """Ω is held below this: 1 − e^(−60) is 1."""
 MOST_LEVEL = wp.constant(2.0)
+LUKEWARM = wp.constant(0.05)
+"""Up to this θ, blood that flows no longer makes no difference [K]."""
 
 HALF = wp.constant(0.5)
 """Coagulation, and char, from which a texel counts as coagulated, or charred."""
@@ -161,6 +166,8 @@ class BurnRates:
     threshold: float
     """θ [K]"""
     linear_rate: float
+    carried: float
+    """Part of its heat that blood carries off living tissue in a step."""
 
 
 @dataclass(eq=False)
@@ -246,6 +253,12 @@ def burn_texels(
     rate = rates[0]
     warm = temperature_out[t]
     # Most of an organ is cold: one read, no write.
+    if warm <= LUKEWARM:
+        return
+    damage = damage_out[t]
+    if damage > 0.0 and rate.carried > 0.0:
+        warm /= 1.0 - rate.carried * coagulation_of(rate.model, damage)
+        temperature_out[t] = warm
     if warm <= rate.watch:
         return
     if warm > rate.boiling and rate.latent > 0.0:
@@ -254,7 +267,6 @@ def burn_texels(
         water_out[t] = water - steam
         warm -= steam * rate.latent
         temperature_out[t] = warm
-    damage = damage_out[t]
     charring = charring_out[t]
     if rate.model == LINEAR:
         damage = wp.min(damage + rate.linear_rate * wp.max(warm - rate.threshold, 0.0) * rate.dt, MOST_LEVEL)
@@ -341,6 +353,8 @@ def set_burn(burn: Burn, params: BurnParams) -> None:
         setattr(rates, f"log_{name}", process.log_rate(BOILING))
         setattr(rates, name, process.enthalpy / (GAS_CONSTANT * BOILING))
     rates.linear_rate = params.linear_rate
+    flow = heat.params.perfusion / (heat.params.density * heat.params.heat_capacity)
+    rates.carried = -math.expm1(-flow * heat.dt)
     wp.copy(burn.rates, wp.array([rates], dtype=BurnRates, device=heat.skin.device.warp))
 
 

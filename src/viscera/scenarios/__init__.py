@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import pkgutil
 import types
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -52,22 +54,40 @@ FIRST = "palpation"
 
 @cache
 def catalogue() -> dict[str, Scenario]:
-    """All scenarios by name."""
+    """All scenarios by name. A file that does not load is left out with a warning, so that the others can be used."""
     found = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name.startswith("_"):
             continue
-        scenario = importlib.import_module(f"{__name__}.{module.name}").SCENARIO
+        try:
+            scenario = _load(module.name)
+        except InputError as error:
+            warnings.warn(str(error), stacklevel=2)
+            continue
         found[scenario.name] = scenario
     # Palpation is where to begin; the rest by name.
     return dict(sorted(found.items(), key=lambda entry: (entry[0] != FIRST, entry[0])))
 
 
+def _load(name: str) -> Scenario:
+    try:
+        scenario = importlib.import_module(f"{__name__}.{name}").SCENARIO
+    # Whatever a file of the user's raises, from a slip of the pen to a library that is not there.
+    except Exception as error:
+        trouble = f"{type(error).__name__}: {error}"
+        raise InputError(f"scenario file {name}.py does not load: {trouble}.", "Mend it, or move it away.") from error
+    if not isinstance(scenario, Scenario):
+        raise InputError(f"scenario file {name}.py does not load: SCENARIO is {scenario!r}.", "Make it a Scenario.")
+    return scenario
+
+
 def find_scenario(name: str) -> Scenario:
     entries = catalogue()
-    if name not in entries:
-        raise InputError(f"scenario {name!r} is not known.", closest_names(name, entries))
-    return entries[name]
+    if name in entries:
+        return entries[name]
+    if name.isidentifier() and name[0] != "_" and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        return _load(name)  # raises, and says why
+    raise InputError(f"scenario {name!r} is not known.", closest_names(name, entries))
 
 
 def closest_names(name: str, known: Mapping[str, object]) -> str:

@@ -224,12 +224,10 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     `on_ready` is called with the address once it answers, instead of printing it; `haptics` names the devices that
     hold the tools.
     """
-    from viscera.scenarios import catalogue
+    from viscera.scenarios import catalogue, find_scenario
 
-    known = catalogue()
-    if scenario not in known:
-        raise InputError(f"scenario {scenario!r} is not known.", f"There are: {', '.join(sorted(known))}.")
-    scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in known.values()]
+    find_scenario(scenario)
+    scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in catalogue().values()]
 
     def ready(url: str) -> None:
         (on_ready or _print_address)(url)
