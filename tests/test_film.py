@@ -16,7 +16,6 @@ from film_reference import Reference, scatter
 from viscera.blood.film import Film, make_film, set_film, step_film
 from viscera.blood.film_border import arrays, check_film, film_count, film_volume, grow_film, load, spawn
 from viscera.blood.film_params import FilmParams, Fluid, Sheet, document_params
-from viscera.blood.film_sort import build_order
 from viscera.blood.film_state import FATES
 from viscera.device import Device, open_device
 from viscera.errors import InputError, StateError
@@ -160,25 +159,6 @@ def test_three_searches_find_the_same(device: Device, wrap: bool) -> None:
     for k in (1, 2):
         assert np.abs(densities[k] - densities[0]).max() <= 1e-6 * max(1.0, densities[0].max())
         assert np.abs(velocities[k] - velocities[0]).max() < 2e-5
-
-
-def test_sorting_in_c_is_the_grids_own_sort(cpu: Device) -> None:
-    """Entry by entry, with particles that go and with places to spare."""
-    film, _ = start(CASES["together"], Sheet(SIDE, SIDE), cpu)
-    run(film, 1)
-    keys = np.full((film.state.capacity, 2), np.nan, dtype=np.float32)
-    keys[:COUNT] = film.state.position.numpy()[:COUNT, :2]
-    keys[::7] = np.nan
-    film.key.assign(keys)
-    film.staged.fill_(COUNT)
-    found = []
-    for build in (build_order, lambda stage, params, grid, key, _: ng.build(stage, params, grid, key)):
-        film.grid.original.zero_()
-        cpu.record(lambda stage, b=build: b(stage, film.grid_params, film.grid, film.key, True)).run()
-        found.append([a.numpy().copy() for a in (film.grid.cell_start, film.grid.original, film.grid.slot)])
-    for ours, plain in zip(*found, strict=True):
-        assert np.array_equal(ours, plain)
-    assert found[0][0][-2] == COUNT - len(range(0, COUNT, 7))
 
 
 @pytest.mark.parametrize("crowd", [False, True], ids=["spread", "crowded"])

@@ -33,7 +33,6 @@ from viscera.blood.film_kernels import Home, Waiting
 from viscera.blood.film_obstacles import Sheeted
 from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted
 from viscera.blood.film_params import FLUIDS, FilmParams, Sheet
-from viscera.blood.film_sort import build_order
 from viscera.blood.film_state import FilmState, allocate_state
 from viscera.blood.film_surface import Surface, make_surface
 from viscera.blood.surface_walk import WalkView
@@ -258,7 +257,8 @@ def _sort(stage: Stage, film: Film) -> tuple[Any, Any, int]:
     """Who stands where: sorted place → index, and where the number of particles that stay is found."""
     grid = film.grid
     if film.params.search == "grid":
-        build_order(stage, film.grid_params, grid, film.key, film.params.springs)
+        build = ng.build if film.params.springs else ng.build_order  # springs look up slots
+        build(stage, film.grid_params, grid, film.key)
         return grid.original, grid.cell_start, grid.view.lost
     n = film.view.capacity
     stage.launch(buckets.mark_staying, n, [n, film.staged, film.state.fate, film.flag])

@@ -154,11 +154,19 @@ def build(stage: Stage, params: GridParams, state: GridState, positions: wp.arra
 
     Fills `cell_start`, `original`, `slot` and `position`. Reads `count` on the device, so a recorded build follows it.
     """
+    build_order(stage, params, state, positions)
+    if params.ordering == "serial":
+        copy = [state.view, state.original, positions, state.slot, state.position]
+        stage.launch(ordering.copy_sorted, params.capacity, copy)
+
+
+def build_order(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
+    """As `build`, but `slot` and `position` are only filled where that comes along (parallel ordering)."""
     _check_array(positions, "positions", params, state.position.dtype, state.position)
     if params.ordering == "serial":
-        _build_serial(stage, params, state, positions)
+        _order_serially(stage, params, state, positions)
     else:
-        _build_parallel(stage, params, state, positions)
+        _order_in_parallel(stage, params, state, positions)
 
 
 def to_sorted(stage: Stage, params: GridParams, state: GridState, values: wp.array, sorted_out: wp.array) -> None:
@@ -221,15 +229,14 @@ def lost_particles(params: GridParams, state: GridState) -> np.ndarray:
 # --- building ----------------------------------------------------------------------------------------------------
 
 
-def _build_serial(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
+def _order_serially(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
     view, n = state.view, params.capacity
     sort = [view, state.cell, state.cell_start, state.original]
     stage.launch(ordering.find_cells, n, [view, positions, state.cell])
     stage.once(lambda: wp.launch(ordering.sort_in_order, dim=1, inputs=sort, device=params.device.warp))
-    stage.launch(ordering.copy_sorted, n, [view, state.original, positions, state.slot, state.position])
 
 
-def _build_parallel(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
+def _order_in_parallel(stage: Stage, params: GridParams, state: GridState, positions: wp.array) -> None:
     if stage.cores > 1:
         # Warp's atomics on cpu are plain additions: two cores would lose counts.
         raise InputError("parallel ordering on cpu works on one core only.", 'Make the grid with order="serial".')

@@ -81,6 +81,44 @@ def find_cells(
         cell_out[i] = sort_index(grid, positions[i])
 
 
+# A grid often has many more cells than particles: what costs then is going through the cells. They are cleared in
+# vectors and summed once, since counts of cell c stand at c + 2: after the sum, entry c + 1 is where cell c begins, and
+# after drawing, where it ends.
+_SORT = """
+#if !defined(__CUDA_ARCH__)
+const int cells = grid.lost;
+const int* cell_of = cell.data;
+int* at = cell_start.data;
+int* order = original.data;
+int count = grid.count.data[0];
+if (count > grid.capacity) count = grid.capacity;
+for (int k = 0; k < cells + 2; ++k) at[k] = 0;
+int lost = 0;
+for (int i = 0; i < count; ++i) {
+    const int c = cell_of[i];
+    if (c < cells) ++at[c + 2]; else ++lost;
+}
+int sum = 0;
+for (int k = 2; k < cells + 2; ++k) { sum += at[k]; at[k] = sum; }
+int after = count - lost;
+for (int i = 0; i < count; ++i) {
+    const int c = cell_of[i];
+    if (c < cells) order[at[c + 1]++] = i; else order[after++] = i;
+}
+at[cells + 1] = count;
+#endif
+"""
+
+
+@wp.func_native(_SORT)
+def sort_by_cell(
+    grid: GridView,
+    cell: wp.array(dtype=wp.int32),
+    cell_start: wp.array(dtype=wp.int32),
+    original: wp.array(dtype=wp.int32),
+): ...
+
+
 @wp.kernel
 def sort_in_order(
     # params
@@ -92,27 +130,7 @@ def sort_in_order(
     original_out: wp.array(dtype=wp.int32),
 ):
     """Launched once, as one thread: the loop over ids is what makes the order stable."""
-    count = particle_count(grid)
-    last = grid.lost + 1
-    for k in range(last + 1):
-        cell_start_out[k] = 0
-    for i in range(count):
-        k = cell[i]
-        cell_start_out[k] = cell_start_out[k] + 1
-    begin = wp.int32(0)
-    for k in range(last + 1):
-        size = cell_start_out[k]
-        cell_start_out[k] = begin
-        begin += size
-    for i in range(count):
-        k = cell[i]
-        place = cell_start_out[k]
-        original_out[place] = i
-        cell_start_out[k] = place + 1
-    # Each entry now holds its cell's end, which is where the next cell begins.
-    for k in range(last):
-        cell_start_out[last - k] = cell_start_out[last - k - 1]
-    cell_start_out[0] = 0
+    sort_by_cell(grid, cell, cell_start_out, original_out)
 
 
 @wp.kernel
