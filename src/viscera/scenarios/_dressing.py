@@ -47,12 +47,8 @@ class Dressing:
 
     def __init__(self, blood: Bleeding, skin: Skin, place: NDArray[np.float64]) -> None:
         self._blood, self._skin = blood, skin
-        at, up = (
-            skin.image(skin.position),
-            np.cross(skin.image(skin.tangent_u), skin.image(skin.tangent_v))[..., 2] > 0.0,
-        )
+        at, up = skin.image(skin.position), skin.image(skin.faces_up())
         off = np.abs(at[..., :2] - place).max(axis=-1)
-        up &= skin.image(skin.coverage) > 0
         self._under = up & (off < 0.5 * GAUZE_SIZE)
         self._rim = up & (np.abs(off - 0.5 * GAUZE_SIZE) < BORDER)
         self.edges = incision_edges(skin.mesh)

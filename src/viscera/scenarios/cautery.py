@@ -134,7 +134,7 @@ def build(setting: Setting) -> Contents:
         [Energised(0, monopolar_hook(), HOOK_ELECTRODE), Energised(1, bipolar_forceps(), FORCEPS_ELECTRODE)],
         LIVING_LIVER,
     )
-    line, near = _marked(skin, body, setting.seed)
+    line, near = marked(skin, body, setting.seed)
     camera, bounds = looking_down(body, (0.05, -0.75, 0.95))
     return Contents(
         organs=[organ],
@@ -210,12 +210,12 @@ def line_points(body: Body, seed: int, count: int = 80) -> NDArray[np.float64]:
     return np.stack([x, y], axis=1)
 
 
-def _marked(skin: Skin, body: Body, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def marked(skin: Skin, body: Body, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of every texel: whether it is on the line, and whether near it; on the upper side only."""
     points = line_points(body, seed)
     texels = skin.texels.numpy()
     position = skin.position.numpy()[texels]
-    up = np.cross(skin.tangent_u.numpy()[texels], skin.tangent_v.numpy()[texels])[:, 2] > 0.0
+    up = skin.faces_up()[texels]
     # The line goes from left to right, so what is far above or below it is no nearer than that to any of it.
     steepest = np.abs(np.diff(points[:, 1]) / np.diff(points[:, 0])).max()
     off = np.abs(position[:, 1] - np.interp(position[:, 0], points[:, 0], points[:, 1]))

@@ -114,6 +114,11 @@ class Skin:
         flat = values if isinstance(values, np.ndarray) else values.numpy()
         return flat.reshape(self.height, self.width, *flat.shape[1:])
 
+    def faces_up(self) -> NDArray[np.bool_]:
+        """Of every texel, whether its triangle at rest looks up. (Not what u × v says: charts may be mirrored.)"""
+        face = self.face.numpy()
+        return (face >= 0) & (self.mesh.face_vectors[face, 2] > 0.0)
+
 
 def make_skin(
     mesh: TriangleMesh,
