@@ -334,6 +334,39 @@ def test_forceps_heat_what_is_between_their_jaws(device: Device) -> None:
     assert found[1] > 20
 
 
+@pytest.mark.parametrize("nearness", ["contact", "distance"])
+def test_swept_forceps_heat_what_both_jaws_reach_at_once(device: Device, nearness) -> None:
+    """Drawn at 0.19 m/s across the gap between their jaws. What one jaw reaches in one pose and the other in the next
+    was never between them: n is the mean over poses of the least of both jaws, by the meshes' own distances. Grid error
+    at the jaws' edges: h²/(8R), 16 µm, twice."""
+    skin = flat(device, 0.02, 64)
+    params = ElectrodeParams(bipolar=True, reach=1.5e-3, nearness=nearness, constant="flux", most_flux=1.0)
+    forceps = make_tool("forceps", bipolar_forceps(), device)
+    electrode = make_electrode(forceps, make_burn(make_heat(skin)), params)
+    points = skin.position.numpy()[skin.texels.numpy()].astype(np.float64)
+    way, slack = np.array([0.19 * 0.016, 0.0, 0.0]), 2.0 * 0.25e-3**2 / (8.0 * 0.5e-3)
+    for grip, heats in ((0.0, False), (0.5, False), (1.0, True)):
+        begin = np.array([-0.001, 0.0, -1.0e-3])
+        forceps.place(begin, UPRIGHT, grip, jump=True)
+        forceps.place(begin + way, UPRIGHT, grip)
+        flux = powered(electrode)
+        # At the frame's end the tool is at begin + way: at an earlier pose points are as much further.
+        poses = [points + way * (1.0 - (k + 0.5) / 4.0) for k in range(4)]
+        d = np.array([[exact_distance(forceps, part, at) for part in (0, 1)] for at in poses]).max(axis=1)
+        swept = np.array([[exact_distance(forceps, part, at) for at in poses] for part in (0, 1)]).min(axis=1)
+        never = (d > params.reach + slack).all(axis=0)
+        assert not flux[never].any()
+        if nearness == "contact":
+            sure = (np.abs(d - params.reach) > slack).all(axis=0)
+            assert flux[sure] == pytest.approx((d < params.reach).mean(axis=0)[sure], rel=1e-5)
+        else:
+            share = np.clip(1.0 - d / params.reach, 0.0, 1.0).mean(axis=0)
+            assert flux == pytest.approx(share, abs=slack / params.reach)
+        assert bool(flux.any()) == heats
+        # Half closed, each jaw passes over some texels while the other is away.
+        assert (never & (swept < params.reach).all(axis=0)).any() or grip == 0.0
+
+
 def test_a_fast_tool_leaves_a_line_and_not_stamps(cpu: Device) -> None:
     """At 0.2 m/s the hook's foot, drawn sideways, moves 3.2 mm per frame and is 1.4 mm wide."""
     skin = flat(cpu)
@@ -516,6 +549,14 @@ def test_the_stage_table_is_checked_and_mixed() -> None:
         ("linear_rate", -1.0),
         ("linear_rate", math.nan),
         ("model", "magic"),
+        ("harmless", np.float32("nan")),
+        ("water_content", np.float32(-1.0)),
+        ("water_content", "0.7"),
+        ("latent_heat", None),
+        ("threshold", True),
+        ("linear_rate", [1.0, 2.0]),
+        ("coagulation", 1.0),
+        ("charring", None),
     ],
 )
 def test_impossible_burns_are_refused_by_name(name: str, value) -> None:
@@ -535,6 +576,10 @@ def test_impossible_burns_are_refused_by_name(name: str, value) -> None:
         ("dry_conductance", 2.0),
         ("nearness", "far"),
         ("constant", "voltage"),
+        ("power", "30"),
+        ("power", None),
+        ("reach", np.float32("nan")),
+        ("bipolar", "no"),
     ],
 )
 def test_impossible_electrodes_are_refused_by_name(name: str, value) -> None:
@@ -547,6 +592,7 @@ def test_impossible_electrodes_are_refused_by_name(name: str, value) -> None:
     [
         (lambda: RateProcess(-1.0, 500.0), "enthalpy"),
         (lambda: RateProcess(2e5, math.nan), "entropy"),
+        (lambda: RateProcess("2e5", 500.0), "enthalpy"),  # pyright: ignore[reportArgumentType]
         (lambda: RateProcess.through(0.0, 1.0, 1e5), "temperature"),
         (lambda: BurnStage(0.0, "a", (0.0, 0.0, 2.0), 0.0, 0.0, 0.0), "colour"),
         (lambda: BurnStage(math.nan, "a", (0.0, 0.0, 0.0), 0.0, 0.0, 0.0), "level"),
@@ -558,6 +604,12 @@ def test_impossible_electrodes_are_refused_by_name(name: str, value) -> None:
 def test_impossible_numbers_are_refused(make, named: str) -> None:
     with pytest.raises(InputError, match=named):
         make()
+
+
+def test_numbers_of_any_kind_become_floats() -> None:
+    burn, electrode = BurnParams(water_content=np.float32(0.5)), ElectrodeParams(power=np.int64(20))  # pyright: ignore[reportArgumentType]
+    assert type(burn.water_content) is type(electrode.power) is float
+    assert (burn.water_content, electrode.power) == (0.5, 20.0)
 
 
 def test_what_does_not_fit_together_is_refused(cpu: Device) -> None:

@@ -451,7 +451,7 @@ def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().out.endswith("ok\n")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, np.float32("nan"), np.float32(-1.0), "1", None, True])
 @pytest.mark.parametrize("name", [field.name for field in fields(HeatParams)])
 def test_impossible_parameters_are_refused(name: str, value: float) -> None:
     with pytest.raises(InputError, match=name):
@@ -461,11 +461,11 @@ def test_impossible_parameters_are_refused(name: str, value: float) -> None:
 def test_an_impossible_step_is_refused(cpu: Device, ball: tuple[TriangleMesh, Atlas]) -> None:
     skin = make_skin(*ball, 128, device=cpu)
     heat = make_heat(skin)
-    for dt in (-1.0, math.nan, math.inf):
-        with pytest.raises(InputError, match=f"dt = {dt}"):
-            make_heat(skin, dt=dt)
-        with pytest.raises(InputError, match=f"dt = {dt}"):
-            set_heat(heat, heat.params, dt)
+    for dt in (-1.0, math.nan, math.inf, "0.016"):
+        with pytest.raises(InputError, match=f"dt = {dt!r}"):
+            make_heat(skin, dt=dt)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InputError, match=f"dt = {dt!r}"):
+            set_heat(heat, heat.params, dt)  # pyright: ignore[reportArgumentType]
     assert heat.dt == FRAME
 
 

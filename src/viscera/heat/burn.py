@@ -31,7 +31,7 @@ heat capacity of dried tissue stays that of wet tissue, which is two to three ti
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -39,7 +39,7 @@ import warp as wp
 
 from viscera.device import Port, Stage
 from viscera.errors import InputError
-from viscera.heat.conduction import Heat
+from viscera.heat.conduction import Heat, finite_number
 from viscera.heat.sums import FAN, TreeSum, end_of_block, finish_sum, first_of_block, make_sum
 
 wp.set_module_options({"enable_backward": False})
@@ -78,18 +78,18 @@ class RateProcess:
     """ΔS [J/(mol·K)]"""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.enthalpy) and self.enthalpy > 0.0):
-            raise InputError(f"enthalpy = {self.enthalpy} is not possible.", "It must be finite and above 0, in J/mol.")
-        if not math.isfinite(self.entropy):
-            raise InputError(f"entropy = {self.entropy} is not possible.", "It must be finite, in J/(mol·K).")
+        for name in ("enthalpy", "entropy"):
+            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
+        if self.enthalpy <= 0.0:
+            raise InputError(f"enthalpy = {self.enthalpy} is not possible.", "It must be above 0, in J/mol.")
 
     @classmethod
     def through(cls, temperature: float, rate: float, enthalpy: float) -> RateProcess:
         """The process of this ΔH [J/mol] that runs at `rate` [1/s] at `temperature` [K]."""
-        if not (math.isfinite(temperature) and temperature > 0.0 and math.isfinite(rate) and rate > 0.0):
-            raise InputError(
-                f"rate = {rate} at temperature = {temperature} is not possible.", "Both must be finite and above 0."
-            )
+        temperature, rate = finite_number("temperature", temperature), finite_number("rate", rate)
+        enthalpy = finite_number("enthalpy", enthalpy)
+        if not (temperature > 0.0 and rate > 0.0):
+            raise InputError(f"rate = {rate} at temperature = {temperature} is not possible.", "Both must be above 0.")
         free = enthalpy / (GAS_CONSTANT * temperature) + math.log(rate / (BOLTZMANN_OVER_PLANCK * temperature))
         return cls(enthalpy, GAS_CONSTANT * free)
 
@@ -128,18 +128,18 @@ class BurnParams:
     def __post_init__(self) -> None:
         if self.model not in get_args(BurnModel):
             raise InputError(f"model = {self.model!r} is not known.", f"Allowed are {', '.join(get_args(BurnModel))}.")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not isinstance(value, int | float):
-                continue
-            zero = field.name in ("water_content", "linear_rate")
-            most = {"water_content": 0.99}.get(field.name, math.inf)
-            if not (math.isfinite(value) and (value >= 0.0 if zero else value > 0.0) and value <= most):
+        for name in ("coagulation", "charring"):
+            if not isinstance(getattr(self, name), RateProcess):
+                raise InputError(f"{name} = {getattr(self, name)!r} is not possible.", "Give a `RateProcess`.")
+        for name in ("harmless", "water_content", "latent_heat", "threshold", "linear_rate"):
+            value = finite_number(name, getattr(self, name))
+            zero = name in ("water_content", "linear_rate")
+            most = {"water_content": 0.99}.get(name, math.inf)
+            if not ((value >= 0.0 if zero else value > 0.0) and value <= most):
                 allowed = "of 0 or more" if zero else "above 0"
                 limit = "" if math.isinf(most) else f", at most {most:g}"
-                raise InputError(
-                    f"{field.name} = {value} is not possible.", f"It must be a finite number {allowed}{limit}."
-                )
+                raise InputError(f"{name} = {value} is not possible.", f"It must be a finite number {allowed}{limit}.")
+            object.__setattr__(self, name, value)
 
 
 @wp.struct

@@ -39,6 +39,7 @@ what surrounds it and never beyond, however long the step, and λ stays below 1.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -85,6 +86,17 @@ STILL_AIR = 10.0
 Fundamentals of Heat and Mass Transfer, table 1.1)."""
 
 
+def finite_number(name: str, value: object) -> float:
+    """`value` as a float, of whatever kind of number it is; text, truth and None are none."""
+    number = math.nan
+    if not isinstance(value, str | bytes | bool):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"{name} = {value!r} is not possible.", "It must be a finite number.")
+    return number
+
+
 @dataclass(frozen=True)
 class HeatParams:
     """Soft tissue, with air above. Conductivity, density and capacity as in the table of docs/skin.md."""
@@ -108,11 +120,12 @@ class HeatParams:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
+            value = finite_number(field.name, getattr(self, field.name))
             positive = field.name not in ("perfusion", "air_transfer", "conductivity")
-            if not math.isfinite(value) or value < 0.0 or (positive and value == 0.0):
+            if value < 0.0 or (positive and value == 0.0):
                 allowed = "above 0" if positive else "of 0 or more"
                 raise InputError(f"{field.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
+            object.__setattr__(self, field.name, value)
 
     @property
     def diffusivity(self) -> float:
@@ -235,7 +248,7 @@ def stage_plain(
 def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, native: bool = True) -> Heat:
     """Heat at body temperature on `skin`, for steps of `dt` [s]."""
     params = params or HeatParams()
-    _check_step(dt)
+    dt = _checked_step(dt)
     device = skin.device
     size = skin.width * skin.height
     # Vector loads reach a row and a tile over the texture's rim; there nothing is ever written.
@@ -255,8 +268,7 @@ def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, n
 
 def set_heat(heat: Heat, params: HeatParams, dt: float | None = None) -> None:
     """Changes parameters while programs run; the number of stages stays, so a much stiffer step conducts less."""
-    dt = heat.dt if dt is None else dt
-    _check_step(dt)
+    dt = heat.dt if dt is None else _checked_step(dt)
     heat.params, heat.dt = params, dt
     _write_rates(heat, float(heat.stages**2 + heat.stages))
     heat.limits.run()
@@ -322,9 +334,11 @@ def _loss_rate(params: HeatParams) -> float:
     return (params.perfusion * params.thickness + params.air_transfer) / params.capacity
 
 
-def _check_step(dt: float) -> None:
-    if not (math.isfinite(dt) and dt >= 0.0):
+def _checked_step(dt: float) -> float:
+    number = finite_number("dt", dt)
+    if number < 0.0:
         raise InputError(f"dt = {dt} is not possible.", "It must be a finite number of 0 or more.")
+    return number
 
 
 def _write_rates(heat: Heat, limit: float, dt: float | None = None) -> None:

@@ -5,9 +5,10 @@ Each texel's nearness n to a part at signed distance d is, with the electrode's 
     contact    n = 1 where d < r, else 0              the document's choice
     distance   n = clamp(1 − d/r, 0, 1)               what it tried first
 
-the mean over `SAMPLES` poses on the tool's way through the frame, so that a fast tool leaves a line and not a row of
-stamps. A monopolar electrode takes the largest n of its active parts; a bipolar one the least: it heats what lies
-within reach of both jaws. The current goes where tissue conducts, by its water w and char c,
+in each of `SAMPLES` poses on the tool's way through the frame. In every pose a monopolar electrode takes the largest n
+of its active parts, a bipolar one the least: it heats what lies within reach of both jaws at once. Their mean over the
+poses counts, so that a fast tool leaves a line and not a row of stamps. The current goes where tissue conducts, by its
+water w and char c,
 
     G_i = n_i A_i g_i,    g = w + σ_dry (1 − w)(1 − c),    P_i = V² G_i,    V² = min(P/ΣG, V²_max)
 
@@ -24,7 +25,6 @@ does that (P_i = flux n_i A_i). Current in depth is not solved: it heats the lay
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -36,6 +36,7 @@ from viscera.errors import InputError
 from viscera.geometry.distance import FieldGrid, in_grid, sample_field
 from viscera.geometry.parts import JointedTool, in_part_frame, near_part_ball
 from viscera.heat.burn import Burn, BurnRates, char_of
+from viscera.heat.conduction import finite_number
 from viscera.heat.sums import FAN, TreeSum, end_of_block, finish_sum, first_of_block, make_sum
 
 wp.set_module_options({"enable_backward": False})
@@ -47,8 +48,8 @@ SAMPLES = 4
 """Poses on the tool's way through a frame: at 16 ms a tool 1 mm wide leaves an unbroken line up to 0.25 m/s."""
 
 _SAMPLES = wp.constant(SAMPLES)
-BY_DISTANCE = wp.constant(1)
-NEAREST_PART, EVERY_PART = wp.constant(0), wp.constant(1)
+PerPose = wp.types.vector(length=SAMPLES, dtype=wp.float32)
+"""One number for each of these poses."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,18 @@ class ElectrodeParams:
         for name, kinds in (("nearness", get_args(Nearness)), ("constant", get_args(Constant))):
             if getattr(self, name) not in kinds:
                 raise InputError(f"{name} = {getattr(self, name)!r} is not known.", f"Allowed are {', '.join(kinds)}.")
+        if not isinstance(self.bipolar, bool):
+            raise InputError(f"bipolar = {self.bipolar!r} is not possible.", "It is True or False.")
         for name, least, most in (
             ("power", 0.0, 1000.0),
             ("reach", 1e-6, 0.1),
             ("most_flux", 0.0, 1e12),
             ("dry_conductance", 0.0, 1.0),
         ):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and least <= value <= most):
+            value = finite_number(name, getattr(self, name))
+            if not least <= value <= most:
                 raise InputError(f"{name} = {value} is not possible.", f"Allowed are {least:g} to {most:g}.")
+            object.__setattr__(self, name, value)
 
 
 LIVE_FLOATS = 8
@@ -99,6 +103,10 @@ class Electrode:
     params: ElectrodeParams
     parts: tuple[int, ...]
     """Numbers of the tool's active parts."""
+    numbers: Any
+    """The same, int32."""
+    fields: Any
+    """A `FieldGrid` for each of them."""
     live: Port
     conductance: Any
     """Nearness, then G, per texel, float32 [m²]."""
@@ -135,45 +143,63 @@ class Electrode:
         )
 
 
-@wp.kernel
-def near_part(
-    first: int,
-    # params
+@wp.func
+def nearness_to(
     field: FieldGrid,
     part: int,
-    combine: int,
-    begin: int,
+    live: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32),
+    x: wp.vec3,
+):
+    """n of one part in each pose."""
+    near = PerPose()
+    reach = live[LIVE_REACH]
+    for k in range(_SAMPLES):
+        local = in_part_frame(poses, part, (float(k) + 0.5) / float(_SAMPLES), x)
+        # Outside the grid is beyond its margin, which no reach exceeds.
+        if in_grid(field, local):
+            distance = sample_field(field, local)[3]
+            if live[LIVE_BY_DISTANCE] != 0.0:
+                near[k] = wp.clamp(1.0 - distance / reach, 0.0, 1.0)
+            elif distance < reach:
+                near[k] = 1.0
+    return near
+
+
+@wp.kernel
+def near_parts(
+    first: int,
+    # params
+    bipolar: int,
     # in
     live: wp.array(dtype=wp.float32),
+    numbers: wp.array(dtype=wp.int32),
+    fields: wp.array(dtype=FieldGrid),
     poses: wp.array(dtype=wp.float32),
     texels: wp.array(dtype=wp.int32),
     position: wp.array(dtype=wp.vec3),
     # out
     near_out: wp.array(dtype=wp.float32),
 ):
-    """Nearness to one part, joined with that to the parts before it."""
+    """n of all active parts together, the mean over the poses."""
     t = texels[first + wp.tid()]
-    near = float(0.0)
+    x = position[t]
+    near = PerPose()
     if live[LIVE_ON] != 0.0:
-        x = position[t]
-        if near_part_ball(poses, part, x):
-            reach = live[LIVE_REACH]
-            for k in range(_SAMPLES):
-                local = in_part_frame(poses, part, (float(k) + 0.5) / float(_SAMPLES), x)
-                # Outside the grid is beyond its margin, which no reach exceeds.
-                if in_grid(field, local):
-                    distance = sample_field(field, local)[3]
-                    if live[LIVE_BY_DISTANCE] != 0.0:
-                        near += wp.clamp(1.0 - distance / reach, 0.0, 1.0)
-                    elif distance < reach:
-                        near += 1.0
-            near = near / float(_SAMPLES)
-    if begin == 0:
-        if combine == EVERY_PART:
-            near = wp.min(near, near_out[t])
-        else:
-            near = wp.max(near, near_out[t])
-    near_out[t] = near
+        for turn in range(numbers.shape[0]):
+            here = PerPose()
+            part = numbers[turn]
+            if near_part_ball(poses, part, x):
+                here = nearness_to(fields[turn], part, live, poses, x)
+            # Both jaws must be near at the same time: poses are joined one by one.
+            if bipolar != 0 and turn > 0:
+                near = wp.min(near, here)
+            else:
+                near = wp.max(near, here)
+    total = float(0.0)
+    for k in range(_SAMPLES):
+        total += near[k]
+    near_out[t] = total / float(_SAMPLES)
 
 
 @wp.kernel
@@ -259,11 +285,14 @@ def make_electrode(tool: JointedTool, burn: Burn, params: ElectrodeParams | None
             f"{tool.name!r} has {len(parts)} active parts.",
             "A monopolar electrode needs one at least, a bipolar one two.",
         )
+    grids = [tool.parts[part].field.grid for part in parts]
     electrode = Electrode(
         tool,
         burn,
         params,
         parts,
+        numbers=wp.array(parts, dtype=wp.int32, device=device.warp),
+        fields=wp.array(grids, dtype=FieldGrid, device=device.warp),
         live=device.port(LIVE_FLOATS, wp.float32),
         conductance=wp.zeros(skin.width * skin.height, dtype=wp.float32, device=device.warp),
         sums=make_sum(skin.count, device),
@@ -280,10 +309,8 @@ def step_electrodes(stage: Stage, electrodes: Sequence[Electrode]) -> None:
         burn, skin, live = one.burn, one.burn.heat.skin, one.live.array
         stage.upload(one.live)
         stage.upload(one.tool.poses)
-        for turn, part in enumerate(one.parts):
-            fixed = [one.tool.parts[part].field.grid, part, int(one.params.bipolar), int(turn == 0)]
-            args = [live, one.tool.poses.array, skin.texels, skin.position, one.conductance]
-            stage.launch(near_part, skin.count, [*fixed, *args])
+        args = [int(one.params.bipolar), live, one.numbers, one.fields, one.tool.poses.array]
+        stage.launch(near_parts, skin.count, [*args, skin.texels, skin.position, one.conductance])
         tissue = [skin.texels, skin.area, burn.rates, burn.damage, burn.charring, burn.water]
         stage.launch(conduct, -(-skin.count // FAN), [live, *tissue, one.conductance, one.sums.levels[0]])
         finish_sum(stage, one.sums)
