@@ -185,20 +185,20 @@ def near_parts(
     t = texels[first + wp.tid()]
     x = position[t]
     near = PerPose()
+    total = float(0.0)
     if live[LIVE_ON] != 0.0:
         for turn in range(numbers.shape[0]):
-            here = PerPose()
-            part = numbers[turn]
-            if near_part_ball(poses, part, x):
-                here = nearness_to(fields[turn], part, live, poses, x)
-            # Both jaws must be near at the same time: poses are joined one by one.
-            if bipolar != 0 and turn > 0:
-                near = wp.min(near, here)
-            else:
-                near = wp.max(near, here)
-    total = float(0.0)
-    for k in range(_SAMPLES):
-        total += near[k]
+            if near_part_ball(poses, numbers[turn], x):
+                here = nearness_to(fields[turn], numbers[turn], live, poses, x)
+                # Both jaws must be near at the same time: poses are joined one by one.
+                if bipolar != 0 and turn > 0:
+                    near = wp.min(near, here)
+                else:
+                    near = wp.max(near, here)
+                total = wp.dot(near, PerPose(1.0))
+            elif bipolar != 0:
+                total = 0.0
+                break
     near_out[t] = total / float(_SAMPLES)
 
 
