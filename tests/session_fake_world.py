@@ -79,6 +79,7 @@ class FakeWorld:
         self.scenario = scenario
         self.seed = seed
         self.device = FakeDevice()
+        self.notes: list[str] = []
         self.tick = 0
         self.peak_force = 0.0
         self.stages = {"swing": 0.01, "surface": 0.002}

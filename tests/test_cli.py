@@ -20,6 +20,7 @@ from viscera import cli
 from viscera.bench import registry
 from viscera.bench.registry import Benchmark, Row
 from viscera.device import Device
+from viscera.geometry import atlas, icosphere
 
 HEADLESS_KEYS = {
     "scenario", "device", "seed", "steps", "seconds", "real_time_factor", "stages", "peak_force", "state_hash",
@@ -307,3 +308,20 @@ def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     done = replay_report(recording)
     done.world.close()
     assert done.same is True
+
+
+def test_a_mesh_with_overlapping_texture_coordinates_is_told(
+    viscera: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atlas, "cache_folder", lambda: tmp_path)
+    ball = icosphere(0.04, 2)
+    lines = [f"v {x} {y} {z}" for x, y, z in ball.vertices.tolist()]
+    # Seen from above, a little aslant: both halves of the ball lie on each other.
+    lines += [f"vt {0.5 + 9.0 * x + z} {0.5 + 9.0 * y + z}" for x, y, z in ball.vertices.tolist()]
+    lines += [f"f {a}/{a} {b}/{b} {c}/{c}" for a, b, c in (ball.triangles + 1).tolist()]
+    path = tmp_path / "ball.obj"
+    path.write_text("\n".join(lines))
+    answer = viscera("run", "cautery", "--headless", "--device", "cpu", "--seconds", "0.016", "--mesh", str(path))
+    assert answer.code == 0, answer.err
+    assert "texture coordinates overlap" in answer.err
+    assert "a second set was made" in answer.err

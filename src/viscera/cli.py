@@ -300,6 +300,9 @@ def _run_headless(scenario: str, seconds: float, out: Path | None, **options: An
     with console.progress_bar() as progress:
         world = viscera.make(scenario, progress=progress, **options)
         script = catalogue()[scenario].script
+        if options.get("mesh") is not None:
+            for note in world.notes:
+                console.err().print(f"note: {note}")
         try:
             if out is None:
                 result = run_headless(world, seconds, script, progress=progress)

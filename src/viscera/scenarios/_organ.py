@@ -85,6 +85,7 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
         vertices=vertices,
         skin=skin,
+        notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
     )
 
 

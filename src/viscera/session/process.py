@@ -122,6 +122,8 @@ class _Process:
             cores=spec.cores,
             progress=self._progress,
         )
+        if spec.mesh is not None:
+            self.notice = " ".join(self.world.notes)
         if spec.record:
             device = self.world.device
             self._record(
@@ -136,7 +138,7 @@ class _Process:
         try:
             self.recorder = open_log()
         except RecordingError as error:
-            self.notice = f"This session is not recorded: {error}"
+            self.notice = f"This session is not recorded: {error} {self.notice}".strip()
 
     def _begin(self) -> Loop:
         """Tells the server what there is, and waits until it has made room for it."""

@@ -54,6 +54,8 @@ class Organ:
     """As of the last frame [m]."""
     skin: Skin | None = None
     """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
+    notes: tuple[str, ...] = ()
+    """What was guessed or mended when it was made of a user's mesh."""
 
 
 @dataclass
@@ -454,6 +456,11 @@ class World:
     @property
     def organs(self) -> list[Organ]:
         return self._organs
+
+    @property
+    def notes(self) -> list[str]:
+        """What was guessed or mended when organs were made of meshes; a user who gave one wants to know."""
+        return [f"{organ.name}: {note}." for organ in self._organs for note in organ.notes]
 
     @property
     def systems(self) -> list[System]:

@@ -25,6 +25,8 @@ const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem"];
 export class Banners {
   private readonly shown = new Map<Place, Content>();
   private problemTimer: ReturnType<typeof setTimeout> | undefined;
+  /** A notice that was read. */
+  private dismissed = "";
   private countdown: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly root: HTMLElement, private readonly events: BannerEvents) {}
@@ -53,8 +55,9 @@ export class Banners {
     } else {
       this.clear("session");
     }
-    if (state.notice === "") this.clear("notice");
-    else this.show("notice", { kind: "warning", title: state.notice, text: "" });
+    if (state.notice === "" || state.notice === this.dismissed) this.clear("notice");
+    else this.show("notice", { kind: "warning", title: state.notice, text: "",
+      action: { label: "Dismiss", run: () => { this.dismissed = state.notice; this.clear("notice"); } } });
   }
 
   setProblem(problem: Problem): void {
