@@ -313,6 +313,37 @@ def test_troubles(troubles: dict[str, Any], name: str) -> None:
     passed(troubles, name)
 
 
+def test_each_device_has_a_row_with_its_force_and_why_it_fades(troubles: dict[str, Any]) -> None:
+    found = passed(troubles, "hands")
+    left = "Left Touch, tool 1; 0.30 N; "
+    late = "Right Touch, tool 2; 0.40 N; The force is fading: the simulation is slower than real time."
+    away = "Right Touch, tool 2; 0.00 N; The device is away; plug it in again."
+    assert found["both"]["rows"] == [left, late]
+    assert found["one"]["rows"] == [left, away]
+
+
+def test_the_strongest_force_is_seen_as_a_colour_and_heard_when_asked_for(troubles: dict[str, Any]) -> None:
+    found = passed(troubles, "hands")
+    # √(0.8 N / 1 N) and √(0.3 N / 1 N) of the way from hue 43 and lightness 66 to 3 and 58.
+    for hands, newtons, colour in (("both", "0.80", "hsl(7 95% 59%)"), ("one", "0.30", "hsl(21 95% 62%)")):
+        assert found[hands]["strongest"] == newtons
+        assert found[hands]["colour"] == colour
+    assert found["both"]["figureColour"] != found["one"]["figureColour"]
+    assert found["sounds"] == ["false", "true", "false"]
+
+
+def test_every_tool_that_feels_a_force_has_an_arrow_at_its_tip(troubles: dict[str, Any], pictures: Path) -> None:
+    def drawn(name: str, place: dict[str, float]) -> bool:
+        row, column = round(place["y"]), round(place["x"])
+        colour = picture(pictures, name)[row - 1 : row + 2, column - 1 : column + 2].mean(axis=(0, 1))
+        # The arrow lets 8 % of what is behind it through.
+        return bool(np.abs(colour - (0xFF, 0xD1, 0x66)).max() < 0.08 * 255 + 2)
+
+    first, second = passed(troubles, "hands")["arrows"]
+    assert [drawn("two_hands", place) for place in first + second] == [True] * 4
+    assert [drawn("one_hand", place) for place in first + second] == [True, True, False, False]
+
+
 @pytest.mark.parametrize("name", ["laptop", "tablet"])
 def test_nothing_sticks_out_or_overlaps(troubles: dict[str, Any], name: str) -> None:
     found = passed(troubles, name)

@@ -4,8 +4,8 @@
 
 The page's own tests need states that a healthy server does not show (a crash, another protocol, slow compilation);
 `POST /fake/NAME` makes them: starting, running, crash, ended, protocol, problem, drop, refuse, accept. `paint`, `char`,
-`film` and `clean` change what lies on the slab (`fake_skin.py`). It speaks `messages.py`, so it cannot drift from the
-schema.
+`film` and `clean` change what lies on the slab (`fake_skin.py`); `two_hands`, `one_hand` and `no_hands` say which
+haptic devices there are. It speaks `messages.py`, so it cannot drift from the schema.
 """
 
 from __future__ import annotations
@@ -49,6 +49,24 @@ TROUBLES: dict[str, tuple[State, str, float]] = {
     "crash": ("crashed", "The session process was killed (signal 9). At most a second is lost.", 1.0),
     "ended": ("ended", "", 1.0),
 }
+
+
+@dataclass
+class Hand:
+    """A haptic device that holds the tool of the same number at `tip` [m], where the world pushes with `force` [N]."""
+
+    device: str
+    tip: m.Vec3
+    force: m.Vec3
+    mode: Literal["running", "late", "absent"] = "running"
+    gain: float = 1.0
+
+
+LEFT_HAND = Hand("Left Touch", (-0.022, -0.012, 0.036), (0.0, 0.0, 0.3))
+LATE_HAND = Hand("Right Touch", (0.016, -0.012, 0.034), (0.48, 0.0, 0.64), "late", 0.5)
+AWAY = Hand("Right Touch", LATE_HAND.tip, (0.0, 0.0, 0.0), "absent", 0.0)
+HANDS = {"two_hands": [LEFT_HAND, LATE_HAND], "one_hand": [LEFT_HAND, AWAY], "no_hands": []}
+"""What `POST /fake/NAME` puts into hands."""
 
 
 class _Page(StaticFiles):
@@ -107,6 +125,7 @@ class FakeWorld:
     progress: float = 1.0
     protocol: int = m.PROTOCOL
     tools: dict[int, m.Tool] = field(default_factory=dict)
+    hands: list[Hand] = field(default_factory=list)
     skin: FakeSkin = field(default_factory=FakeSkin)
     cools: bool = False
     painted: int = 0
@@ -185,11 +204,25 @@ def packed(name: str, points: np.ndarray, shades: bytes = b"") -> m.ArrayData:
 
 
 def tool_info(world: FakeWorld, number: int) -> m.ToolInfo:
+    if number < len(world.hands):  # a device's tool is no pointer's
+        hand = world.hands[number]
+        return m.ToolInfo(
+            tool=number, active=hand.mode != "absent", position=hand.tip, orientation=(0.0, 0.0, 0.0, 1.0),
+            force=hand.force, torque=(0.0, 0.0, 0.0), grip=0.0,
+        )  # fmt: skip
     tool = world.tools.get(number)
     return m.ToolInfo(
         tool=number, active=tool is not None and tool.active, position=tool.position if tool else (0.0, 0.0, 0.08),
         orientation=tool.orientation if tool else (0.0, 0.0, 0.0, 1.0),
         force=world.force if number == 0 else (0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0), grip=tool.grip if tool else 0.0,
+    )  # fmt: skip
+
+
+def haptic_info(number: int, hand: Hand) -> m.HapticInfo:
+    x, y, z = hand.force
+    return m.HapticInfo(
+        tool=number, device=hand.device, present=hand.mode != "absent", mode=hand.mode, gain=hand.gain,
+        force=(hand.gain * x, hand.gain * y, hand.gain * z),
     )  # fmt: skip
 
 
@@ -207,7 +240,7 @@ def frame(world: FakeWorld, number: int) -> m.Frame:
         arrays=arrays, tools=[tool_info(world, k) for k in range(4)],
         parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
         stages=stages, applied=list(world.applied.items()), measures=world.skin.measured,
-        tables={TABLE.name: world.skin.rows},
+        tables={TABLE.name: world.skin.rows}, haptics=[haptic_info(k, hand) for k, hand in enumerate(world.hands)],
     )  # fmt: skip
 
 
@@ -348,6 +381,8 @@ class FakeServer:
         world, name = self.world, request.path_params["name"]
         if name in TROUBLES:
             world.state, world.message, world.progress = TROUBLES[name]
+        elif name in HANDS:
+            world.hands = HANDS[name]
         elif name in ("paint", "clean", "char", "film"):
             self.paint(name)
         elif name == "protocol":

@@ -1,5 +1,5 @@
 // The page against the stand-in server, which can be made to fail: lost lines, other protocols, slow starts, small
-// screens, fingers.
+// screens, fingers, haptic devices that are late or away.
 //
 //     node tests/browser/troubles.mjs ADDRESS FOLDER
 
@@ -149,6 +149,40 @@ async function fingers(page) {
   assert(await page.evaluate(() => Math.hypot(...window.viscera.tools()[0].force) < 0.01), "two fingers do not press");
 }
 
+/** The page with devices in these modes: a picture, and what stands in the panel. */
+async function withHands(page, name, modes) {
+  await make(name);
+  await until(page, (_, all) => [...document.querySelectorAll(".device")].map((row) => row.dataset.mode).join() === all,
+    modes, `devices are listed as ${modes}`);
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+  return page.evaluate(() => ({
+    rows: [...document.querySelectorAll(".device")].map((row) =>
+      [...row.querySelectorAll(".name, .felt, .why")].map((part) => part.innerText).join("; ")),
+    strongest: document.querySelector(".figure").innerText,
+    figureColour: window.getComputedStyle(document.querySelector(".figure")).color,
+    colour: document.body.style.getPropertyValue("--force-colour"),
+  }));
+}
+
+/** Two haptic devices press, one of them late; then that one is away. */
+async function hands(page) {
+  const both = await withHands(page, "two_hands", "running,late");
+  const arrows = await page.evaluate(() => {
+    const scale = 0.001 * Number(/arrow (\d+) mm/.exec(document.getElementById("side").innerText)[1]); // [m/N]
+    return window.viscera.tools().slice(0, 2).map(({ position, force }) =>
+      [0.2, 0.5].map((share) => window.viscera.project(...position.map((p, i) => p + share * scale * force[i]))));
+  });
+  const one = await withHands(page, "one_hand", "running,absent");
+  await make("no_hands");
+  const sound = page.locator("button.listen");
+  const sounds = [await sound.getAttribute("aria-pressed")];
+  for (let i = 0; i < 2; i++) {
+    await sound.click();
+    sounds.push(await sound.getAttribute("aria-pressed"));
+  }
+  return { both, one, arrows, sounds };
+}
+
 /** Last: this server will not be ours again. */
 async function otherProtocol(page) {
   await banner(page, "out of date").waitFor();
@@ -160,6 +194,6 @@ otherProtocol.options = { wait: false, before: () => make("protocol") };
 
 const { context, close } = await openBrowser();
 await runChecks(context, `${address}?detail=plain`, {
-  firstHint, lostLine, crash, problem, starting, orbit, laptop, tablet, fingers, otherProtocol,
+  firstHint, lostLine, crash, problem, starting, orbit, laptop, tablet, fingers, hands, otherProtocol,
 });
 await close();

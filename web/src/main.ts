@@ -234,7 +234,7 @@ class Page {
       this.overlay.hideStarting();
     }
     this.header.setFrame(frame);
-    this.force.setFrame(frame, this.view.sparks(), this.view.arrow.scale, now);
+    this.force.setFrame(frame, this.view.sparks(), this.view.arrows.scale, now);
     this.parameters.setValues(frame.parameters, now);
     this.measures.setValues(frame.measures, now);
     this.tables.setValues(frame.tables, now);
@@ -245,10 +245,8 @@ class Page {
   }
 
   private placeLabels(): void {
-    const { arrow } = this.view;
-    const felt = this.lastFrame?.tools.find((tool) => tool.active);
-    const shown = arrow.group.visible && felt !== undefined;
-    this.overlay.placeForce(shown ? this.view.project(arrow.end) : null, shown ? Math.hypot(...felt.force) : 0);
+    const arrow = this.view.arrows.shown.at(0);
+    this.overlay.placeForce(arrow === undefined ? null : this.view.project(arrow.end), arrow?.newtons ?? 0);
     this.overlay.placeAction(this.hand.acting ? this.hand.cursor : null, this.hand.instrument()?.action ?? "");
     if (this.handle.firstFrame === null) return;
     this.overlay.placeHint(this.view.hintPlace(), this.hand.pushed > 0.002 || this.hand.acting);

@@ -4,7 +4,7 @@ import {
   Box3, Color, NoToneMapping, PerspectiveCamera, Scene, ShaderMaterial, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { Drape } from "./look/drape";
-import { FAINTEST, FAINTEST_AT_WORK, ForceArrow } from "./look/force_arrow";
+import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
 import { makeNoiseTexture } from "./look/noise_texture";
@@ -35,14 +35,14 @@ const BLANCHING_FORCE = 0.35; // [N] at which pressed tissue is palest; tuned fo
 export class View {
   readonly camera = new PerspectiveCamera(40, 1, 0.004, 6);
   readonly orbit = new Orbit();
-  readonly arrow = new ForceArrow();
+  readonly arrows = new ForceArrows();
   readonly software: boolean;
   surfaces: TissueSurface[] = [];
   instruments: InstrumentModel[] = [];
   framesDrawn = 0;
   readonly skins = new Skins();
   readonly particles: SceneParticles;
-  /** Instruments, their light and shadow, and the arrow; a test looks at the tissue without them. */
+  /** Instruments, their light and shadow, and the arrows; a test looks at the tissue without them. */
   private instrumentsShown = true;
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
@@ -80,7 +80,7 @@ export class View {
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
     this.scene.add(this.drape.mesh, this.particles.drops.points);
-    this.over.add(this.arrow.group, this.spark.sprite);
+    this.over.add(this.arrows.group, this.spark.sprite);
   }
 
   setScene(description: SceneDescription): void {
@@ -94,7 +94,7 @@ export class View {
     this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
-    this.arrow.forget();
+    this.arrows.forget();
     this.orbit.set(description.camera);
     this.hangTheatreLamp(description.camera);
     this.resize();
@@ -109,12 +109,10 @@ export class View {
     this.particles.update(frame.arrays);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
-    const felt = frame.tools.find((tool) => tool.active);
-    const force = new Vector3(...(felt?.force ?? [0, 0, 0]));
-    const works = felt !== undefined && (this.instruments[felt.tool]?.info.action ?? "") !== "";
-    this.arrow.update(new Vector3(...(felt?.position ?? [0, 0, 0])), force, works ? FAINTEST_AT_WORK : FAINTEST);
-    this.arrow.group.visible &&= this.instrumentsShown;
-    const press = this.instrumentsShown ? Math.min(1, force.length() / BLANCHING_FORCE) : 0;
+    const tools = this.instrumentsShown ? frame.tools : [];
+    this.arrows.update(tools, (tool) => ((this.instruments[tool]?.info.action ?? "") !== "" ? FAINTEST_AT_WORK : FAINTEST));
+    const strongest = Math.max(0, ...tools.map(({ active, force }) => (active ? Math.hypot(...force) : 0)));
+    const press = Math.min(1, strongest / BLANCHING_FORCE);
     for (const surface of this.surfaces) {
       if ("uPress" in surface.mesh.material.uniforms) surface.mesh.material.uniforms.uPress.value = press;
     }
@@ -198,7 +196,7 @@ export class View {
   }
 
   private drawOver(): void {
-    if (!this.arrow.group.visible && !this.spark.sprite.visible) return;
+    if (this.arrows.shown.length === 0 && !this.spark.sprite.visible) return;
     this.renderer.autoClear = false;
     this.renderer.render(this.over, this.camera);
     this.renderer.autoClear = true;

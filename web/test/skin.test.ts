@@ -1,8 +1,6 @@
-import { Vector3 } from "three";
 import { describe, expect, it } from "vitest";
 import { at, stagesOf } from "../src/look/burn_stages";
 import { gather, splitCorners } from "../src/look/corners";
-import { FAINTEST_AT_WORK, ForceArrow } from "../src/look/force_arrow";
 import { HEAT_STOPS, heatPlace } from "../src/look/heat_colours";
 import { isElectric, jawAngle } from "../src/look/instrument";
 import { makeLight } from "../src/look/light";
@@ -187,18 +185,5 @@ describe("particles", () => {
     expect(particles.drops.points.visible).toBe(false);
     particles.setScene([]);
     expect(particles.count()).toBe(0);
-  });
-});
-
-describe("the force arrow", () => {
-  it("is not drawn over a tip that works at a light touch", () => {
-    const arrow = new ForceArrow();
-    const touch = new Vector3(0, 0, 0.02);
-    arrow.update(new Vector3(), touch);
-    expect(arrow.group.visible).toBe(true);
-    arrow.update(new Vector3(), touch, FAINTEST_AT_WORK);
-    expect(arrow.group.visible).toBe(false);
-    arrow.update(new Vector3(), touch.multiplyScalar(2), FAINTEST_AT_WORK);
-    expect(arrow.group.visible).toBe(true);
   });
 });

@@ -1,0 +1,63 @@
+import { Vector3 } from "three";
+import { describe, expect, it } from "vitest";
+import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "../src/look/force_arrow";
+import type { ToolInfo } from "../src/protocol";
+
+const felt = (tool: number, force: ToolInfo["force"], position: ToolInfo["position"] = [0.01 * tool, 0, 0.03]): ToolInfo =>
+  ({ tool, active: true, position, orientation: [0, 0, 0, 1], force, torque: [0, 0, 0], grip: 0 });
+const always = () => FAINTEST;
+/** Where the arrows that are drawn begin, x [m]. */
+const drawn = (arrows: ForceArrows) => arrows.group.children.filter((arrow) => arrow.visible).map((arrow) => arrow.position.x);
+
+describe("force arrows", () => {
+  it("stand at every tip that feels something, along its own force", () => {
+    const arrows = new ForceArrows();
+    arrows.update([felt(0, [0, 0, 0.4]), felt(1, [0.3, 0, 0])], always);
+    expect(drawn(arrows)).toEqual([0, 0.01]);
+    const [one, two] = arrows.shown;
+    expect(one.newtons).toBeCloseTo(0.4);
+    expect(one.end.distanceTo(new Vector3(0, 0, 0.03 + 0.4 * arrows.scale))).toBeLessThan(1e-9);
+    expect(two.end.distanceTo(new Vector3(0.01 + 0.3 * arrows.scale, 0, 0.03))).toBeLessThan(1e-9);
+    const points = new Vector3(0, 1, 0).applyQuaternion(two.group.quaternion);
+    expect(points.distanceTo(new Vector3(1, 0, 0))).toBeLessThan(1e-6);
+  });
+
+  it("have one scale, that of the strongest force any of them had", () => {
+    const arrows = new ForceArrows();
+    arrows.update([felt(0, [0, 0, 0.2])], always);
+    const alone = arrows.scale;
+    arrows.update([felt(0, [0, 0, 0.2]), felt(1, [0, 0, 4])], always);
+    expect(arrows.scale).toBeLessThan(alone);
+    const together = arrows.scale;
+    arrows.update([felt(0, [0, 0, 0.2])], always);
+    expect(arrows.scale).toBe(together);
+    arrows.forget();
+    expect(drawn(arrows)).toEqual([]);
+    expect(arrows.scale).toBe(new ForceArrows().scale);
+  });
+
+  it("go when their tool leaves, feels nothing, or is not in the frame, and come back", () => {
+    const arrows = new ForceArrows();
+    const both = [felt(0, [0, 0, 0.4]), felt(1, [0, 0, 0.3])];
+    arrows.update(both, always);
+    arrows.update([both[0], { ...both[1], active: false }], always);
+    expect(drawn(arrows)).toEqual([0]);
+    arrows.update([{ ...both[0], force: [0, 0, 0] }, both[1]], always);
+    expect(drawn(arrows)).toEqual([0.01]);
+    arrows.update([{ ...both[0], force: [Number.NaN, 0, 0] }], always);
+    expect(drawn(arrows)).toEqual([]);
+    arrows.update(both, always);
+    expect(drawn(arrows)).toEqual([0, 0.01]);
+    expect(arrows.group.children).toHaveLength(2);
+    expect(arrows.shown[0].end.toArray().every(Number.isFinite)).toBe(true);
+  });
+
+  it("are not drawn over a tip that works at a light touch", () => {
+    const arrows = new ForceArrows();
+    const atWork = (tool: number) => (tool === 1 ? FAINTEST_AT_WORK : FAINTEST);
+    arrows.update([felt(0, [0, 0, 0.02]), felt(1, [0, 0, 0.02])], atWork);
+    expect(drawn(arrows)).toEqual([0]);
+    arrows.update([felt(0, [0, 0, 0.02]), felt(1, [0, 0, 0.04])], atWork);
+    expect(drawn(arrows)).toEqual([0, 0.01]);
+  });
+});
