@@ -12,90 +12,102 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.neighbors.cells import GridView, cell_of, sorted_count
-from viscera.water.native import NO_VECTOR, ROWS, VECTORS, on_cpu
+from viscera.neighbors.cells import GridView, sorted_count
+from viscera.water.native import GROUP, loop
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Live
 
 wp.set_module_options({"enable_backward": False})
 
+_GROUP = wp.constant(GROUP)
+
 _STEEP = """
-        const I inside = (r2 < radius2) & (lane + t < end);
-        if (!__builtin_reduce_or(inside)) continue;
-        const V r = ROOT(r2);
-        const V a = 1.0f - r * per, b = AT_LEAST(0.5f - r * per, 0.0f);
-        V steep = smoothing.gradient * (a * a - smoothing.kappa * (b * b)) / AT_LEAST(r, nearest);
-        steep = inside ? steep : (V)0.0f;
+            const I inside = (r2 < radius2) & (lane + t < end);
+            if (!__builtin_reduce_or(inside)) continue;
+            const V r = ROOT(r2);
+            const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
+            V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
+            steep = inside ? steep : (V)0.0f;
 """
 
-_PUSH = """
-V gx = 0.0f, gy = 0.0f, gz = 0.0f;
-const float own = k.data[s], nearest = 1.0e-6f * smoothing.radius;
+_PUSH_SKIP = """
+    if (tag.data[s] < 0) { px.data[s] = py.data[s] = pz.data[s] = 0.0f; continue; }
+"""
+
+_PUSH_START = """
+    V gx = 0.0f, gy = 0.0f, gz = 0.0f;
+    const float own = k.data[s];
 """
 
 _PUSH_BODY = (
     _STEEP
     + """
-        steep *= own + LOAD(k.data + t);
-        gx -= steep * dx;
-        gy -= steep * dy;
-        gz -= steep * dz;
+            steep *= own + LOAD(k.data + t);
+            gx -= steep * dx;
+            gy -= steep * dy;
+            gz -= steep * dz;
 """
 )
 
 _PUSH_END = """
-float ax = 0.0f, ay = 0.0f, az = 0.0f;
-for (int n = 0; n < 16; ++n) { ax += gx[n]; ay += gy[n]; az += gz[n]; }
-return wp::vec_t<4, wp::float32>(mass * ax, mass * ay, mass * az, 0.0f);
+    px.data[s] = live.mass * sum(gx);
+    py.data[s] = live.mass * sum(gy);
+    pz.data[s] = live.mass * sum(gz);
 """
 
-_GROWTH = """
-V total = 0.0f;
-const float ux = px.data[s], uy = py.data[s], uz = pz.data[s], nearest = 1.0e-6f * smoothing.radius;
+_RELAX_START = """
+    V growth = 0.0f;
+    const float ux = px.data[s], uy = py.data[s], uz = pz.data[s];
 """
 
-_GROWTH_BODY = (
+_RELAX_BODY = (
     _STEEP
     + """
-        const V ex = ux - LOAD(px.data + t), ey = uy - LOAD(py.data + t), ez = uz - LOAD(pz.data + t);
-        total += steep * (ex * dx + ey * dy + ez * dz);
+            const V ex = ux - LOAD(px.data + t), ey = uy - LOAD(py.data + t), ez = uz - LOAD(pz.data + t);
+            growth += steep * (ex * dx + ey * dy + ez * dz);
 """
 )
 
-_GROWTH_END = """
-float sum = 0.0f;
-for (int n = 0; n < 16; ++n) sum += total[n];
-return sum;
+_RELAX_END = """
+    const float expected = system.data[s][0] + live.dt * live.dt * live.mass * sum(growth);
+    const float found = k.data[s] + relaxation * (expected - live.rest_density) * system.data[s][1];
+    k.data[s] = found > 0.0f ? found : 0.0f;
 """
 
 
-@wp.func_native(on_cpu(VECTORS + _PUSH + ROWS.replace("BODY", _PUSH_BODY) + _PUSH_END, NO_VECTOR))
-def push_at(
+@wp.func_native(loop(_PUSH_START, _PUSH_BODY, _PUSH_END, _PUSH_SKIP))
+def pushes(
     grid: GridView,
     smoothing: Smoothing,
-    mass: float,
-    s: int,
-    cell: wp.vec3i,
+    live: Live,
+    first: int,
+    tag: wp.array(dtype=wp.int32),
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     k: wp.array(dtype=float),
-) -> wp.vec4: ...
+    px: wp.array(dtype=float),
+    py: wp.array(dtype=float),
+    pz: wp.array(dtype=float),
+): ...
 
 
-@wp.func_native(on_cpu(VECTORS + _GROWTH + ROWS.replace("BODY", _GROWTH_BODY) + _GROWTH_END, "0.0f"))
-def growth_at(
+@wp.func_native(loop(_RELAX_START, _RELAX_BODY, _RELAX_END))
+def relaxed(
     grid: GridView,
     smoothing: Smoothing,
-    s: int,
-    cell: wp.vec3i,
+    live: Live,
+    first: int,
+    relaxation: float,
+    system: wp.array(dtype=wp.vec2),
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     px: wp.array(dtype=float),
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
-) -> float: ...
+    k: wp.array(dtype=float),
+): ...
 
 
 @wp.kernel
@@ -131,16 +143,8 @@ def push(
     py_out: wp.array(dtype=float),
     pz_out: wp.array(dtype=float),
 ):
-    s = first + wp.tid()
-    if s >= sorted_count(grid):
-        return
-    total = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    if tag[s] >= 0:
-        cell = cell_of(grid, wp.vec3(x[s], y[s], z[s]))
-        total = push_at(grid, smoothing, live[0].mass, s, cell, x, y, z, k)
-    px_out[s] = total[0]
-    py_out[s] = total[1]
-    pz_out[s] = total[2]
+    s = (first + wp.tid()) * _GROUP
+    pushes(grid, smoothing, live[0], s, tag, x, y, z, k, px_out, py_out, pz_out)
 
 
 @wp.kernel
@@ -162,15 +166,8 @@ def relax(
     # out
     k_out: wp.array(dtype=float),
 ):
-    s = first + wp.tid()
-    if s >= sorted_count(grid):
-        return
-    cell = cell_of(grid, wp.vec3(x[s], y[s], z[s]))
-    growth = growth_at(grid, smoothing, s, cell, x, y, z, px, py, pz)
-    dt = live[0].dt
-    expected = system[s][0] + dt * dt * live[0].mass * growth
-    change = relaxation * (expected - live[0].rest_density) * system[s][1]
-    k_out[s] = wp.max(k_out[s] + change, 0.0)
+    s = (first + wp.tid()) * _GROUP
+    relaxed(grid, smoothing, live[0], s, relaxation, system, x, y, z, px, py, pz, k_out)
 
 
 @wp.kernel
