@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ SPACING = 0.01
 
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("viscosity", [{"viscosity": 1.0}, {"alpha": 0.1, "beta": 0.1}], ids=["laminar", "monaghan"])
-def test_a_crowd_is_summed_to_the_last(cpu: Device, dimension: int, viscosity: dict[str, float]) -> None:
+def test_a_crowd_is_summed_to_the_last(cpu: Device, dimension: int, viscosity: dict[str, Any]) -> None:
     """1 500 in one cell are 94 blocks of 16, the list holds 64; beside them a few, alone or in groups that end amid."""
     rng = np.random.default_rng(4)
     crowd = 0.02 + 0.012 * rng.random((1500, 3))
