@@ -5,7 +5,12 @@ A mass has a burn b from 0 to 1. With its material's factor β (`burnt_young`) a
     k_ij = k⁰_ij · ½(f_i + f_j),        f = 1 + (β − 1) b          the mean of both ends, so k_ij = k_ji
     ε_ij = ½(ε_i + ε_j),                ε = ε⁰ (1 − (1 − γ) b)     stretch at which the spring tears, for good
 
-and a cell's bulk modulus takes the mean of f over its eight masses; a cell that lost an edge resists no more. A factor
+and a cell's bulk modulus takes the mean of f over its eight masses; a cell that lost an edge resists no more. Only
+springs whose two ends are burnt tear (b ≥ `TEARS_FROM`): the layer comes apart, and stays on the fresh tissue below.
+What counts is a spring's stretch and that of its two neighbours in line with it, ½, ¼ and ¼ (nonlocal, as Pijaudier-
+Cabot and Bažant 1987, doi:10.1061/(ASCE)0733-9399(1987)113:10(1512)): an instrument that shoves one mass stretches one
+spring and shortens the next, and tears nothing; tension tears. A mass whose springs would not hold it, fewer than
+`HOLDING` of them, loses none, so no mass flies off by itself. A factor
 never takes a spring beyond what the lattice was made for (`LatticeParams.stiffest`): `with_burn_headroom` makes room,
 which costs √β as many substeps.
 
@@ -47,6 +52,15 @@ wp.set_module_options({"enable_backward": False})
 
 _TILE = wp.constant(TILE)
 
+TEARS_FROM = wp.constant(0.1)
+"""Burn of a mass from which its springs may tear: what is only warmed tears no sooner than the fresh tissue around it,
+whose tearing is not modelled. Tuned."""
+HOLDING = wp.constant(6)
+"""Springs that keep a mass where it is; three that do not lie in a plane would, six do in any direction. Tuned."""
+
+SPRINGS_ACROSS = 9
+"""Springs that cross a cell's side, in a lattice without border: the straight one, and four diagonals of each kind."""
+
 HALF_CELL = 0.5 * math.sqrt(3.0)
 """Farthest that a point is from the node it was rounded to [cells]."""
 
@@ -73,8 +87,17 @@ class Burning:
     """The same of the cells; one element where ν = 0.25."""
     most: Any
     """Reference stiffness at the stiffest setting [N/m], one float32."""
+    strain: Any
+    """Per direction and place, mean of the two springs in line there, float32; scratch of `tear_burnt`."""
+    bearing: Any
+    """Springs of each mass that bear their stretch, int32; scratch too."""
     torn: Port
     """Springs torn so far, int64."""
+
+    @property
+    def torn_area(self) -> float:
+        """Cross-section of tissue that has come apart [m²]."""
+        return float(self.torn.host[0]) * self.tissue.params.spacing**2 / SPRINGS_ACROSS
 
 
 def most_stiffening(params: LatticeParams) -> float:
@@ -114,6 +137,8 @@ def make_burning(tissue: Tissue) -> Burning:
         fresh=wp.clone(tissue.constants.stiffness),
         fresh_bulk=wp.clone(tissue.bulk),
         most=wp.array([most], dtype=wp.float32, device=device),
+        strain=wp.zeros(13 * layout.slots, dtype=wp.float32, device=device),
+        bearing=wp.zeros(layout.slots, dtype=wp.int32, device=device),
         torn=tissue.device.port(1, wp.int64),
     )
 
@@ -131,13 +156,18 @@ def step_burning(stage: Stage, burning: Burning) -> None:
         stage.launch(stiffen_cells, places, args)
 
 
-def tear_burnt(stage: Stage, burning: Burning) -> None:
-    """Springs that are stretched beyond what they bear are gone: after the ticks of a frame, for the buffer that is
-    current when it is recorded."""
+def tear_burnt(stage: Stage, burning: Burning, buffer: int) -> None:
+    """Burnt springs that are stretched beyond what they bear are gone: once a frame, between ticks, with `buffer` that
+    of the positions which is current when it runs (`Tissue.current`). Where some tore, `step_burning` must follow,
+    for the cells; where rest is skipped, call `Tissue.wake`."""
     tissue, state = burning.tissue, burning.tissue.state
-    args = [tissue.constants, burning.break_strain, burning.loss, burning.burn, state.live.array]
-    args += [state.position[tissue.current], state.velocity, tissue.constants.stiffness, burning.torn.array]
-    stage.launch(tear_springs, len(tissue.layout.tile_slot) * TILE, args)
+    places = len(tissue.layout.tile_slot) * TILE
+    lattice, burn = tissue.constants, burning.burn
+    motion = [state.live.array, state.position[buffer], state.velocity]
+    stage.launch(mean_strains, places, [lattice, burn, *motion, burning.strain])
+    bears = [lattice, burning.break_strain, burning.loss, burn, burning.strain]
+    stage.launch(count_bearing, places, [*bears, burning.bearing])
+    stage.launch(tear_springs, places, [*bears, burning.bearing, lattice.stiffness, burning.torn.array])
     stage.download(burning.torn)
 
 
@@ -316,6 +346,106 @@ def stiffen_cells(
     bulk_out[i] = wp.float16(float(fresh_bulk[i]) * wp.min(factor, most[0] / live[LIVE_STIFFNESS]))
 
 
+@wp.func
+def opposite(lattice: Lattice, tile: int, lane: int, d: int):
+    """Place whose spring in direction d ends here."""
+    return lattice.rows[9 * tile + 8 - (d + 14) // 3] + lane - ((d + 14) % 3 - 1)
+
+
+@wp.func
+def displaced(
+    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), tau: float, slots: int, i: int
+):
+    return load3(position, slots, i) - tau * load3(velocity, slots, i)
+
+
+@wp.kernel
+def mean_strains(
+    first: int,
+    # params
+    lattice: Lattice,
+    # in
+    burn: wp.array(dtype=wp.float32),
+    live: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    # out
+    strain_out: wp.array(dtype=wp.float32),
+):
+    """At each burnt mass, of the springs in line with each other that are there."""
+    index = first + wp.tid()
+    tile = index // _TILE
+    lane = index - tile * _TILE
+    i = lattice.tile_slot[tile] + lane
+    if burn[i] < TEARS_FROM:
+        return
+    slots = lattice.slots
+    tau = live[LIVE_VISCOUS_TIME]
+    own = displaced(position, velocity, tau, slots, i)
+    for d in range(13):
+        above, step = spring_end(lattice, tile, lane, d)
+        below = opposite(lattice, tile, lane, d)
+        offset = step * lattice.spacing
+        length = float(0.0)
+        count = float(0.0)
+        if float(lattice.stiffness[d * slots + i]) > 0.0:
+            length += wp.length(offset + displaced(position, velocity, tau, slots, above) - own)
+            count += 1.0
+        if float(lattice.stiffness[d * slots + below]) > 0.0:
+            length += wp.length(offset + own - displaced(position, velocity, tau, slots, below))
+            count += 1.0
+        strain_out[d * slots + i] = length / (wp.max(count, 1.0) * wp.length(offset)) - 1.0
+
+
+@wp.func
+def tears(
+    break_strain: wp.array(dtype=wp.float32),
+    loss: wp.array(dtype=wp.float32),
+    burn: wp.array(dtype=wp.float32),
+    strain: wp.array(dtype=wp.float32),
+    row: int,
+    i: int,
+    j: int,
+):
+    """Whether the spring between i and j, whose direction's strains begin at `row`, bears no more."""
+    if burn[i] < TEARS_FROM or burn[j] < TEARS_FROM:
+        return False
+    bears = break_strain[i] * (1.0 - loss[i] * burn[i]) + break_strain[j] * (1.0 - loss[j] * burn[j])
+    return strain[row + i] + strain[row + j] > bears
+
+
+@wp.kernel
+def count_bearing(
+    first: int,
+    # params
+    lattice: Lattice,
+    # in
+    break_strain: wp.array(dtype=wp.float32),
+    loss: wp.array(dtype=wp.float32),
+    burn: wp.array(dtype=wp.float32),
+    strain: wp.array(dtype=wp.float32),
+    # out
+    bearing_out: wp.array(dtype=wp.int32),
+):
+    """Of the 26 springs of each burnt mass."""
+    index = first + wp.tid()
+    tile = index // _TILE
+    lane = index - tile * _TILE
+    i = lattice.tile_slot[tile] + lane
+    if burn[i] < TEARS_FROM:
+        return
+    count = wp.int32(0)
+    for d in range(13):
+        row = d * lattice.slots
+        above, _step = spring_end(lattice, tile, lane, d)
+        below = opposite(lattice, tile, lane, d)
+        if float(lattice.stiffness[row + i]) > 0.0 and not tears(break_strain, loss, burn, strain, row, i, above):
+            count += 1
+        if float(lattice.stiffness[row + below]) > 0.0 and not tears(break_strain, loss, burn, strain, row, below, i):
+            count += 1
+    bearing_out[i] = count
+
+
 @wp.kernel
 def tear_springs(
     first: int,
@@ -325,9 +455,8 @@ def tear_springs(
     break_strain: wp.array(dtype=wp.float32),
     loss: wp.array(dtype=wp.float32),
     burn: wp.array(dtype=wp.float32),
-    live: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32),
+    strain: wp.array(dtype=wp.float32),
+    bearing: wp.array(dtype=wp.int32),
     # out
     stiffness_out: wp.array(dtype=wp.float16),
     torn_out: wp.array(dtype=wp.int64),
@@ -336,17 +465,14 @@ def tear_springs(
     tile = index // _TILE
     lane = index - tile * _TILE
     i = lattice.tile_slot[tile] + lane
-    slots = lattice.slots
-    tau = live[LIVE_VISCOUS_TIME]
-    own = load3(position, slots, i) - tau * load3(velocity, slots, i)
-    bears = break_strain[i] * (1.0 - loss[i] * burn[i])
+    if burn[i] < TEARS_FROM:
+        return
+    if bearing[i] < HOLDING:
+        return
     for d in range(13):
-        place = d * slots + i
-        if float(stiffness_out[place]) > 0.0:
-            j, step = spring_end(lattice, tile, lane, d)
-            offset = step * lattice.spacing
-            stretch = load3(position, slots, j) - tau * load3(velocity, slots, j) - own
-            strain = wp.length(offset + stretch) / wp.length(offset) - 1.0
-            if strain > 0.5 * (bears + break_strain[j] * (1.0 - loss[j] * burn[j])):
-                stiffness_out[place] = wp.float16(0.0)
+        row = d * lattice.slots
+        if float(stiffness_out[row + i]) > 0.0:
+            j, _step = spring_end(lattice, tile, lane, d)
+            if tears(break_strain, loss, burn, strain, row, i, j) and bearing[j] >= HOLDING:
+                stiffness_out[row + i] = wp.float16(0.0)
                 add_integer(torn_out, 0, wp.int64(1))

@@ -1,8 +1,9 @@
 """Electrosurgery: instruments under current heat an organ's skin, heat spreads in it, tissue coagulates and chars.
 
 Once a frame, in order: where the hands hold the electrodes and whether the pedal is down; the power that goes into each
-texel; conduction over 16 ms; what the heat does to tissue; how stiff that makes it; the areas that count; the picture.
-An organ that is as warm as the body, with no pedal down, costs nothing.
+texel; conduction over 16 ms; what the heat does to tissue; how stiff that makes it; the areas that count; the picture;
+what is burnt and stretched too far tears. An organ that is as warm as the body, with no pedal down, costs nothing, and
+only a look at its springs once it is burnt.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from viscera.heat.network import rebuild_network
 from viscera.heat.stages import make_texture, step_texture
 from viscera.heat.sums import FAN, finish_sum, make_sum
 from viscera.skin import gutter
-from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning
+from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning, tear_burnt
 from viscera.view import Measure, Particles, Texture
 from viscera.world.world import Organ, World
 
@@ -41,6 +42,7 @@ SQUARE_MILLIMETRES = 1e6
 
 CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. A good burn leaves none.")
 COAGULATED = Measure("coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0)
+TORN = Measure("torn", "Torn", "mm²", "Cross-section of burnt tissue that was pulled apart: it bears half as much.")
 POWER = Measure("power", "Power", "W", "That the generator gives into tissue now; dry tissue takes less.", digits=0)
 
 
@@ -89,6 +91,13 @@ class Cautery:
         """One for each set of electrodes that are on: those that are off cost nothing."""
         for on in ((), *((number,) for number in range(len(instruments)))):
             self._program(on)
+        masses = len(organ.tissue.params.nodes)
+        # Which buffer holds the present alternates with the substeps, so there is a program for each.
+        self._tears = [
+            self._device.record(lambda stage, buffer=buffer: tear_burnt(stage, self._burning, buffer), work=masses)
+            for buffer in (0, 1)
+        ]
+        self._stiffen = self._device.record(lambda stage: step_burning(stage, self._burning), work=masses)
         self._after = self._device.record(self._record_after, work=self.skin.count)
         self._after.run()
         self._device.synchronize()
@@ -112,13 +121,24 @@ class Cautery:
                 self._rest[0] = 0
             elif electrode.delivered.host.any():
                 electrode.delivered.host[:] = 0.0
-        if self._rest[0]:
-            return
-        self._program(tuple(on)).run()
+        if not self._rest[0]:
+            self._program(tuple(on)).run()
+            self._device.synchronize()
+            self._rest[1] += 1
+            if self._rest[1] >= LOOK:
+                self._look()
+        if self.burn.area.host[0][0] > 0.0:
+            self._tear()
+
+    def _tear(self) -> None:
+        tissue, torn = self.organ.tissue, self._burning.torn.host
+        before = int(torn[0])
+        self._tears[tissue.current].run()
         self._device.synchronize()
-        self._rest[1] += 1
-        if self._rest[1] >= LOOK:
-            self._look()
+        if torn[0] != before:
+            self._stiffen.run()
+            self._device.synchronize()
+            tissue.wake()
 
     def _look(self) -> None:
         """Whether all is cold again."""
@@ -155,7 +175,8 @@ class Cautery:
         maps = {"temperature": self.heat.temperature, "damage": burn.damage, "charring": burn.charring}
         poses = {f"pose{place}": tool.end for place, tool in enumerate(self._tools)}
         # Written by whoever reads them next, but shown at once after loading.
-        shown = {"area": burn.area.array} | {f"given{n}": e.delivered.host for n, e in enumerate(self.electrodes)}
+        shown = {"area": burn.area.array, "torn": self._burning.torn.array}
+        shown |= {f"given{n}": e.delivered.host for n, e in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
         return maps | {"water": burn.water, "level": burn.burn_level} | flags | poses | shown
 
@@ -166,7 +187,8 @@ class Cautery:
             else:
                 mine.assign(arrays[name])
         if self._device.is_cuda:
-            wp.copy(self.burn.area.staging, self.burn.area.array)
+            for port in (self.burn.area, self._burning.torn):
+                wp.copy(port.staging, port.array)
         self._after.run()
         self._device.synchronize()
 
@@ -182,6 +204,7 @@ class Cautery:
         return [
             (CHARRED, SQUARE_MILLIMETRES * charred),
             (COAGULATED, SQUARE_MILLIMETRES * coagulated),
+            (TORN, SQUARE_MILLIMETRES * self._burning.torn_area),
             (POWER, power),
         ]
 
