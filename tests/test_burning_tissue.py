@@ -249,7 +249,7 @@ def strip_world(device: Device, strain: float) -> World:
 
     def build(seed: int) -> Contents:
         tissue = lattice(
-            device, nodes, YOUNG, material=TISSUE, stiffest=2.0 * STIFFENING * YOUNG, poisson=0.35, drag=30.0,
+            device, nodes, YOUNG, material=TISSUE, stiffest=5.0 * STIFFENING * YOUNG, poisson=0.35, drag=30.0,
             anchored=low | high, driven=high, drive_direction=np.tile([0.0, 0.0, 1.0], (len(nodes), 1)),
         )  # fmt: skip
         skin = make_skin(mesh, width=64, device=device)
