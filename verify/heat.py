@@ -16,11 +16,11 @@ from verify.framework import Measured, Skip, figure
 from viscera.anatomy import gallbladder, liver
 from viscera.bench.registry import median_ms
 from viscera.bench.skin import unrolled_ring
-from viscera.device import Device, open_device
+from viscera.device import Device, Stage, open_device
 from viscera.geometry import TriangleMesh, icosphere, load_mesh, torus
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.geometry.coverage import cut_by_texels
-from viscera.heat.burn import make_burn, step_burn
+from viscera.heat.burn import Burn, make_burn, step_burn
 from viscera.heat.conduction import Heat, HeatParams, explicit_limit, make_heat, step_heat, total_heat
 from viscera.skin import Skin, cross_seam, make_skin
 
@@ -193,26 +193,31 @@ def shipped_atlas() -> Measured:
 
 
 def _steps_per_second(device: Device, side: int) -> tuple[float, str]:
-    """Heat and burn with every texel of the liver hot."""
-    heat = make_heat(_skin(liver(), side, device))
-    burn = make_burn(heat)
-    _put(heat, np.random.default_rng(0).uniform(30.0, 62.0, side * side))
+    """Heat and burn with every texel hot: the slower of the liver and the ring, which covers nearly twice as much of
+    its texture and may need more stages."""
+    rates, details = [], []
+    for mesh in (liver(), unrolled_ring()):
+        heat = make_heat(_skin(mesh, side, device))
+        burn = make_burn(heat)
+        _put(heat, np.random.default_rng(0).uniform(30.0, 62.0, side * side))
 
-    def step(stage) -> None:
-        step_heat(stage, heat)
-        step_burn(stage, burn)
+        def step(stage: Stage, heat: Heat = heat, burn: Burn = burn) -> None:
+            step_heat(stage, heat)
+            step_burn(stage, burn)
 
-    program = device.record(step, work=heat.skin.count * heat.stages)
-    return 1e3 / median_ms(program.run, device, 50), f"{heat.skin.count} texels, {heat.stages} stages, all hot"
+        program = device.record(step, work=heat.skin.count * heat.stages)
+        rates.append(1e3 / median_ms(program.run, device, 50))
+        details.append(f"{mesh.name} {rates[-1]:.0f}/s ({heat.skin.count} texels, {heat.stages} stages)")
+    return min(rates), "all hot; " + ", ".join(details)
 
 
-@figure(area=AREA, claim="heat and burn of 512² on cpu", bound="≥ 200 steps/s", needs=("quiet",))
+@figure(area=AREA, claim="heat and burn of 512² on cpu, liver and ring", bound="≥ 200 steps/s", needs=("quiet",))
 def steps_on_cpu() -> Measured:
     rate, detail = _steps_per_second(open_device("cpu"), 512)
     return Measured(rate, "steps/s", rate >= 200.0, detail)
 
 
-@figure(area=AREA, claim="heat and burn of 2048² on cuda", bound="≥ 8 000 steps/s", needs=("cuda",))
+@figure(area=AREA, claim="heat and burn of 2048² on cuda, liver and ring", bound="≥ 8 000 steps/s", needs=("cuda",))
 def steps_on_cuda() -> Measured:
     rate, detail = _steps_per_second(open_device("cuda:0"), 2048)
     return Measured(rate, "steps/s", rate >= 8_000.0, detail)

@@ -1,7 +1,9 @@
 """Cautery: heat and burns on a skin, per step of one frame, and what follows a deformed organ.
 
 `document` is Kvick §4.2: "around 400 FPS" for the whole program, drawn in immediate mode, on a GTX 460; the size of the
-texture is not given (its buffers were 256² to 1024², best at 512²), so the figure stands beside every step.
+texture is not given (its buffers were 256² to 1024², best at 512²). It stands beside the whole frame: maps and
+conductances of the moved organ, a hook and forceps under current, heat, burns, their areas and the picture, all but
+the drawing itself.
 
 Steps are measured with everything hot: each texel of the skin is warm and burning. With one hot spot, as under an
 electrode, conduction costs the same and burning next to nothing. The organ is the procedural liver, whose charts cover
@@ -25,10 +27,14 @@ from viscera.bench.skin import unrolled_ring
 from viscera.bench.tissue import copy_rate
 from viscera.device import Device, Stage
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
+from viscera.geometry.parts import make_tool
+from viscera.geometry.tools import bipolar_forceps, monopolar_hook
 from viscera.heat.arrays import TILE
-from viscera.heat.burn import Burn, make_burn, reset_burn, step_burn
+from viscera.heat.burn import Burn, make_burn, measure_burn, reset_burn, step_burn
 from viscera.heat.conduction import Heat, make_heat, step_heat
+from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
 from viscera.heat.network import rebuild_network
+from viscera.heat.stages import make_texture, step_texture
 from viscera.skin import Skin, make_skin, rebuild_skin
 
 NAME = "cautery"
@@ -44,6 +50,10 @@ STAGE_BYTES = 4 * 8
 """Per texel of a tile: temperature, left, bottom, shear, capacity, power, result; later stages read the one before."""
 BURN_BYTES = 4 * (1 + 2 + 4 + 4)
 """Per burning texel: its number, its temperature read and written, four maps read and written."""
+
+FORCEPS_REACH = 1.5e-3
+"""As in the scenario [m]."""
+UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 
 WARM = 30.0
 HOT = 62.0
@@ -89,9 +99,39 @@ def surface_rows(name: str, skin: Skin, bandwidth: float) -> Iterator[Row]:
     burnt = conducted + BURN_BYTES * skin.count
     everywhere, at_a_spot = (lambda: warm(heat, burn, 1.0)), (lambda: warm(heat, burn, 1e-3))
     yield row("heat", lambda stage: step_heat(stage, heat), everywhere, conducted)
-    yield row("heat and burn, all hot", step, everywhere, burnt, document=DOCUMENT, goal=goal)
-    yield row("heat and burn, one spot", step, at_a_spot, conducted + 8 * skin.count, document=DOCUMENT)
+    yield row("heat and burn, all hot", step, everywhere, burnt, goal=goal)
+    yield row("heat and burn, one spot", step, at_a_spot, conducted + 8 * skin.count)
     yield row("maps and conductances", follow, everywhere, 0.0)
+    electrodes = under_current(burn)
+    picture = make_texture(burn)
+    yield row("electrodes", lambda stage: step_electrodes(stage, electrodes), everywhere, 0.0)
+
+    def frame(stage: Stage) -> None:
+        follow(stage)
+        step_electrodes(stage, electrodes)
+        step(stage)
+        measure_burn(stage, burn)
+        step_texture(stage, picture)
+
+    yield row("whole frame, all hot", frame, everywhere, 0.0, document=DOCUMENT)
+    yield row("whole frame, one spot", frame, at_a_spot, 0.0, document=DOCUMENT)
+
+
+def under_current(burn: Burn) -> list[Electrode]:
+    """A hook and closed forceps that touch the organ at its top, pedals down."""
+    skin = burn.heat.skin
+    vertices = skin.vertices.numpy()
+    top = vertices[int(vertices[:, 2].argmax())]
+    made: list[Electrode] = []
+    for name, shapes, params in (
+        ("hook", monopolar_hook(), ElectrodeParams()),
+        ("forceps", bipolar_forceps(), ElectrodeParams(reach=FORCEPS_REACH, bipolar=True)),
+    ):
+        tool = make_tool(name, shapes, skin.device)
+        tool.place(top, UPRIGHT, grip=1.0, jump=True)
+        made.append(make_electrode(tool, burn, params))
+        made[-1].press(True)
+    return made
 
 
 def warm(heat: Heat, burn: Burn, part: float) -> None:
