@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viscera.errors import DeviceError, InputError
@@ -53,6 +53,7 @@ def matrix_of(q: Any) -> Any:
 # --- mapping -------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(mappings, points)
 def test_there_and_back_is_where_it_was(mapping: Mapping, point: Any) -> None:
     there = mapping.point_to_theatre(point)
@@ -61,6 +62,7 @@ def test_there_and_back_is_where_it_was(mapping: Mapping, point: Any) -> None:
     assert mapping.point_to_theatre(mapping.center) == pytest.approx(mapping.place, abs=1e-13)
 
 
+@settings(deadline=None)
 @given(mappings)
 def test_the_hand_is_never_mirrored(mapping: Mapping) -> None:
     assert np.linalg.det(mapping.rotation) == pytest.approx(1.0)
@@ -72,6 +74,7 @@ def test_the_hand_is_never_mirrored(mapping: Mapping) -> None:
     assert np.cross(right, forward) == pytest.approx(up, abs=1e-13)
 
 
+@settings(deadline=None)
 @given(mappings, points, points)
 def test_power_is_scaled_by_the_ratio_and_kept_by_default(mapping: Mapping, force: Any, step: Any) -> None:
     """F_device · v_device = (f/s) F_theatre · v_theatre; f = s unless the user says otherwise."""
@@ -86,6 +89,7 @@ def test_power_is_scaled_by_the_ratio_and_kept_by_default(mapping: Mapping, forc
         assert np.linalg.norm(mapping.torque_to_device(force)) == pytest.approx(np.linalg.norm(force))
 
 
+@settings(deadline=None)
 @given(mappings, points)
 def test_a_spring_feels_as_stiff_as_the_mapping_says(mapping: Mapping, step: Any) -> None:
     there, start = mapping.point_to_theatre(step), mapping.point_to_theatre((0.0, 0.0, 0.0))
@@ -94,6 +98,7 @@ def test_a_spring_feels_as_stiff_as_the_mapping_says(mapping: Mapping, step: Any
     assert felt == pytest.approx([-1000.0 * mapping.stiffness_gain * part for part in step], rel=1e-9, abs=1e-8)
 
 
+@settings(deadline=None)
 @given(mappings, st.tuples(numbers, numbers, numbers, st.floats(0.1, 1.0)))
 def test_the_handle_turns_as_its_frame_does(mapping: Mapping, raw: Any) -> None:
     """R_tool = A R_device H, against matrices."""
@@ -105,6 +110,7 @@ def test_the_handle_turns_as_its_frame_does(mapping: Mapping, raw: Any) -> None:
     assert math.hypot(*mapping.turn_to_theatre(turn)) == pytest.approx(1.0)
 
 
+@settings(deadline=None)
 @given(st.tuples(numbers, numbers, numbers, numbers).filter(lambda q: math.hypot(*q) > 0.1))
 def test_quaternion_of_a_matrix(raw: Any) -> None:
     q = np.array(raw) / math.hypot(*raw)
@@ -225,6 +231,7 @@ def test_the_loop_sees_the_theatre_only() -> None:
     assert said.mapping.place == (0.0, 0.0, 0.3), "the user's word stands"
 
 
+@settings(deadline=None)
 @given(st.tuples(*[st.floats(-1e3, 1e3)] * 3), st.floats(0.1, 20.0))
 def test_the_last_line_before_a_motor(vector: Any, largest: float) -> None:
     result = bounded(vector, largest)

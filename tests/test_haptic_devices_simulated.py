@@ -245,6 +245,33 @@ def test_encoders_have_steps() -> None:
     assert hand.read().position[0] == pytest.approx(0.00015)
 
 
+def test_dry_friction_holds_and_stops() -> None:
+    """Held up to R₀; above it a hand on a spring of k comes to rest within R₀/k, and a free one slows by R₀/m."""
+    grip = HandParams(stiffness=100.0, friction=0.1)
+    hand = HandDevice(still(), grip, period=0.001)
+    hand.open()
+    hand.write((0.1, 0.0, -0.09))
+    for _ in range(100):
+        hand.read()
+    assert max(map(abs, hand.position)) < 1e-12
+    assert hand.work == pytest.approx(0.0, abs=1e-12)
+    hand.write((0.5, 0.0, 0.0))
+    for _ in range(1000):
+        hand.read()
+    assert abs(hand.velocity[0]) < 1e-12
+    assert abs(hand.position[0] - 0.5 / 100.0) <= 0.1 / 100.0 + 1e-9
+    free = HandDevice(still(), HandParams(mass=0.1, stiffness=0.0, damping=0.0, friction=0.2), period=0.001)
+    free.open()
+    free.velocity[1] = 0.1
+    for _ in range(20):
+        free.read()
+    assert free.velocity[1] == pytest.approx(0.1 - 0.02 * 0.2 / 0.1)
+    for _ in range(100):
+        free.read()
+    assert abs(free.velocity[1]) < 1e-12
+    assert free.position[1] == pytest.approx(0.1**2 / (2 * 0.2 / 0.1))
+
+
 def test_a_live_hand_keeps_to_the_wall_clock() -> None:
     hand = make_device("hand").device
     assert isinstance(hand, HandDevice)
@@ -259,7 +286,9 @@ def test_a_live_hand_keeps_to_the_wall_clock() -> None:
     assert hand.time - before == pytest.approx(passed, abs=2.0 * STEP)
 
 
-@pytest.mark.parametrize("wrong", [{"mass": 0.0}, {"stiffness": -1.0}, {"damping": math.nan}, {"resolution": -1e-3}])
+@pytest.mark.parametrize(
+    "wrong", [{"mass": 0.0}, {"stiffness": -1.0}, {"damping": math.nan}, {"resolution": -1e-3}, {"friction": -0.1}]
+)
 def test_hands_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         HandParams(**wrong)

@@ -11,8 +11,9 @@ import pytest
 
 from viscera import cli
 from viscera.haptics import check as checking
-from viscera.haptics.check import CheckResult, check, feel, live, poke, save, to_markdown
+from viscera.haptics.check import CheckResult, check, feel, live, poke, rests, save, to_markdown
 from viscera.haptics.coupling import CouplingParams
+from viscera.haptics.devices.hand import HandParams
 from viscera.haptics.devices.trace import load_trace
 from viscera.haptics.link import TimeSummary
 
@@ -30,6 +31,8 @@ def test_walls_are_felt_as_they_are_up_to_the_limit(stiffness: float) -> None:
     assert one.quick_ratio <= 1.0
     assert one.noise < 1e-3
     assert one.oscillation < 1e-9
+    assert 0.0 < one.noise_coarse <= one.hum  # coarse encoders hum, by one step and no more
+    assert 0.0 < one.oscillation_coarse <= 1e-7
     assert one.passed
 
 
@@ -40,9 +43,20 @@ def test_the_same_poke_gives_the_same_numbers() -> None:
 
 
 def test_a_check_can_fail() -> None:
-    """A loop that looks 3 ms ahead the wrong way is not passive."""
-    one = feel(1500.0, CouplingParams(lead=-3e-3))
-    assert not one.passed
+    """Ten times the limit is more than a hand that damps with 6 N·s/m can hold: 30 are needed."""
+    params = CouplingParams(stiffest=10 * LIMIT)
+    assert params.damping_needed > HandParams().damping
+    assert not feel(1e6, params).passed
+
+
+def test_encoders_hum_unless_friction_holds_the_hand() -> None:
+    """A reading that goes to and fro by one step moves the force by `HUM_STEPS` steps either way; friction that holds
+    against that ends it, a quarter of a step does not."""
+    wall, step = 1000.0, 1000.0 * checking.COARSE
+    held, _ = rests(wall, HandParams(resolution=checking.COARSE, friction=checking.HUM_STEPS * step))
+    hums, _ = rests(wall, HandParams(resolution=checking.COARSE, friction=0.25 * step))
+    assert held < 1e-6
+    assert hums > 0.3 * step
 
 
 def test_the_live_loop_is_timed() -> None:

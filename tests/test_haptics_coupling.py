@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from viscera.errors import InputError
 from viscera.haptics.check import poke
 from viscera.haptics.coupling import (
     HOLD_TICKS,
+    NEAR,
     PERIOD,
     ContactEstimator,
     Coupled,
@@ -80,6 +82,30 @@ def test_the_limit_is_what_a_sampled_spring_can_render() -> None:
     """Colgate: b > K·T/2 + B, with B = K·t_lead."""
     assert PARAMS.damping_needed == pytest.approx(PARAMS.stiffest * (0.5 * PERIOD + PARAMS.lead))
     assert PARAMS.damping_needed <= 3.0
+
+
+def test_a_contact_elsewhere_is_not_felt() -> None:
+    """The plane goes on for ever, the tissue does not."""
+    touch = floor(1e6, -1e-6)
+    assert felt(touch, -0.9 * NEAR).force[2] > 0.0
+    for z in (-1.1 * NEAR, -1.0):
+        assert felt(touch, z).force == ZERO
+        assert felt(touch, z).tool == (0.0, 0.0, z)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: value} for name in ("stiffest", "leaving") for value in (math.nan, math.inf, 0.0, -1.0)),
+        *({name: value} for name in ("lead", "budget", "power", "most") for value in (math.nan, math.inf, -1e-3)),
+        {"most": 1e-5},
+    ],
+    ids=str,
+)
+def test_a_coupling_without_limits_is_refused(wrong: dict[str, float]) -> None:
+    (name,) = wrong
+    with pytest.raises(InputError, match=name):
+        CouplingParams(**wrong)
 
 
 # --- the tank --------------------------------------------------------------------------------------------------------
@@ -156,6 +182,18 @@ def test_stiffness_holds_while_nothing_moves() -> None:
     assert touch.stiffness == pytest.approx(300.0)
     for tick in range(1000):  # a hum of 1 mN, no movement
         estimator.update((0.0, 0.0, -2e-3), (0.0, 0.0, 0.6 + 1e-3 * (tick % 2)), touch)
+    assert touch.stiffness == pytest.approx(300.0, rel=0.01)
+
+
+def test_a_tip_that_jumps_teaches_nothing() -> None:
+    estimator, touch = ContactEstimator(), Touch()
+    for aside in (0.0, 1.0, 0.0):
+        for tick in range(30):
+            z = -1e-4 * tick
+            estimator.update((aside, 0.0, aside + z), (0.0, 0.0, -300.0 * z), touch)
+            assert tick < 3 or touch.stiffness == pytest.approx(300.0, rel=0.01)
+    for _ in range(100):
+        estimator.update((0.0, 0.0, -2.9e-3), (0.0, 0.0, 0.87), touch)
     assert touch.stiffness == pytest.approx(300.0, rel=0.01)
 
 

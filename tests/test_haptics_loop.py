@@ -24,7 +24,7 @@ from viscera.haptics.check import HOME, Clock, Wall
 from viscera.haptics.coupling import CouplingParams
 from viscera.haptics.device import Pose
 from viscera.haptics.devices.attach import AttachedDevice
-from viscera.haptics.devices.hand import HandDevice, poke, still
+from viscera.haptics.devices.hand import HandDevice, HandParams, poke, still
 from viscera.haptics.link import BINS, SIZE, Hand, Hands, Histogram, Link, Mailbox, Touch, Touches
 from viscera.haptics.loop import NUDGE_S, Beat, Driven, HapticLoop, coupling_for
 from viscera.haptics.mapping import Mapping
@@ -220,6 +220,82 @@ def test_a_hand_that_jumps_keeps_its_tool_where_it_was() -> None:
     assert table.driven.guard.mode is Mode.RUNNING
     assert table.forces[-1] > 0.5
     assert max(table.steps(3000)) <= table.device.peak_force / 10 + 1e-9
+
+
+def test_a_hand_that_jumps_deeper_while_it_presses_feels_nothing_at_once() -> None:
+    table = Table().pressed()
+    table.device.position[2] -= 1.0
+    table.device.way = still((0.0, 0.0, -1.004))
+    table.device._goal = (0.0, 0.0, -1.004)
+    assert table.run(0.001) == 0.0
+    assert table.driven.guard.mode is Mode.JUMPED
+    table.run(0.5)
+    assert max(table.forces[-500:]) == 0.0
+
+
+@pytest.mark.parametrize("stiffness", [500.0, 1e6])
+@pytest.mark.parametrize("way", [(0.0, 0.0, 1.0), (0.0, 0.0, -1.0), (1.0, 0.0, 0.0)], ids=["out", "in", "aside"])
+def test_a_world_whose_tool_jumps_a_metre_does_not_push(stiffness: float, way: Vector3) -> None:
+    """Outwards is the worst of them: the hand would be a metre deep in the wall that the tool touches there."""
+
+    def spoil(tool: ToolState) -> None:
+        x, y, z = tool.position
+        tool.position = (x + way[0], y + way[1], z + way[2])
+
+    # A hand that does not give: nothing moves, so nothing can be learnt about the wall afterwards.
+    firm = HandParams(stiffness=1e5, damping=500.0)
+    table = Table(HandDevice(poke(HOME[2] + 0.002, HOME, hold=9.0), firm, period=1e-3), stiffness)
+    before = table.run(2.5)
+    assert before == pytest.approx(min(stiffness, 2000.0) * 0.002, rel=0.03)
+    table.run(0.2, spoil)
+    # A tick is felt a cycle later, and a peak falls within 2.5 ms.
+    assert set(table.forces[-196:]) == {0.0}
+    assert table.driven.guard.mode is Mode.CATCHING_UP
+    assert math.dist(table.driven.sent, table.device.position) < 1e-9
+    table.run(2.0)
+    assert table.forces[-1] == pytest.approx(before, rel=0.01)
+    assert max(table.forces[-2200:]) <= before * 1.01
+    assert max(table.steps(2200)) <= table.device.peak_force / 10 + 1e-9
+
+
+def test_a_touch_that_jumps_a_metre_and_stays_hard_does_not_push() -> None:
+    """As above, with a session that keeps saying 10⁶ N/m, which our own estimate does not after a jump."""
+    clock, link = Clock(), Link()
+    driven = Driven(HandDevice(still((0.0, 0.0, -1e-3)), period=1e-3), 0)
+    loop, touches, forces = HapticLoop([driven], link, clock), Touches(), []
+
+    def run(cycles: int, height: float) -> None:
+        for _ in range(cycles):
+            clock.now += 1e-3
+            touches.tick, touches.time = touches.tick + 1, clock.now - 2e-4
+            touches.tools[0] = Touch(True, ZERO, (0.0, 0.0, height), (0.0, 0.0, 1.0), ZERO, (0.0, 0.0, 1.0), 1e6)
+            link.post_touches(touches)
+            loop.cycle()
+            forces.append(math.hypot(*driven.guard.force))
+
+    run(1000, 0.0)
+    before = forces[-1]
+    assert before > 0.1
+    run(300, 1.0)
+    assert max(forces[-300:]) <= before
+    assert set(forces[-296:]) == {0.0}
+    assert driven.guard.mode is Mode.CATCHING_UP
+
+
+def test_a_hand_is_as_fast_as_it_is_when_cycles_are_late() -> None:
+    """0.1 m/s, every third cycle 3 ms long: dividing by three periods would say 0.167 m/s."""
+    driven, now = Driven(HandDevice(still(), period=1e-3), 0), 1.0
+    found = []
+    for cycle in range(30):
+        now += 3e-3 if cycle % 3 == 0 else 1e-3
+        found.append(driven._speed(now, (0.0, 0.05 * now, -0.1 * now)))
+    assert found[:3] == [ZERO] * 3  # nothing is known yet
+    for speed in found[3:]:
+        assert speed == pytest.approx((0.0, 0.05, -0.1))
+    # After a stall, and at the same moment twice, nothing is said.
+    assert driven._speed(now + 0.1, ZERO) == ZERO
+    same = Driven(HandDevice(still(), period=1e-3), 0)
+    assert [same._speed(1.0, (float(x), 0.0, 0.0)) for x in range(6)] == [ZERO] * 6
 
 
 def test_a_floor_of_a_million_newtons_per_metre_is_bounded_and_quiet() -> None:

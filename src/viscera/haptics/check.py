@@ -9,8 +9,15 @@ does and times it.
 | rendered stiffness | slope of the force at the hand over its depth, while it goes in |
 | noise at rest | standard deviation of the force while the hand holds still |
 | oscillation | kinetic energy of the hand while it should hold still, mean |
+| coarse | the same two with a Touch's encoders, the worst of ten depths spread over an encoder step |
 | passivity | energy given back to the hand over energy it put in, from free air to free air |
 | latency | from reading a pose to writing the force that answers it |
+
+With encoders that step by q, no reading may be right: a wall of stiffness K and a grip of stiffness k balance at the
+edge between two readings for K/(K + k) of all depths. The force then switches by K·q whenever the hand crosses that
+edge, which a loop with any delay turns into a hum. Dry friction of K·q/2 holds a hand against that (Diolaiti et al.,
+IEEE Trans. Robotics 22(2), 2006, doi:10.1109/TRO.2005.862487), `HUM_STEPS`·K·q against our damper as well; the
+simulated hand has none unless it is told to.
 """
 
 from __future__ import annotations
@@ -28,10 +35,10 @@ from numpy.typing import NDArray
 from viscera import machine
 from viscera.errors import RecordingError
 from viscera.haptics.coupling import PERIOD, CouplingParams
-from viscera.haptics.devices.hand import HandDevice, HandParams
+from viscera.haptics.devices.hand import HandDevice, HandParams, Way, smooth
 from viscera.haptics.devices.hand import poke as poking
 from viscera.haptics.link import BIN_S, Link, TimeSummary
-from viscera.haptics.loop import Beat, Driven, HapticLoop
+from viscera.haptics.loop import SPEED_CYCLES, Beat, Driven, HapticLoop
 from viscera.haptics.port import WARM_UP_TICKS, SessionPort
 from viscera.haptics.priority import SESSION_LEVEL, come_first, step_back
 from viscera.inputs import ToolInput, Vector3
@@ -57,6 +64,15 @@ QUICK = 0.5
 """Largest speed of a quick poke [m/s]; as fast as hands move in laparoscopy."""
 COARSE = 5.5e-5
 """Encoder step of a Touch [m]."""
+HUM_STEPS = 0.5 + SPEED_CYCLES**-1
+"""Noise with coarse encoders that passes, in forces of one step, K·q: a reading that goes to and fro by one step moves
+the spring by K·q and the damper by K·q/SPEED_CYCLES (t_lead = T) either way, and no signal deviates by more than half
+its range. Two steps to and fro do not pass."""
+HUM = 1e-7
+"""Oscillation with coarse encoders that passes [J]: 1.2 mm/s of the hand."""
+REST_DEPTHS = 10
+REST_MOVE_S, REST_SETTLE_S, REST_S = 0.1, 0.1, 0.15
+"""At each of those depths: going there, coming to rest, being watched [s]."""
 LATE_CYCLES = 2
 """A tick is felt so many cycles after its pose was read: one is usual, two happen."""
 
@@ -135,13 +151,45 @@ def poke(
     # The fastest moment of a way with least jerk is 1.875 times its mean speed.
     go, hold = (1.875 * (HOME[2] + depth) / QUICK, 0.2) if quick else (GO_S, HOLD_S)
     way = poking(HOME[2] + depth, HOME, seconds=go, hold=hold, repeat=False)
+    return _felt(stiffness, way, 2 * go + hold + 0.3, hand, params)
+
+
+def rests(stiffness: float, hand: HandParams, params: CouplingParams | None = None) -> tuple[float, float]:
+    """Noise [N] and oscillation [J] of a hand that holds still in a wall, the worst of `REST_DEPTHS` depths that are
+    spread over an encoder step: where in a step a hand comes to rest decides whether it hums."""
+    params = params or CouplingParams()
+    felt = min(stiffness, params.stiffest)
+    first = PRESS / felt + PRESS / hand.stiffness
+    # The wall gives as well, so the hand has to mean more than the way that the device shall go.
+    apart = (1.0 + 1.0 / REST_DEPTHS) * hand.resolution * (1.0 + felt / hand.stiffness)
+    each = REST_MOVE_S + REST_SETTLE_S + REST_S
+    begin = 0.5 * GO_S + HOLD_S
+
+    def way(moment: float) -> Vector3:
+        reach = (HOME[2] + first) * smooth(min(1.0, moment / (0.5 * GO_S)))
+        count, since = divmod(max(0.0, moment - begin), each)
+        reach -= apart * (count + smooth(min(1.0, since / REST_MOVE_S)))
+        return (HOME[0], HOME[1], HOME[2] - reach)
+
+    done = _felt(stiffness, way, begin + REST_DEPTHS * each, hand, params)
+    noise, oscillation = 0.0, 0.0
+    for depth in range(REST_DEPTHS):
+        end = FREE_S + begin + (depth + 1) * each
+        rest = done.during(end - REST_S, end)
+        noise = max(noise, float(done.force[rest].std()))
+        oscillation = max(oscillation, float(0.5 * hand.mass * np.square(done.speed[rest]).mean()))
+    return noise, oscillation
+
+
+def _felt(stiffness: float, way: Way, seconds: float, hand: HandParams, params: CouplingParams) -> Poke:
+    """A hand waits in the air for `FREE_S`, then goes its way for so long, against a wall, in simulated time."""
     device = HandDevice(lambda moment: way(max(0.0, moment - FREE_S)), hand, period=PERIOD)
     device.open()
     clock, link, wall = Clock(), Link(), Wall(stiffness)
     port = SessionPort(link, [HOME], clock)
     driven = Driven(device, 0, params)
     loop = HapticLoop([driven], link, clock)
-    cycles = round((FREE_S + 2 * go + hold + 0.3) / PERIOD)
+    cycles = round((FREE_S + seconds) / PERIOD)
     rows = np.zeros((cycles, 5))
     start = clock.now
     for cycle in range(cycles):
@@ -173,9 +221,11 @@ class Feel:
     noise: float
     """At rest, ideal encoders [N]."""
     noise_coarse: float
-    """At rest, the encoders of a Touch [N]."""
+    """At rest, the encoders of a Touch, no friction, worst of ten depths [N]."""
     oscillation: float
     """[J]"""
+    oscillation_coarse: float
+    """The same with those encoders, worst of ten depths [J]."""
     put_in: float
     """Slow poke [J]."""
     given_back: float
@@ -189,15 +239,21 @@ class Feel:
     def passed(self) -> bool:
         true = abs(self.error) <= TOLERANCE
         passive = self.given_back <= self.put_in and self.quick_ratio <= 1.0
-        return true and passive and self.noise <= QUIET and self.oscillation <= STILL
+        quiet = self.noise <= QUIET and self.oscillation <= STILL
+        return true and passive and quiet and self.noise_coarse <= self.hum and self.oscillation_coarse <= HUM
+
+    @property
+    def hum(self) -> float:
+        """`noise_coarse` that passes [N]."""
+        return HUM_STEPS * self.expected * COARSE
 
 
 def feel(stiffness: float, params: CouplingParams | None = None) -> Feel:
-    """Pokes a wall slowly, quickly, and with coarse encoders."""
+    """Pokes a wall slowly and quickly, and rests in it with coarse encoders."""
     params = params or CouplingParams()
     slow = poke(stiffness, params=params)
     quick = poke(stiffness, params=params, quick=True)
-    coarse = poke(stiffness, params=params, hand=HandParams(resolution=COARSE))
+    noise_coarse, oscillation_coarse = rests(stiffness, HandParams(resolution=COARSE), params)
     rest = slow.during(FREE_S + GO_S + 0.5 * HOLD_S, FREE_S + GO_S + HOLD_S)
     going = slow.during(FREE_S, FREE_S + GO_S) & (slow.force > 0.25 * PRESS)
     rendered = float(np.polyfit(slow.depth[going], slow.force[going], 1)[0])
@@ -208,8 +264,9 @@ def feel(stiffness: float, params: CouplingParams | None = None) -> Feel:
         rendered=rendered,
         error=rendered / expected - 1.0,
         noise=float(slow.force[rest].std()),
-        noise_coarse=float(coarse.force[rest].std()),
+        noise_coarse=noise_coarse,
         oscillation=float(0.5 * HandParams().mass * np.square(slow.speed[rest]).mean()),
+        oscillation_coarse=oscillation_coarse,
         put_in=slow.put_in,
         given_back=slow.given_back,
         quick_ratio=quick.given_back / quick.put_in if quick.put_in > 0.0 else 0.0,
@@ -290,16 +347,18 @@ def check(seconds: float = 5.0, progress: Callable[[str, float], None] | None = 
 def to_markdown(result: CheckResult) -> str:
     lines = [
         f"Rendered stiffness is limited to {result.limit:.0f} N/m, which stays passive in hands that damp with "
-        f"{result.damping_needed:.0f} N·s/m or more. Stiffer walls are felt as that. Noise is at rest; back is energy "
-        "given back over energy put in, of a slow and of a quick poke.",
+        f"{result.damping_needed:.0f} N·s/m or more. Stiffer walls are felt as that. Noise is at rest, hum what "
+        "the hand then moves with; back is energy given back over energy put in, of a slow and of a quick poke. Coarse "
+        "is with the encoders of a Touch and no friction, the worst of ten depths.",
         "",
-        "| wall N/m | felt N/m | error | noise mN | Touch encoders mN | oscillation nJ | put in mJ | back | quick | |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| wall N/m | felt N/m | error | noise mN | coarse mN | hum nJ | coarse nJ | put in mJ | back | quick | |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]  # fmt: skip
     for one in result.feels:
         lines.append(
             f"| {one.stiffness:.0f} | {one.rendered:.1f} | {100 * one.error:+.1f} % | {1e3 * one.noise:.3f} | "
-            f"{1e3 * one.noise_coarse:.1f} | {1e9 * one.oscillation:.3f} | {1e3 * one.put_in:.2f} | "
+            f"{1e3 * one.noise_coarse:.1f} | {1e9 * one.oscillation:.3f} | "
+            f"{1e9 * one.oscillation_coarse:.1f} | {1e3 * one.put_in:.2f} | "
             f"{100 * one.given_back / max(one.put_in, 1e-12):.1f} % | {100 * one.quick_ratio:.1f} % | "
             f"{'✓' if one.passed else '✗'} |"
         )
@@ -362,4 +421,17 @@ def plot(result: CheckResult, path: Path, notice: Callable[[str], None]) -> bool
     return True
 
 
-__all__ = ["CheckResult", "Feel", "Poke", "Wall", "check", "feel", "live", "plot", "poke", "save", "to_markdown"]
+__all__ = [
+    "CheckResult",
+    "Feel",
+    "Poke",
+    "Wall",
+    "check",
+    "feel",
+    "live",
+    "plot",
+    "poke",
+    "rests",
+    "save",
+    "to_markdown",
+]

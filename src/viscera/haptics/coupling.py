@@ -32,7 +32,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from viscera.errors import InputError
 from viscera.haptics.link import ZERO, Touch
+from viscera.haptics.safety import JUMP_LEAST
 from viscera.inputs import Vector3
 
 PERIOD = 1.0e-3
@@ -55,10 +57,27 @@ class CouplingParams:
     """What a world that moves by itself may give [W]. A heart beat felt as 0.1 N over 1 mm is 0.1 mW; a buzz that one
     can feel is tens of mW."""
 
+    def __post_init__(self) -> None:
+        for name in ("stiffest", "leaving"):
+            _check(name, getattr(self, name), "above 0", getattr(self, name) > 0.0)
+        for name in ("lead", "budget", "power"):
+            _check(name, getattr(self, name), "0 or more", getattr(self, name) >= 0.0)
+        _check("most", self.most, f"the budget of {self.budget:g} J or more", self.budget <= self.most)
+
     @property
     def damping_needed(self) -> float:
         """b of hand and device for which `stiffest` is passive by itself [N·s/m]."""
         return self.stiffest * (0.5 * PERIOD + self.lead)
+
+
+def _check(name: str, value: float, allowed: str, fits: bool) -> None:
+    if not (math.isfinite(value) and fits):
+        raise InputError(f"{name} = {value!r} is not allowed.", f"It is finite and {allowed}.")
+
+
+NEAR = 0.1
+"""A contact is a plane no farther than this from the tool's tip [m]: a hand is not pushed by a wall elsewhere, whatever
+a tool that jumped says. A hand that overpowers its device may be centimetres behind a hard wall, and is still held."""
 
 
 @dataclass(slots=True)
@@ -92,6 +111,8 @@ def couple(params: CouplingParams, touch: Touch, x: Vector3, v: Vector3, out: Co
     if not depth > 0.0:
         if depth != depth:  # not a number: the guard has to see it
             out.force = touch.force
+        return
+    if math.dist(x, touch.position) > NEAR:
         return
     rendered = min(k, params.stiffest)
     out.leaving = nx * v[0] + ny * v[1] + nz * v[2]
@@ -155,7 +176,7 @@ class ContactEstimator:
 
     The normal is the direction of the force; the stiffness is the least-squares slope of the force along it over the
     tip's way along it, with old ticks forgotten. In the first tick of a contact the way includes some air, so the first
-    value is low, and the second one right.
+    value is low, and the second one right. A tip that jumps says nothing about stiffness: what was known stands.
     """
 
     def __init__(self) -> None:
@@ -179,6 +200,8 @@ class ContactEstimator:
         fx, fy, fz = force
         size = math.sqrt(fx * fx + fy * fy + fz * fz)
         touch.position, touch.force = position, force
+        if self._seen and math.dist(position, self._past[(self._seen - 1) % len(self._past)][0]) > JUMP_LEAST:
+            self._seen = 0
         if not math.isfinite(size):
             self.forget()
         elif size > LEAST_FORCE:

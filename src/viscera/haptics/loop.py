@@ -53,7 +53,8 @@ class Driven:
         self._coupled = Coupled()
         self._seen = Situation()
         self._home: Vector3 | None = None
-        self._past = [ZERO] * SPEED_CYCLES
+        self._past: list[tuple[float, Vector3]] = [(0.0, ZERO)] * SPEED_CYCLES
+        """Of the last cycles: when [s], and where the hand was [m]."""
         self._cycles = 0
 
     def step(self, now: float, dt: float, touches: Touches) -> None:
@@ -66,7 +67,7 @@ class Driven:
         moved = (x[0] - self.position[0], x[1] - self.position[1], x[2] - self.position[2])
         if dt <= LOOP_STALL_S and math.hypot(*moved) < JUMP_LEAST:
             self.tank.book(self.guard.force, moved, dt, self._coupled.stored)
-        couple(self.params, touch, x, self._speed(x, dt), self._coupled)
+        couple(self.params, touch, x, self._speed(now, x), self._coupled)
         seen, guard = self._seen, self.guard
         seen.now, seen.present, seen.position = now, pose.present, x
         seen.tick, seen.tick_time, seen.active = touches.tick, touches.time, touch.active
@@ -105,13 +106,16 @@ class Driven:
         if place is not None:
             place(home)
 
-    def _speed(self, x: Vector3, dt: float) -> Vector3:
-        past = self._past[self._cycles % SPEED_CYCLES]
-        self._past[self._cycles % SPEED_CYCLES] = x
+    def _speed(self, now: float, x: Vector3) -> Vector3:
+        """Over the time that passed, which is not SPEED_CYCLES periods where a cycle was late."""
+        place = self._cycles % SPEED_CYCLES
+        then, past = self._past[place]
+        self._past[place] = (now, x)
         self._cycles += 1
-        if self._cycles <= SPEED_CYCLES or not 0.0 < dt <= LOOP_STALL_S:
+        span = now - then
+        if self._cycles <= SPEED_CYCLES or not 0.0 < span <= SPEED_CYCLES * LOOP_STALL_S:
             return ZERO
-        rate = 1.0 / (SPEED_CYCLES * PERIOD)
+        rate = 1.0 / span
         return (rate * (x[0] - past[0]), rate * (x[1] - past[1]), rate * (x[2] - past[2]))
 
 

@@ -1,14 +1,15 @@
 """A simulated hand that holds a device: it follows a way of its own and gives when it is pushed.
 
-    m ẍ = k (p − x) + b (ṗ − ẋ) + F
+    m ẍ = k (p − x) + b (ṗ − ẋ) + F − R,   |R| ≤ R₀ on each axis, against ẋ
 
-x is where the device is, p where the hand means to be, F what the device pushes. m is the hand and the moving parts
-together. The numbers are of the order of what is measured (a whole arm: 0.55 kg, 6.5 N·s/m, 135 N/m,
-doi:10.1038/srep18004, figure 3; ours is a lighter hand with a firmer grip). They are for testing a loop and say nothing
-about people.
+x is where the device is, p where the hand means to be, F what the device pushes, R the dry friction of its joints. m is
+the hand and the moving parts together. The numbers are of the order of what is measured (a whole arm: 0.55 kg,
+6.5 N·s/m, 135 N/m, doi:10.1038/srep18004, figure 3; ours is a lighter hand with a firmer grip). They are for testing a
+loop and say nothing about people.
 
 Within a step p moves in a straight line and F stays, so the step is solved exactly and no error of ours adds or takes
-energy: a hand that trembles does so because of the loop.
+energy: a hand that trembles does so because of the loop. R is what stops the hand by the end of the step, or R₀ where
+that is less, so it takes energy and never gives any.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ class HandParams:
     """Of the grip and the device [N·s/m]."""
     resolution: float = 0.0
     """Steps of the device's encoders [m]; 0 for ideal ones. A Touch has 0.055 mm."""
+    friction: float = 0.0
+    """R₀, dry friction of the device [N]; 0 for an ideal one."""
     peak_force: float = 10.0
     """[N]"""
 
     def __post_init__(self) -> None:
-        for name, smallest in (("mass", 1e-4), ("stiffness", 0.0), ("damping", 0.0), ("resolution", 0.0)):
-            value = getattr(self, name)
+        for name in ("mass", "stiffness", "damping", "resolution", "friction"):
+            value, smallest = getattr(self, name), 1e-4 if name == "mass" else 0.0
             if not (math.isfinite(value) and value >= smallest):
                 raise InputError(f"{name} = {value!r} is not allowed.", f"It is at least {smallest:g}.")
 
@@ -119,16 +122,21 @@ class HandDevice:
     def _step(self) -> None:
         (a, b, c), (d, e, f) = self._transition
         self.time += STEP
+        most = self.params.friction
         before, self._goal = self._goal, self.way(self.time)
         for axis in range(3):
             goal, push = self._goal[axis], self.force[axis]
             pace = (goal - before[axis]) / STEP
             off = self.position[axis] - before[axis]
             drift = self.velocity[axis] - pace
-            moved = goal + a * off + b * drift + c * push
+            total = push
+            if most > 0.0:
+                free = pace + d * off + e * drift + f * push
+                total -= max(-most, min(most, free / f))
+            moved = goal + a * off + b * drift + c * total
             self.work += push * (moved - self.position[axis])
             self.position[axis] = moved
-            self.velocity[axis] = pace + d * off + e * drift + f * push
+            self.velocity[axis] = pace + d * off + e * drift + f * total
 
 
 def _transition(params: HandParams) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
