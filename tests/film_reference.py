@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood.film_params import FilmParams, Sheet
+from viscera.blood.film_params import MOST_VISCOUS, FilmParams, Sheet
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +50,9 @@ class Reference:
         sigma = 0.5 * (linear[:, None] + linear[None, :])
         beta = 0.5 * (quadratic[:, None] + quadratic[None, :])
         w = np.where(near & (u > 0.0), 1.0 - np.where(near, r, 0.0) / p.radius, 0.0)
-        impulse = p.dt * (w * (sigma * u + beta * u * u))[:, :, None] * unit
-        self.v = self.v - (1.0 if p.one_sided else 0.5) * impulse.sum(axis=1)
+        share = 1.0 if p.one_sided else 0.5
+        taken = np.minimum(share * p.dt * (sigma + beta * u), MOST_VISCOUS)
+        self.v = self.v - ((w * taken * u)[:, :, None] * unit).sum(axis=1)
 
     def plasticity(self, x: Floats) -> None:
         p, h = self.params, self.params.radius

@@ -67,6 +67,30 @@ def start(params: FilmParams, sheet: Sheet, device: Device, native: bool = True)
     return film, Reference(params, sheet, x, v, fluid)
 
 
+def preset_springs(film: Film, reference: Reference) -> None:
+    """Springs are made without tension, and without plasticity they stay so: gives each another length, 0.55 to 0.95 of
+    the radius, in both lists and in the reference."""
+
+    def length(pair: tuple[int, int]) -> float:
+        return film.params.radius * (0.55 + 0.4 * ((7 * pair[0] + 13 * pair[1]) % 17) / 16.0)
+
+    who = np.argsort(matched(film, reference))
+    lists = film.springs.count.numpy()
+    partner = film.springs.partner.numpy().reshape(film.springs.most, -1)
+    rest = film.springs.rest.numpy().reshape(film.springs.most, -1)
+    found = set()
+    for i in range(COUNT):
+        for k in range(lists[i]):
+            a, b = int(who[i]), int(who[partner[k, i]])
+            pair = (min(a, b), max(a, b))
+            rest[k, i] = length(pair)
+            found.add(pair)
+    assert found == set(reference.springs)
+    assert len(found) > COUNT
+    film.springs.rest.assign(rest.ravel())
+    reference.springs = {pair: length(pair) for pair in reference.springs}
+
+
 def run(film: Film, steps: int) -> None:
     program = film.device.record(lambda stage: step_film(stage, film), work=film.work)
     for _ in range(steps):
@@ -95,13 +119,18 @@ def test_the_step_is_the_reference(device: Device, name: str, wrap: bool) -> Non
     """Twelve steps, each effect alone and all together."""
     film, reference = start(CASES[name], Sheet(SIDE, SIDE, wrap), device)
     program = device.record(lambda stage: step_film(stage, film), work=film.work)
-    for _ in range(12):
+    begun = reference.v
+    for number in range(12):
         program.run()
         reference.step()
+        if name == "springs" and number == 0:
+            preset_springs(film, reference)
     device.synchronize()
     check_film(film)
     which = matched(film, reference)
     v = film.state.velocity.numpy()[which, :2]
+    acted = np.abs(reference.v - begun).max()
+    assert acted < 1e-9 if name == "nothing" else acted > 0.05
     # Twelve steps of a chaotic system: rounding grows by about an order of magnitude.
     assert np.abs(v - reference.v).max() < 2e-4 * max(1.0, np.abs(reference.v).max())
     assert np.abs(film.state.density.numpy()[which] - reference.density).max() < 1e-4
@@ -129,9 +158,14 @@ def test_momentum_stays(device: Device, name: str) -> None:
     before = film.state.velocity.numpy()[:COUNT].sum(axis=0, dtype=float)
     size = np.abs(film.state.velocity.numpy()[:COUNT]).sum(dtype=float)
     assert np.abs(before[:2] - reference.momentum).max() < 1e-5 * size
+    if name == "springs":
+        reference.step()
+        preset_springs(film, reference)
+    begun = np.sort(film.state.velocity.numpy()[:COUNT, 0])
     run(film, 100)
     after = film.state.velocity.numpy()[:COUNT].sum(axis=0, dtype=float)
     assert np.abs(after - before).max() < 1e-5 * size
+    assert np.abs(np.sort(film.state.velocity.numpy()[:COUNT, 0]) - begun).max() > 0.05
 
 
 def test_the_one_sided_variant_loses_momentum(cpu: Device) -> None:
@@ -309,6 +343,33 @@ def test_viscosity_may_be_zero_but_not_less(value: float, allowed: bool) -> None
             Fluid("odd", 1000.0, viscosity=value)
 
 
+def test_viscosity_that_would_add_energy_is_refused() -> None:
+    with pytest.raises(InputError, match=r"viscosity = 400 .* too much for dt = 0\.01") as refused:
+        case(fluids=alone(viscosity=400.0))
+    assert "viscosity ≤ 50 /s" in str(refused.value)
+    with pytest.raises(InputError, match="viscosity ≤ 25 /s"):
+        case(fluids=alone(viscosity=40.0), one_sided=True)
+
+
+@pytest.mark.parametrize("native", [True, False], ids=["native", "plain"])
+@pytest.mark.parametrize(("linear", "quadratic"), [(50.0, 0.0), (0.0, 1e5)])
+@pytest.mark.parametrize("count", [220, 1000])
+def test_viscosity_never_adds_energy(device: Device, linear: float, quadratic: float, count: int, native: bool) -> None:
+    """The largest linear viscosity, and a quadratic one beyond any bound, with 14 and with 64 neighbours each: kinetic
+    energy falls in thirty steps."""
+    thick = dataclasses.replace(STILL, viscosity=linear, quadratic_viscosity=quadratic)
+    params = case(fluids=(thick,), max_speed=40.0)
+    film = make_film(Sheet(SIDE, SIDE, wrap=True), params, count, device, queue=count, native=native)
+    rng = np.random.default_rng(11)
+    spawn(film, rng.random((count, 2)) * SIDE, velocity=np.pad(rng.normal(0.0, 1.0, (count, 2)), ((0, 0), (0, 1))))
+    energies = []
+    for steps in (1, 5, 24):
+        run(film, steps)
+        energies.append(float((film.state.velocity.numpy().astype(float) ** 2).sum()))
+    assert energies[0] < 2.0 * count
+    assert energies[2] < energies[1] < energies[0]
+
+
 def test_bad_input_is_refused_at_the_border(cpu: Device) -> None:
     film = make_film(Sheet(SIDE, SIDE), case(), 8, cpu)
     with pytest.raises(InputError, match="not finite"):
@@ -319,6 +380,16 @@ def test_bad_input_is_refused_at_the_border(cpu: Device) -> None:
         spawn(film, [(1.0, 1.0)], volume=-1e-10)
     with pytest.raises(InputError, match="capacity"):
         make_film(Sheet(SIDE, SIDE), case(), 0, cpu)
+    with pytest.raises(InputError, match="whole number"):
+        make_film(Sheet(SIDE, SIDE), case(), 2.5, cpu)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="queue"):
+        make_film(Sheet(SIDE, SIDE), case(), 8, cpu, queue=float("nan"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"2 places are off the sheet; place 1 is \(99, 1\)"):
+        spawn(film, [(1.0, 1.0), (99.0, 1.0), (-0.1, 2.0)])
+    assert film.state.queue.count.numpy()[0] == 0
+    spawn(make_film(Sheet(SIDE, SIDE, wrap=True), case(), 8, cpu), [(99.0, 1.0)])
+    with pytest.raises(InputError, match="pooling"):
+        case(pooling=1.5)
     with pytest.raises(InputError, match="radius"):
         set_film(film, dataclasses.replace(film.params, radius=2.0))
 

@@ -142,44 +142,112 @@ def test_the_way_does_not_depend_on_stretch(device: Device) -> None:
 
 
 def test_organs_that_touch_in_the_atlas_only_do_not_interact(device: Device) -> None:
-    """Two sheets 20 cm apart whose charts lie on each other in texture space: neither film feels the other."""
-    parts = [sheet(), sheet(shift=0.2)]
+    """One mesh of two sheets 20 cm apart whose charts share a border in the atlas of its skin: films at that border, a
+    texel from each other there, do not feel each other. On a sheet, the document's texture space, the same two do."""
+    flat, cells = sheet(), 12
+    assert flat.uv is not None
+    near, far = 0.5 * flat.uv, 0.5 * flat.uv
+    near[:, 0] += 0.5 - near[:, 0].max()
+    far[:, 0] += 0.5 - far[:, 0].min()
+    uv = np.concatenate([near, far])
+    both = TriangleMesh(
+        np.concatenate([flat.vertices, flat.vertices + np.array([0.2, 0.0, 0.0])]),
+        np.concatenate([flat.triangles, flat.triangles + (cells + 1) ** 2]),
+        "two sheets",
+        uv,
+    )
+    skin = make_skin(both, unique_atlas(both, AtlasSettings(128)), 128, device=device)
+    assert np.array_equal(skin.atlas.corners, uv[both.triangles])
     rng = np.random.default_rng(4)
-    places = np.pad(rng.uniform(-0.004, 0.004, (20, 2)), ((0, 0), (0, 1)))
+    aside = np.stack([rng.uniform(0.0, 0.5e-3, 20), rng.uniform(-3e-3, 3e-3, 20), np.zeros(20)], axis=1)
+    own, other = np.array([0.03, 0.0, 0.0]) - aside, np.array([0.17, 0.0, 0.0]) + aside[::-1]
     ends = []
-    for both in (False, True):
-        film = make_film(make_surface(parts, device), PLAIN, 64, device)
-        spawn(film, places)
-        if both:
-            spawn(film, places[::-1] + np.array([0.2, 0.0, 0.0]))
+    for places in ([own], [own, other]):
+        film = make_film(make_surface(skin), PLAIN, 64, device)
+        for part in places:
+            spawn(film, part)
         run(film, 20)
         found = film.state.position.numpy()[: film_count(film)]
         ends.append(found[found[:, 0] < 0.1])
     assert len(ends[0]) == 20
     assert np.array_equal(*ends)
+    texels = 128 * 0.5 * 0.8 / 0.06
+    densities = []
+    for places in ([own], [own, other]):
+        film = make_film(Sheet(128, 128), dataclasses.replace(PLAIN, radius=2.0, max_speed=100.0), 64, device)
+        for part in places:
+            middle = 0.03 if part is own else 0.17
+            spawn(film, 64.0 + texels * (part[:, :2] - (middle, 0.0)))
+        run(film, 1)
+        x = film.state.position.numpy()[: film_count(film), 0]
+        densities.append(film.state.density.numpy()[: len(x)][x < 64.0].mean())
+    assert densities[1] > 1.2 * densities[0]
 
 
-def test_back_to_back_they_are_apart_face_to_face_they_meet(device: Device) -> None:
+def spread(film: Film, upper: bool) -> float:
+    """Mean distance of the particles of one sheet from its middle line [m]."""
+    found = film.state.position.numpy()[: film_count(film)]
+    own = found[(found[:, 2] > -1e-4) == upper]
+    assert len(own) == 15
+    return float(np.linalg.norm(own[:, :2] - own[:, :2].mean(axis=0), axis=1).mean())
+
+
+@pytest.mark.parametrize("pooling", [0.0, 0.5, 1.0])
+def test_back_to_back_they_are_apart_face_to_face_they_pool(device: Device, pooling: float) -> None:
     """Two parallel sheets 0.5 mm apart, a fifth of the radius: as two sides of a thin body there is nothing between
-    their films; as two organs that touch, each is in the other's way."""
+    their films, whatever `pooling`; as two organs that touch, each is in the other's way as much as it says, so that
+    the film is denser and spreads farther."""
     over = rotation((1.0, 0.0, 0.0), math.pi)
     rng = np.random.default_rng(5)
-    places = np.pad(rng.uniform(-0.003, 0.003, (15, 2)), ((0, 0), (0, 1)))
-    densities = {}
+    places = np.pad(rng.uniform(-0.0015, 0.0015, (15, 2)), ((0, 0), (0, 1)))
+    densities, spreads = {}, {}
     for name, turns, lift in (
         ("alone", (np.eye(3),), 0.0),
         ("back to back", (np.eye(3), over), -5e-4),
         ("face to face", (over, np.eye(3)), -5e-4),
     ):
-        params = dataclasses.replace(PLAIN, gravity=(0.0, 0.0, 0.0))
+        params = dataclasses.replace(PLAIN, gravity=(0.0, 0.0, 0.0), pooling=pooling)
         parts = [sheet(turn=turn).moved((0.0, 0.0, k * lift)) for k, turn in enumerate(turns)]
         film = make_film(make_surface(parts, device), params, 64, device)
         for k in range(len(parts)):
             spawn(film, places + np.array([0.0, 0.0, k * lift]))
         run(film, 1)
         densities[name] = film.state.density.numpy()[: film_count(film)].mean()
+        run(film, 80)
+        spreads[name] = spread(film, upper=True)
     assert densities["back to back"] == pytest.approx(densities["alone"], rel=1e-5)
-    assert densities["face to face"] > 1.5 * densities["alone"]
+    assert spreads["back to back"] == pytest.approx(spreads["alone"], rel=1e-3)
+    if pooling == 0.0:
+        assert densities["face to face"] == pytest.approx(densities["alone"], rel=1e-5)
+        assert spreads["face to face"] == pytest.approx(spreads["alone"], rel=1e-3)
+    else:
+        # Closeness counts squared. Directly opposite particles are as close as 1 − 0.2.
+        assert densities["face to face"] > (1.0 + 0.8 * pooling**2) * densities["alone"]
+        assert spreads["face to face"] > (1.0 + 0.1 * pooling) * spreads["alone"]
+
+
+@pytest.mark.parametrize(("slope", "one_surface"), [(45.0, True), (60.0, True), (80.0, False)])
+def test_a_valley_is_one_surface_and_a_cleft_is_two(cpu: Device, slope: float, one_surface: bool) -> None:
+    """A furrow of one mesh: where its walls are no steeper than 60°, `pooling` changes no bit; the walls of a cleft
+    face each other."""
+    flat, tilt = sheet(cells=40), math.radians(slope)
+    x = flat.vertices[:, 0]
+    furrow = np.stack([x * math.cos(tilt), flat.vertices[:, 1], np.abs(x) * math.sin(tilt)], axis=1)
+    mesh = TriangleMesh(furrow, flat.triangles, "furrow")
+    rng = np.random.default_rng(6)
+    along, y = rng.uniform(-3e-3, 3e-3, 80), rng.uniform(-4e-3, 4e-3, 80)
+    places = np.stack([along * math.cos(tilt), y, np.abs(along) * math.sin(tilt)], axis=1)
+    ends = []
+    for pooling in (0.0, 1.0):
+        film = make_film(mesh, dataclasses.replace(PLAIN, pooling=pooling), 100, cpu)
+        spawn(film, places)
+        run(film, 1)
+        density = film.state.density.numpy()[:80].mean()
+        run(film, 10)
+        ends.append((film.state.position.numpy()[:80], density))
+    assert np.array_equal(ends[0][0], ends[1][0]) is one_surface
+    if not one_surface:
+        assert ends[1][1] > 1.2 * ends[0][1]
 
 
 def test_a_film_pools_where_surfaces_meet(device: Device) -> None:

@@ -139,9 +139,9 @@ def change(world: World, **values: float) -> None:
 
 
 def test_bile_leaks_is_drawn_and_is_no_blood(world: World) -> None:
-    change(world, pressure=20.0, bile_leak=15.0, separation=60.0, dissolving=1.5, pooling=0.3)
+    change(world, pressure=20.0, bile_leak=15.0, separation=60.0, dissolving=1.5, pooling=30.0)
     params = blood(world).film.params
-    assert (params.separation, params.dissolve_rate, params.back_to_back) == (60.0, 1.5, 0.3)
+    assert (params.separation, params.dissolve_rate, params.pooling) == (60.0, 1.5, 0.3)
     before = blood(world).balance
     frames(world, 25)
     balance = blood(world).balance

@@ -13,6 +13,7 @@ from viscera.blood.film_surface import Surface, make_surface
 from viscera.blood.vessels import BLOOD_DENSITY, DISCHARGE, VESSELS, VesselParams, flow_rate, vessel_mmhg
 from viscera.blood.views import make_drop_arrays
 from viscera.blood.wounds import (
+    CAPACITY,
     TORN_OFF,
     WoundParams,
     Wounds,
@@ -325,6 +326,7 @@ def test_a_step_of_no_time_gives_nothing(surface: Surface) -> None:
         (TOP, 0.0, "opening"),
         (TOP, math.nan, "opening"),
         (TOP, -1e-3, "opening"),
+        (TOP, 0.5, "500 mm is wider than the vessel, whose radius is 1 mm"),
     ],
 )
 def test_wounds_that_cannot_be(surface: Surface, point: tuple[float, ...], opening: float, message: str) -> None:
@@ -334,12 +336,28 @@ def test_wounds_that_cannot_be(surface: Surface, point: tuple[float, ...], openi
     assert wounds.count == 0
 
 
+def test_openings_stay_within_their_vessel(surface: Surface) -> None:
+    """Also later; and a full list of wounds says so, as nothing takes a wound away."""
+    wounds, _ = bleeding(surface)
+    add_wound(wounds, TOP, VESSELS["artery"], VESSELS["artery"].radius)
+    with pytest.raises(InputError, match="wider than the vessel"):
+        set_opening(wounds, 0, 1.1e-3)
+    with pytest.raises(InputError, match="wider than the vessel"):
+        set_vessel(wounds, 0, VESSELS["arteriole"])
+    assert wounds.vessels[0] is VESSELS["artery"]
+    wounds.vessels = [VESSELS["artery"]] * CAPACITY
+    with pytest.raises(InputError, match="64 wounds") as refused:
+        add_wound(wounds, TOP, VESSELS["artery"], 1e-4)
+    assert "make_wounds" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: vessel_mmhg(80.0, 120.0, 2.0),
         lambda: vessel_mmhg(math.nan, 80.0, 2.0),
         lambda: vessel_mmhg(120.0, 80.0, 0.0),
+        lambda: vessel_mmhg(120.0, 80.0, 50.0),
         lambda: VesselParams(1e4, 1e4, 1e-3, viscosity=0.0),
         lambda: VesselParams(1e4, 1e4, 1e-3, viscosity=-1.0),
         lambda: WoundParams(seal_fraction=1.5),

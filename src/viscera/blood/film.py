@@ -10,7 +10,7 @@ A step, in the order of the document's nine (§3.5); equations are in `film_pair
     relaxation · collisions (rims, incisions, obstacles) · velocity from displacement with traction and clamp
 
 Particles lie on triangles and walk over edges (`surface_walk`); neighbours are found in space, and those back to back
-on two sides of a thin body are left out (`film_pairs.meet`). On a `Sheet` the same step runs in the document's texture
+on two sides of a thin body are left out (`film_pairs.touch`). On a `Sheet` the same step runs in the document's texture
 space.
 
 Differs from the source: symmetric pair forces by default; neighbours are searched once per step, at its beginning, in
@@ -23,6 +23,7 @@ misses some); a particle moves at most one radius per step; particles outside an
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,10 +120,7 @@ def make_film(
     `tangents` gives a sheet the slopes of a skin of its size; `obstacles=False` leaves the sheet's obstacle map out.
     """
     params = params or FilmParams()
-    if not 1 <= capacity <= MOST_PARTICLES:
-        raise InputError(f"capacity = {capacity} is not possible.", f"Allowed are 1 to {MOST_PARTICLES} particles.")
-    if not 1 <= queue <= MOST_PARTICLES:
-        raise InputError(f"queue = {queue} is not possible.", f"Allowed are 1 to {MOST_PARTICLES} particles.")
+    capacity, queue = _room("capacity", capacity), _room("queue", queue)
     sheet = where if isinstance(where, Sheet) else None
     surface = None if isinstance(where, Sheet) else where
     if surface is not None and not isinstance(surface, Surface):
@@ -270,6 +268,15 @@ def _sort(stage: Stage, film: Film) -> tuple[Any, Any, int]:
 # --- making ------------------------------------------------------------------------------------------------------
 
 
+def _room(name: str, size: Any) -> int:
+    """A number of particles, checked."""
+    if not (isinstance(size, numbers.Real) and 1 <= size <= MOST_PARTICLES and size == int(size)):
+        raise InputError(
+            f"{name} = {size} is not possible.", f"Give a whole number of particles, 1 to {MOST_PARTICLES}."
+        )
+    return int(size)
+
+
 def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device) -> Any:
     view: Any = FilmView()
     view.capacity = capacity
@@ -309,7 +316,7 @@ def _rates(params: FilmParams) -> Any:
     for name in (
         "dt",
         "max_speed",
-        "back_to_back",
+        "pooling",
         "lifetime",
         "separation",
         "dilution",

@@ -13,7 +13,7 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.film import Film, make_film
-from viscera.blood.film_params import LARGEST_VOLUME, LITTLE
+from viscera.blood.film_params import LARGEST_VOLUME, LITTLE, Sheet
 from viscera.blood.film_state import BROKEN_NOW, BUCKET_OVERFLOW, SPRING_OVERFLOW, WAITING, SpawnQueue
 from viscera.blood.film_surface import Surface, check_obstacles
 from viscera.errors import InputError, StateError
@@ -180,6 +180,7 @@ def _entries(film: Film, points: NDArray[np.float64]) -> dict[str, NDArray[Any]]
     if film.surface is None:
         if points.shape[1] not in (2, 3):
             raise InputError(f"places has shape {points.shape}.", "Give columns and rows.")
+        _on_sheet(film.sheet, points)
         flat = np.concatenate([points[:, :2], np.zeros((len(points), 1))], axis=1)
         return {"position": flat}
     if points.shape[1] != 3:
@@ -193,6 +194,20 @@ def _entries(film: Film, points: NDArray[np.float64]) -> dict[str, NDArray[Any]]
             f"Give places within {NEAR * film.params.radius:g} m of it.",
         )
     return {"face": face, "barycentric": weights}
+
+
+def _on_sheet(sheet: Sheet | None, points: NDArray[np.float64]) -> None:
+    """On a sheet that wraps every place is on it: it comes back on the other side."""
+    if sheet is None or sheet.wrap:
+        return
+    off = ((points[:, :2] < 0.0) | (points[:, :2] > (sheet.width, sheet.height))).any(axis=1)
+    if off.any():
+        number = int(off.argmax())
+        column, row = points[number, :2]
+        raise InputError(
+            f"{int(off.sum())} places are off the sheet; place {number} is ({column:g}, {row:g}).",
+            f"Give columns of 0 to {sheet.width} and rows of 0 to {sheet.height}, or make the sheet with wrap=True.",
+        )
 
 
 def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -20,11 +20,12 @@ from viscera.blood.film_pairs import (
     apart,
     closeness,
     image_shift,
-    meet,
+    most_viscous,
     place,
     predicted,
     pressure_push,
     speed,
+    touch,
     viscous_push,
 )
 from viscera.neighbors.cells import cell_of
@@ -41,10 +42,13 @@ def viscosity_of(view: FilmView, rate: Rates, film: Sorted, s: int, t: int, here
     offset = place(film, t) - here
     if s != t and wp.dot(offset, offset) < view.radius * view.radius:
         offset = apart(view, offset, s, t)
-        if meet(view, film, s, t, offset, rate.back_to_back):
+        part = touch(view, film, s, t, offset, rate.pooling)
+        if part > 0.0:
             linear = 0.5 * (film.linear[s] + film.linear[t])
             quadratic = 0.5 * (film.quadratic[s] + film.quadratic[t])
-            push = viscous_push(offset, speed(film, s) - speed(film, t), view.radius, linear, quadratic)
+            approach = speed(film, s) - speed(film, t)
+            most = most_viscous(view, rate.dt)
+            push = viscous_push(offset, approach, view.radius, linear, quadratic, most) * part
     return push
 
 
@@ -55,9 +59,8 @@ def density_of(view: FilmView, rate: Rates, film: Sorted, s: int, t: int, here: 
     offset = predicted(film, t) - here
     if s != t and wp.dot(offset, offset) < view.radius * view.radius:
         offset = apart(view, offset, s, t)
-        if meet(view, film, s, t, offset, rate.back_to_back):
-            w = closeness(offset, view.radius)
-            both = wp.vec2(w * w, w * w * w)
+        w = closeness(offset, view.radius) * touch(view, film, s, t, offset, rate.pooling)
+        both = wp.vec2(w * w, w * w * w)
     return both
 
 
@@ -67,11 +70,12 @@ def displacement_of(view: FilmView, rate: Rates, film: Sorted, s: int, t: int, h
     offset = predicted(film, t) - here
     if s != t and wp.dot(offset, offset) < view.radius * view.radius:
         offset = apart(view, offset, s, t)
-        if meet(view, film, s, t, offset, rate.back_to_back):
+        w = closeness(offset, view.radius) * touch(view, film, s, t, offset, rate.pooling)
+        if w > 0.0:
             pressure = view.own * film.pressure[s] + view.other * film.pressure[t]
             pressure += rate.separation * wp.abs(film.phase[s] - film.phase[t])
             near = view.own * film.near_pressure[s] + view.other * film.near_pressure[t]
-            push = pressure_push(offset, view.radius, pressure, near)
+            push = pressure_push(offset, w, pressure, near)
     return push
 
 

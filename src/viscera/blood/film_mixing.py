@@ -1,6 +1,7 @@
 """Mixing of touching particles (Kvick §6.2.9), and how much solvent is around each, for clots to dissolve in.
 
-Two particles within the radius exchange concentrations c. With w = 1 − q, volumes V, rate a and clotted parts K,
+Two particles within the radius exchange concentrations c. With w = 1 − q (times `pooling` across a gap), volumes V,
+rate a and clotted parts K,
 
     V_i c_i ← V_i c_i + Σ_j min(a dt w, MOST_MIXED) min(V_i, V_j) (1 − K_i)(1 − K_j) (c_j − c_i).
 
@@ -11,15 +12,13 @@ concentrations within 0 … 1 at any step. Clots take no part.
 # Warp's stubs know neither its own dtypes nor the fields of a struct.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
 # pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-# Kernels compute both sides of `and`, so tests that guard each other are nested.
-# ruff: noqa: SIM102
 
 from __future__ import annotations
 
 import warp as wp
 
 from viscera.blood.buckets import Search, onward, particle, start_at
-from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted, image_shift, meet, place
+from viscera.blood.film_pairs import Carried, FilmView, Rates, Sorted, image_shift, place, touch
 from viscera.neighbors.cells import cell_of
 
 wp.set_module_options({"enable_backward": False})
@@ -65,8 +64,9 @@ def mix(
                         offset = place(film, t) - (begun + shift)
                         square = wp.dot(offset, offset)
                         if t != s and square < view.radius * view.radius:
-                            if meet(view, film, s, t, offset, rate.back_to_back):
-                                w = 1.0 - wp.sqrt(square) / view.radius
+                            w = 1.0 - wp.sqrt(square) / view.radius
+                            w *= touch(view, film, s, t, offset, rate.pooling)
+                            if w > 0.0:
                                 there = cargo_out.fluid[t]
                                 other = float(cargo_out.volume[t])
                                 share = float(steps) * wp.min(rate.dilution * rate.dt * w, MOST_MIXED)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film_pairs import FilmView, Rates, Sorted
+from viscera.blood.film_pairs import BACK_TO_BACK, FACING, VISCOUS, FilmView, Rates, Sorted
 from viscera.neighbors.cells import GridView
 
 wp.set_module_options({"enable_backward": False})
@@ -38,6 +38,7 @@ typedef bool B __attribute__((ext_vector_type(16)));
 #define WHOLE(n) ((M)(n))
 #define ANY(m) (__builtin_bit_cast(unsigned short, __builtin_convertvector((m), B)) != 0)
 #define LARGER(a, b) __builtin_elementwise_max((V)(a), (V)(b))
+#define SMALLER(a, b) __builtin_elementwise_min((V)(a), (V)(b))
 #define ROOT(a) __builtin_elementwise_sqrt(a)
 #define ROOT1(a) __builtin_sqrtf(a)
 #define SUM(v) ({ const V all_ = (v); const auto h_ = all_.lo + all_.hi; const auto q_ = h_.lo + h_.hi; \\
@@ -55,6 +56,7 @@ typedef bool M;
 #define WHOLE(n) (n)
 #define ANY(m) (m)
 #define LARGER(a, b) fmaxf((a), (b))
+#define SMALLER(a, b) fminf((a), (b))
 #define ROOT(a) sqrtf(a)
 #define ROOT1(a) sqrtf(a)
 #define SUM(v) sum_of(v)
@@ -77,6 +79,7 @@ _CLEAN = "\n".join(
         "WHOLE",
         "ANY",
         "LARGER",
+        "SMALLER",
         "ROOT",
         "ROOT1",
         "SUM",
@@ -90,7 +93,7 @@ const float least = 1.0e-5f * h, least2 = least * least;
 const float margin = h + 2.0f * view.reach;
 const int* start = grid.cell_start.data;
 const float dt = rates.data[0].dt;
-ONLY3(const float limit = rates.data[0].back_to_back;)
+ONLY3(const float pooling = rates.data[0].pooling;)
 #define FLOOR_CELL(x, n) ((x) > 0.0f ? (int)((x) < (float)((n) - 1) ? (x) : (float)((n) - 1)) : 0)
 for (int s = first_place; s < last_place; ++s) {
     const float bx = film.x.data[s], by = film.y.data[s];
@@ -138,11 +141,13 @@ for (int s = first_place; s < last_place; ++s) {
                     const V mx = LOAD(film.nx.data + t);
                     const V my = LOAD(film.ny.data + t);
                     const V mz = LOAD(film.nz.data + t);
-                    in = in & ((nx * mx + ny * my + nz * mz >= FILL(limit))
+                    const V alike = nx * mx + ny * my + nz * mz;
+                    in = in & ((alike >= FILL(BACK_TO_BACK))
                                | (ox * (nx - mx) + oy * (ny - my) + oz * (nz - mz) > FILL(0.0f)));
                 )
                 const V r = ROOT(LARGER(r2, 1.0e-30f));
-                const V w = 1.0f - r * per_h;
+                V w = 1.0f - r * per_h;
+                ONLY3(w = alike < FILL(FACING) ? w * pooling : w;)
                 BODY
             }
         }
@@ -163,6 +168,7 @@ _LOOPS = {
     const float vx = film.vx.data[s], vy = film.vy.data[s];
     ONLY3(const float vz = film.vz.data[s];)
     const float linear = film.linear.data[s], quadratic = film.quadratic.data[s];
+    const float most = VISCOUS / (view.half * (dt > 1.0e-30f ? dt : 1.0e-30f));
     V fx = FILL(0.0f), fy = FILL(0.0f);
     ONLY3(V fz = FILL(0.0f);)
 """,
@@ -173,7 +179,7 @@ _LOOPS = {
                 u = LARGER(u * per_r, 0.0f);
                 const V a = 0.5f * (linear + LOAD(film.linear.data + t));
                 const V b = 0.5f * (quadratic + LOAD(film.quadratic.data + t));
-                const V f = in ? w * u * (a + b * u) * per_r : FILL(0.0f);
+                const V f = in ? w * u * SMALLER(a + b * u, most) * per_r : FILL(0.0f);
                 fx -= f * ox;
                 fy -= f * oy;
                 ONLY3(fz -= f * oz;)
@@ -261,6 +267,8 @@ def _source(loop: str, three: bool) -> str:
     for axis in "xyz":
         walk = walk.replace(f"HERE_{axis.upper()}", near[:-1] + axis)
     walk = walk.replace("ROWS", "9" if three else "3").replace("LEAST_NORM", "1.0f" if three else "0.7696f")
+    for name, value in (("BACK_TO_BACK", BACK_TO_BACK), ("FACING", FACING), ("VISCOUS", VISCOUS)):
+        walk = walk.replace(name, f"{value}f")
     walk = _only(walk, three)
     cpu = f"#if !defined(__CUDA_ARCH__)\n{_CPU}{walk}{_CLEAN}\n#endif\n"
     return cpu + f"#if defined(__CUDA_ARCH__)\n{_CUDA}{walk}{_CLEAN}\n#endif\n"

@@ -7,6 +7,7 @@ doi:10.1145/1073368.1073400; Kvick §3.5.3–4, which prints q as r itself):
     density        ρ_i = Σ (1 − q)²,    ρ_i^near = Σ (1 − q)³
     pressure       P_i = k (ρ_i − ρ₀),    P_i^near = k_near ρ_i^near
     displacement   D = dt² (P (1 − q) + P^near (1 − q)²) r̂,    x_i ← x_i − D
+    closeness      1 − q is multiplied by `pooling` where surfaces face each other across a gap, and is 0 back to back
     separation     P ← P + S |φ_i − φ_j| between fluids of different phase φ (Kvick §6.2.8 relies on the constants,
                    which separate fluids slowly and only in part)
 
@@ -15,7 +16,9 @@ loop's own pressure gives. Together that is D with P = (P_i + P_j)/2: a gather t
 momentum. The document's GPU variant (§3.6.6) takes P = P_i and leaves the ½ of the viscosity out: `one_sided`.
 
 Differs from the source: all pairs see the same velocities and positions, so the order of particles does not matter
-(there they are updated inside the loop). Two particles at one place push each other apart along a fixed direction,
+(there they are updated inside the loop). A pair's dt (σ + β u) is at most `MOST_VISCOUS` per particle's share: more
+would turn an approach round (a remark of the source, which can lean on its order: there a pair sees what the one
+before has left). Two particles at one place push each other apart along a fixed direction,
 which the source leaves undefined.
 """
 
@@ -27,6 +30,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.film_params import MOST_VISCOUS
+
 wp.set_module_options({"enable_backward": False})
 
 SAME_PLACE = wp.constant(1.0e-5)
@@ -35,6 +40,16 @@ SAME_PLACE = wp.constant(1.0e-5)
 APART = wp.constant(wp.vec3(0.6, 0.64, 0.48))
 """Unit vector from the earlier to the later of two particles at one place; no axis, so no organ's face is normal to it
 for long."""
+
+BACK_TO_BACK = wp.constant(-0.2)
+"""Cosine between normals below which two particles that lie behind each other's surface are on two sides of one wall.
+A ridge is such a wall where it is narrower than a radius of curvature of 0.65 h."""
+
+FACING = wp.constant(-0.7)
+"""Cosine below which two particles in front of each other's surface are on two surfaces that face each other. Walls of
+a valley up to 67° steep are one surface, and so is a hollow with a radius of curvature above 0.54 h."""
+
+VISCOUS = wp.constant(MOST_VISCOUS)
 
 
 @wp.struct
@@ -78,7 +93,7 @@ class Rates:
     dt: float
     gravity: wp.vec3
     max_speed: float
-    back_to_back: float
+    pooling: float
     lifetime: float
     rest: wp.vec4
     stiffness: wp.vec4
@@ -183,28 +198,39 @@ def apart(view: FilmView, offset: wp.vec3, own: int, other: int) -> wp.vec3:
 
 
 @wp.func
-def meet(view: FilmView, film: Sorted, own: int, other: int, offset: wp.vec3, limit: float) -> wp.bool:
-    """Whether two particles within the radius touch: not those back to back on two sides of a thin body. Where surfaces
-    face each other (two organs that touch, a fold) they do."""
-    result = bool(True)
+def touch(view: FilmView, film: Sorted, own: int, other: int, offset: wp.vec3, pooling: float) -> float:
+    """By how much two particles within the radius are one film: 0 back to back on two sides of a thin body, `pooling`
+    where two surfaces face each other (two organs that touch, a fold), else 1."""
+    result = float(1.0)
     if view.on_surface != 0:
         n = wp.vec3(film.nx[own], film.ny[own], film.nz[own])
         m = wp.vec3(film.nx[other], film.ny[other], film.nz[other])
-        if wp.dot(n, m) < limit and wp.dot(offset, n - m) <= 0.0:
-            result = bool(False)
+        alike = wp.dot(n, m)
+        if alike < FACING:
+            result = pooling
+        if alike < BACK_TO_BACK and wp.dot(offset, n - m) <= 0.0:
+            result = 0.0
     return result
 
 
 @wp.func
-def viscous_push(offset: wp.vec3, approach: wp.vec3, radius: float, linear: float, quadratic: float) -> wp.vec3:
-    """−I/dt of particle i; `approach` = v_i − v_j."""
+def viscous_push(
+    offset: wp.vec3, approach: wp.vec3, radius: float, linear: float, quadratic: float, most: float
+) -> wp.vec3:
+    """−I/dt of particle i; `approach` = v_i − v_j; `most` is the largest σ + β u [1/s]."""
     length = wp.length(offset)
     along = offset / length
     u = wp.dot(approach, along)
     push = wp.vec3(0.0, 0.0, 0.0)
     if u > 0.0:
-        push = along * (-(1.0 - length / radius) * (linear * u + quadratic * u * u))
+        push = along * (-(1.0 - length / radius) * u * wp.min(linear + quadratic * u, most))
     return push
+
+
+@wp.func
+def most_viscous(view: FilmView, dt: float) -> float:
+    """Largest σ + β u [1/s]."""
+    return VISCOUS / (view.half * wp.max(dt, 1.0e-30))
 
 
 @wp.func
@@ -214,11 +240,9 @@ def closeness(offset: wp.vec3, radius: float) -> float:
 
 
 @wp.func
-def pressure_push(offset: wp.vec3, radius: float, pressure: float, near_pressure: float) -> wp.vec3:
-    """−D/dt² of particle i."""
-    length = wp.length(offset)
-    w = 1.0 - length / radius
-    return offset * (-(pressure * w + near_pressure * w * w) / length)
+def pressure_push(offset: wp.vec3, w: float, pressure: float, near_pressure: float) -> wp.vec3:
+    """−D/dt² of particle i; w = 1 − q."""
+    return offset * (-(pressure * w + near_pressure * w * w) / wp.length(offset))
 
 
 @wp.func

@@ -5,6 +5,8 @@ A pair that comes within the radius h gets a spring of rest length L = h. With r
     r > L + γL:  L ← L + dt α (r − L − γL)        r < L − γL:  L ← L − dt α (L − γL − r)
     L > h: the spring is gone                      D = dt² k (1 − L/h)(L − r) r̂,   x_i ← x_i − D/2,  x_j ← x_j + D/2
 
+Across a gap a spring is as weak as `pooling` says, and gone at 0; see `film_pairs.touch`.
+
 Each particle keeps a list of its own springs, so a pair's spring stands in both lists; both ends compute the same bits,
 so the lists agree. Lists move with the particles when these are sorted. A list that is full says so in
 `FilmState.status`.
@@ -25,7 +27,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.blood.buckets import Search, onward, particle, start_at
-from viscera.blood.film_pairs import FilmView, Rates, Sorted, apart, image_shift, meet, place, predicted
+from viscera.blood.film_pairs import FilmView, Rates, Sorted, apart, image_shift, place, predicted, touch
 from viscera.blood.film_state import SPRING_OVERFLOW
 from viscera.neighbors.cells import cell_of
 
@@ -112,7 +114,7 @@ def link_springs(
                     t = particle(search, cursor)
                     offset = predicted(film, t) - (here + shift)
                     if t != s and wp.dot(offset, offset) < view.radius * view.radius:
-                        if meet(view, film, s, t, offset, rates[0].back_to_back):
+                        if touch(view, film, s, t, offset, rates[0].pooling) > 0.0:
                             if not is_linked(springs_out, view.capacity, s, t, old):
                                 if count < springs_out.most:
                                     springs_out.partner[count * view.capacity + s] = t
@@ -174,8 +176,9 @@ def pull_springs(
         offset = apart(view, nearest_image(view, predicted(film_out, t) - here), s, t)
         length = wp.length(offset)
         rest = yielded(rate, sorted_springs.rest[k * view.capacity + s], length)
-        if rest <= view.radius:
-            size = rate.spring_stiffness * (1.0 - rest / view.radius) * (rest - length)
+        part = touch(view, film_out, s, t, offset, rate.pooling)
+        if rest <= view.radius and part > 0.0:
+            size = part * rate.spring_stiffness * (1.0 - rest / view.radius) * (rest - length)
             pull -= offset * (0.5 * size / length)
             springs_out.partner[kept * view.capacity + s] = t
             springs_out.rest[kept * view.capacity + s] = rest

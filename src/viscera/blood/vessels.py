@@ -46,6 +46,10 @@ BLOOD_VISCOSITY = 3.5e-3
 """[Pa·s], whole blood at 37 °C and shear above 100/s, haematocrit 45 % (Merrill 1969, Physiol. Rev. 49, 863). Blood is
 shear-thinning; in a bleeding vessel the shear is far above 100/s, where this value is the plateau."""
 
+WIDEST = 0.02
+"""Largest radius of a vessel [m]. Both venae cavae together have a cross-section of 8 cm² (Hall, Guyton and Hall,
+ch. 14), so one is about 11 mm in radius; nearly twice that is our bound."""
+
 _ANY = ("systolic", "diastolic", "feed_length")
 """Fields that may be 0."""
 
@@ -70,6 +74,10 @@ class VesselParams:
             least = "of 0 or more" if field.name in _ANY else "above 0"
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and field.name not in _ANY):
                 raise InputError(f"{field.name} = {value} is not possible.", f"It must be a finite number {least}.")
+        if self.radius > WIDEST:
+            raise InputError(
+                f"radius = {1e3 * self.radius:g} mm is wider than any vessel.", f"Give at most {1e3 * WIDEST:g} mm."
+            )
         if self.systolic < self.diastolic:
             raise InputError(
                 f"systolic = {self.systolic:g} Pa is below diastolic = {self.diastolic:g} Pa.",

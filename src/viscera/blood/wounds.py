@@ -214,8 +214,12 @@ def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: f
         raise InputError(f"point = {point} is not possible.", "Give three finite coordinates in metres.")
     if not (math.isfinite(opening) and opening > 0.0):
         raise InputError(f"opening = {opening} is not possible.", "It must be a finite number above 0.")
+    _check_opening(opening, vessel)
     if wounds.count == CAPACITY:
-        raise InputError(f"there are {CAPACITY} wounds already.", "Seal and remove some, or open fewer.")
+        raise InputError(
+            f"there are {CAPACITY} wounds already.",
+            "Wounds stay once they are open, also sealed ones: open fewer, or begin anew with make_wounds.",
+        )
     face, weights, distance = closest_place(wounds.surface, at)
     if distance > ON_SURFACE:
         raise InputError(
@@ -237,6 +241,7 @@ def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: f
 def set_vessel(wounds: Wounds, number: int, vessel: VesselParams) -> None:
     """Another pressure or length of the vessel behind a wound, while programs run."""
     _check_number(wounds, number)
+    _check_opening(float(wounds.view.opening.numpy()[number]), vessel)
     wounds.vessels[number] = vessel
     _write(wounds.view.vessel, number, _row(vessel))
 
@@ -246,6 +251,7 @@ def set_opening(wounds: Wounds, number: int, opening: float) -> None:
     _check_number(wounds, number)
     if not (math.isfinite(opening) and opening >= 0.0):
         raise InputError(f"opening = {opening} is not possible.", "It must be a finite number of 0 or more.")
+    _check_opening(opening, wounds.vessels[number])
     _write(wounds.view.opening, number, opening)
 
 
@@ -284,6 +290,15 @@ def find_texels(wounds: Wounds, skin: Skin) -> None:
 def _check_number(wounds: Wounds, number: int) -> None:
     if not 0 <= number < wounds.count:
         raise InputError(f"there is no wound {number}.", f"There are {wounds.count}, counted from 0.")
+
+
+def _check_opening(opening: float, vessel: VesselParams) -> None:
+    """A vessel that is cut through is open by its own radius; a hair more is rounding."""
+    if opening > vessel.radius * (1.0 + 1e-9):
+        raise InputError(
+            f"opening = {1e3 * opening:g} mm is wider than the vessel, whose radius is {1e3 * vessel.radius:g} mm.",
+            "Give at most the vessel's radius, or a wider vessel.",
+        )
 
 
 def _row(vessel: VesselParams) -> list[float]:

@@ -91,12 +91,12 @@ TRACTION = Parameter(
 POOLING = Parameter(
     "pooling",
     "Pooling",
-    "",
-    -1.0,
-    1.0,
-    FILM.back_to_back,
-    "Films of surfaces that meet join, unless they lie back to back: least cosine between the surfaces' normals. "
-    "Towards -1 films join across any thin wall, towards 1 only where surfaces face the same way.",
+    "%",
+    0.0,
+    100.0,
+    100.0 * FILM.pooling,
+    "How much blood on two surfaces that face each other across a narrow gap (a fold, two organs) acts as one film: "
+    "0 not at all, 100 as on one surface. Elsewhere it changes nothing.",
 )
 POWER = replace(burning.POWER, default=25.0)
 
@@ -273,7 +273,7 @@ def _blood_parameters(blood: Bleeding) -> list[LiveParameter]:
         LiveParameter(SEPARATION, lambda world, value: change(separation=value)),
         LiveParameter(BILE_LEAK, set_leak),
         LiveParameter(LIFETIME, lambda world, value: change(lifetime=value)),
-        LiveParameter(POOLING, lambda world, value: change(back_to_back=value)),
+        LiveParameter(POOLING, lambda world, value: change(pooling=0.01 * value)),
         LiveParameter(TRACTION, set_traction),
     ]
 
