@@ -86,8 +86,31 @@ def leapfrog(params: FluidParams, x: np.ndarray, v: np.ndarray, steps: int) -> t
     return x, v
 
 
-def curvature_pull(params: FluidParams, x: np.ndarray, factor: float) -> np.ndarray:
-    """Acceleration by tension: σ/ρ₀ N κ ∇c, with κ from a fit to the normals of neighbours at the surface."""
+def colour_pull(params: FluidParams, x: np.ndarray) -> np.ndarray:
+    """Acceleration by the colour field, Grahn eq. 3.16–3.19: −(σ/ρ) ∇²c n/|n|, n = ∇c, where |n| R > 0.4. Slopes are
+    finite differences of poly6; beyond R they are 0."""
+    d, radius, step = params.dimension, params.radius, 1e-4 * params.radius
+
+    def poly6(at: np.ndarray) -> np.ndarray:
+        return smoothing.poly6(np.sqrt((at**2).sum(axis=-1)), radius, d)
+
+    rho = density(params, x)
+    offset, _ = differences(params, x)
+    volume = params.mass / rho
+    normal, laplacian = np.zeros_like(x), np.zeros(len(x))
+    for axis in range(d):
+        aside = step * np.eye(3)[axis]
+        before, here, after = poly6(offset - aside), poly6(offset), poly6(offset + aside)
+        normal[:, axis] = ((after - before) / (2.0 * step)) @ volume
+        laplacian += ((after - 2.0 * here + before) / step**2) @ volume
+    size = np.sqrt((normal**2).sum(axis=1))
+    pull = -params.tension_coefficient / rho * laplacian
+    return np.where(size * radius > 0.4, pull / np.maximum(size, 1e-30), 0.0)[:, None] * normal
+
+
+def curvature_pull(params: FluidParams, x: np.ndarray, v: np.ndarray, factor: float) -> np.ndarray:
+    """Acceleration by tension: σ/ρ₀ N κ ∇c, with κ from a fit to the normals of neighbours at the surface; and by what
+    viscosity the surface lacks to 0.2 √(ρ₀ σ R/2), among those at it. With the spline."""
     d, radius = params.dimension, params.radius
     offset, r = differences(params, x)
     steep = derivative(lambda q: smoothing.poly6(q, radius, d), np.maximum(r, 1e-9), 1e-6 * radius)
@@ -100,4 +123,12 @@ def curvature_pull(params: FluidParams, x: np.ndarray, factor: float) -> np.ndar
     turned = (w * ((e[:, None] - e[None, :]) * offset).sum(axis=-1)).sum(axis=1)
     along = (w * (r**2 - (offset * e[:, None]).sum(axis=-1) ** 2)).sum(axis=1)
     bent = (d - 1) * np.clip(turned / along, -0.5 / radius, 0.5 / radius)
-    return np.where(surface, params.tension_coefficient / params.rest_density * factor * bent, 0.0)[:, None] * inward
+    pull = np.where(surface, params.tension_coefficient / params.rest_density * factor * bent, 0.0)[:, None] * inward
+    lacking = 0.2 * np.sqrt(params.rest_density * params.tension_coefficient * 0.5 * radius) - params.viscosity
+    rho = density(params, x)
+    steep = derivative(lambda q: smoothing.spline(q, radius, d), np.maximum(r, 1e-9), 1e-6 * radius)
+    curve = np.where(
+        (r > 0.0) & (r < radius) & surface[None, :] & surface[:, None], -2.0 * steep / np.maximum(r, 1e-9), 0
+    )
+    drag = params.mass * max(lacking, 0.0) * curve / (rho[:, None] * rho[None, :])
+    return pull + (drag[..., None] * (v[None, :] - v[:, None])).sum(axis=1)

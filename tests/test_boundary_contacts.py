@@ -222,6 +222,29 @@ def test_a_ball_at_rest_in_a_corner_does_not_jitter(device: Device, structure: s
     np.testing.assert_allclose(three.x[:, 1], rest, atol=0.01 * RADIUS)
 
 
+@pytest.mark.parametrize("angle", [30.0, 60.0, 90.0, 150.0])
+def test_a_field_rounds_a_corner_in_which_a_ball_does_not_shake(device: Device, angle: float) -> None:
+    """Trilinear between nodes r/2 apart, a corner is a small bowl. Nothing damps a ball there but its walls, so it
+    swings in it for a second (150°) and goes on creeping, by 2 % of a step of gravity at most; faster than 62 Hz no
+    line of its speed's spectrum has more than 1e-3 of it, as with triangles. It lies up to 0.43 radii too high."""
+    half = 0.5 * math.radians(angle)
+    walls = make_walls(wedge(math.radians(angle)), radius=RADIUS, device=device, structure="field")
+    rest = RADIUS / math.sin(half)
+    x = np.array([[0.002, rest + 0.004, 0.0], [0.0, rest + 0.001, 0.01], [-0.001, rest + 0.006, -0.01]])
+    three = balls(walls, x, 0 * x)
+    for _ in range(1500):
+        three.step((0.0, -GRAVITY, 0.0))
+    track = [three.x.copy()]
+    for _ in range(128):
+        three.step((0.0, -GRAVITY, 0.0))
+        track.append(three.x.copy())
+    speed = np.diff(np.array(track, dtype=np.float64), axis=0) / DT
+    spectrum = np.abs(np.fft.rfft(speed, axis=0)) / len(speed)
+    assert spectrum[8:].max() < 1e-3 * GRAVITY * DT
+    assert spectrum.max() < 0.05 * GRAVITY * DT
+    np.testing.assert_allclose(three.x[:, :2], np.tile([0.0, rest], (3, 1)), atol=0.5 * RADIUS)
+
+
 def test_three_walls_make_a_corner(device: Device) -> None:
     """Pressed into the corner of a turned box from any side: it stays there, to the bit."""
     for structure in ("hashed", "hierarchy"):
@@ -370,7 +393,8 @@ def test_nobody_leaves_an_organ_while_gravity_turns(device: Device, structure: S
 
 def test_structures_agree_on_the_motion(device: Device) -> None:
     """The same balls in the same vessel: after 60 steps the hashed grid's and the hierarchy's are within 1 % of a
-    radius for 99 of 100 (a few are sent elsewhere by an edge), a field's within half a radius for most."""
+    radius for 99 of 100 (a few are sent elsewhere by an edge). A field's are within 2.5 % of a radius, half of its
+    error in a place, for 80 of 100 and within half a radius for all but one: 1 % and 0.41 radii were measured."""
     mesh = torus(0.05, 0.02)
     start = inside_points(mesh, 300, 1.5 * RADIUS)
     end: dict[str, np.ndarray] = {}
@@ -380,7 +404,9 @@ def test_structures_agree_on_the_motion(device: Device) -> None:
         end[structure] = tumble.position.numpy()
     apart = {s: np.linalg.norm(end[s] - end["hashed"], axis=1) / RADIUS for s in STRUCTURES}
     assert np.percentile(apart["hierarchy"], 99) < 0.01
-    assert np.percentile(apart["field"], 80) < 0.5
+    assert np.percentile(apart["field"], 80) < 0.025
+    assert np.percentile(apart["field"], 99) < 0.5
+    assert apart["field"].max() > 0.0
 
 
 def test_walls_that_breathe_keep_everybody_in(device: Device) -> None:

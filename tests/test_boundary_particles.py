@@ -20,6 +20,7 @@ from viscera.water.boundary.contacts import ContactParams
 from viscera.water.boundary.shapes import Shape
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.walls import make_walls
+from viscera.water.emitter import add_emitter
 from viscera.water.params import FluidParams
 from viscera.water.sph import step_fluid
 from viscera.water.state import Fluid, make_fluid, particles
@@ -180,7 +181,8 @@ def test_points_follow_walls_that_move(device: Device) -> None:
 @pytest.mark.parametrize("kind", ["contacts", "gauss", "lennard-jones"])
 def test_a_fluid_comes_to_rest_on_its_walls(device: Device, kind: str) -> None:
     """A column of 343 particles falls into a box of any kind of wall: nobody is lost, and its middle comes to lie
-    within a spacing of where the same volume stands in the box."""
+    where the same volume stands in the box, within half a spacing: contacts alone let it draw together at the walls, by
+    0.44. After 0.48 s the mean speed is 14 mm/s (12 with points), and halves in 0.2 s: it rests at last."""
     s, side = 0.01, 0.08
     line = (np.arange(7) - 3) * s
     start = np.stack([g.ravel() for g in np.meshgrid(line, line, line)], axis=1)
@@ -198,24 +200,53 @@ def test_a_fluid_comes_to_rest_on_its_walls(device: Device, kind: str) -> None:
     vessel = Shape("box", size=(side, side, side), fluid_inside=True)
     walls = make_walls(shapes=[vessel], radius=0.5 * s, device=device)
     fluid.boundaries.append(Vessel(fluid, walls, ContactParams()))
+    inner = side
     if kind != "contacts":
         from viscera.geometry.primitives import box
 
-        # The points' walls are outside the contacts': those only catch what the points let through.
-        shell = box((side + s, side + s, side + s))
+        # Contacts only catch what the points let through: Gauss points are outside of them, where they hold on as well
+        # as push; Lennard-Jones points push within one spacing alone, so they are nearer.
+        outer = side + (s if kind == "gauss" else 0.5 * s)
+        shell, inner = box((outer, outer, outer)), outer - s
         pressed = BoundaryParams(
             "gauss" if kind == "gauss" else "lennard-jones", s, strength=2.0, stiffness=4e3, viscosity=0.2
         )
         fluid.boundaries.append(BoundaryParticles(fluid, shell, pressed, spacing=1.5 * s if kind == "gauss" else None))
     program = device.record(lambda stage: step_fluid(stage, fluid), work=343)
-    for _ in range(800):
+    for _ in range(1200):
         program.run()
     found = particles(fluid)
     assert np.isfinite(found["position"]).all()
     assert np.abs(found["position"]).max() <= 0.5 * side - 0.499 * s + (0.0 if kind == "contacts" else 1e-3)
-    assert np.linalg.norm(found["velocity"], axis=1).mean() < 0.06
-    depth = 343 * s**3 / side**2
-    assert found["position"][:, 1].mean() == pytest.approx(-0.5 * side + 0.5 * depth, abs=s)
+    assert np.linalg.norm(found["velocity"], axis=1).mean() < 0.02
+    depth = 343 * s**3 / inner**2
+    assert found["position"][:, 1].mean() == pytest.approx(-0.5 * inner + 0.5 * depth, abs=0.6 * s)
+
+
+@pytest.mark.parametrize("order", ["vessel first", "emitter first"])
+def test_an_emitter_outside_its_vessel_is_refused(cpu: Device, order: str) -> None:
+    """A nozzle 5 mm in radius, once inside a ball of 30 mm, once beside it, once across its wall, whoever is made
+    first; the message says where. It lets in what the first order and the second let in, inside."""
+    mesh = icosphere(0.03, 2)
+    params = FluidParams(spacing=0.002, lower=(-0.1,) * 3, upper=(0.1,) * 3, dt=1e-5)
+    walls = make_walls(mesh, radius=0.001, device=cpu)
+
+    def make(centre: tuple[float, float, float]) -> Fluid:
+        fluid = make_fluid(params, np.zeros((0, 3)), cpu, capacity=200)
+        if order == "vessel first":
+            fluid.boundaries.append(Vessel(fluid, walls))
+        add_emitter(fluid, centre, (1.0, 0.0, 0.0), 0.005)
+        if order == "emitter first":
+            fluid.boundaries.append(Vessel(fluid, walls))
+        return fluid
+
+    with pytest.raises(InputError, match=r"(\d+) of \1 particles of .* layer start on the wrong side .* \(50.0, "):
+        make((0.05, 0.0, 0.0))
+    with pytest.raises(InputError, match="layer start on the wrong side"):
+        make((0.0, 0.03, 0.0))
+    fluid = make((0.0, 0.0, 0.0))
+    cpu.record(lambda stage: step_fluid(stage, fluid), work=1).run()
+    assert np.abs(particles(fluid)["position"]).max() < 0.006
 
 
 @pytest.mark.parametrize(

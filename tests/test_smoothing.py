@@ -12,7 +12,15 @@ import warp as wp
 
 from viscera.device import Device
 from viscera.water import smoothing
-from viscera.water.smoothing import Smoothing, diffusion, make_smoothing, slope, weight
+from viscera.water.smoothing import (
+    Smoothing,
+    colour_laplacian,
+    colour_slope,
+    diffusion,
+    make_smoothing,
+    slope,
+    weight,
+)
 
 RADIUS = 0.03
 ALL = [smoothing.poly6, smoothing.spiky, smoothing.spline, smoothing.viscosity]
@@ -76,6 +84,39 @@ def test_the_device_has_the_same_kernels(device: Device, kernels, dimension: int
     # Near the middle the kernel is singular, and differences of it are not exact.
     far = r > 0.1 * RADIUS
     assert np.abs(found[2] - curve)[far].max() < 1e-3 * curve[far].max()
+
+
+@wp.kernel
+def evaluate_colour(
+    k: Smoothing,
+    dimension: int,
+    r: wp.array(dtype=float),
+    slope_out: wp.array(dtype=float),
+    laplacian_out: wp.array(dtype=float),
+):
+    i = wp.tid()
+    q2 = r[i] * r[i] / k.radius2
+    slope_out[i] = colour_slope(k, q2) * r[i]
+    laplacian_out[i] = colour_laplacian(k, q2, dimension)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("kernels", ["muller", "spline"])
+def test_the_colour_fields_slope_and_laplacian_are_poly6s(device: Device, kernels, dimension: int) -> None:
+    """Whatever density uses. Finite differences of W: second ones with steps of 1e-4 R are good to 1e-7."""
+    r = np.linspace(0.01, 0.995, 200) * RADIUS
+    out = [wp.zeros(len(r), dtype=float, device=device.warp) for _ in range(2)]
+    there = wp.array(r.astype(np.float32), dtype=float, device=device.warp)
+    k = make_smoothing(kernels, RADIUS, dimension)
+    wp.launch(evaluate_colour, dim=len(r), inputs=[k, dimension, there, *out], device=device.warp)
+    step = SMALL * RADIUS
+    w = [smoothing.poly6(r + n * step, RADIUS, dimension) for n in (-1, 0, 1)]
+    steep = (w[2] - w[0]) / (2 * step)
+    curve = (w[2] - 2 * w[1] + w[0]) / step**2 + (dimension - 1) / r * steep
+    for found, truth in zip(out, (steep, curve), strict=True):
+        assert np.abs(found.numpy() - truth).max() < 1e-5 * np.abs(truth).max()
+    assert (curve > 0.0).any()
+    assert (curve < 0.0).any()
 
 
 def test_a_lattice_sums_to_its_own_density() -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from verify import water_cases as cases
 from viscera.device import Device
+from viscera.water.walls import block
 
 
 @pytest.mark.parametrize(
     "more",
     [{}, {"equation": "gas"}, {"density": "continuity", "integrator": "leapfrog"},
-     {"equation": "incompressible", "iterations": 20, "fastest": 2.0}],
+     {"equation": "incompressible", "fastest": 2.0}],
     ids=["tait", "gas", "continuity", "incompressible"],
 )  # fmt: skip
 def test_water_at_rest(cpu: Device, more: dict) -> None:
@@ -63,3 +64,24 @@ def test_a_drop_has_laplaces_pressure(cpu: Device) -> None:
     assert found["mechanical"] == pytest.approx(1.0, abs=0.10)
     assert found["roundness"] < 0.05
     assert found["gone"] == 0
+
+
+def test_blood_stays_together(cpu: Device) -> None:
+    """Blood's constants, 10 across, in the time in which a cube's corners are drawn in: nobody is thrown off. Without
+    the surface's own viscosity 126 of 1 000 were, and 27 % out of round was what was left. Blood rings for half a
+    second: 6 % were measured."""
+    found = cases.drop(cpu, 10, 3, "curvature", 0.03, 0.056, viscosity=0.0035)
+    assert found["gone"] == 0
+    assert found["roundness"] < 0.12
+
+
+def test_a_cube_is_not_round() -> None:
+    """A lattice of 12 across: its second moments are equal, its fourth are not; 10 000 points in a ball are round
+    to 2 %, two of their standard errors."""
+    x = block((-1.0,) * 3, (1.0,) * 3, 1.0 / 6.0)
+    assert cases.out_of_round(x) == pytest.approx((0.0, 0.21), abs=0.01)
+    assert cases.out_of_round(x[:, :2]) == pytest.approx((0.0, 0.14), abs=0.01)
+    points = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 3))
+    ball = points[(points**2).sum(axis=1) < 1.0]
+    assert max(cases.out_of_round(ball)) < 0.02
+    assert cases.out_of_round(ball * [1.0, 1.0, 1.2])[0] == pytest.approx(0.2, abs=0.03)

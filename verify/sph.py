@@ -53,7 +53,7 @@ def hydrostatic_continuity() -> Measured:
 
 @figure(area=AREA, claim="water at rest has p = ρ g (H − y), incompressible", bound="≤ 2 % of ρ g H at 25 heights")
 def hydrostatic_incompressible() -> Measured:
-    return _still(30, 2, equation="incompressible", iterations=20, fastest=2.0)
+    return _still(30, 2, equation="incompressible", fastest=2.0)
 
 
 @figure(area=AREA, claim="water at rest has p = ρ g (H − y) in 3D, Tait", bound="≤ 2 % of ρ g H at 25 heights")
@@ -110,7 +110,7 @@ def dam_tait() -> Measured:
 
 @figure(area=AREA, claim="the dam's front against Martin and Moyce 1952, incompressible", bound="≤ 15 %, stated")
 def dam_incompressible() -> Measured:
-    return _dam(equation="incompressible", iterations=20)
+    return _dam(equation="incompressible")
 
 
 def _andersson(obstacle: bool) -> Measured:
@@ -142,9 +142,7 @@ def andersson_obstacle() -> Measured:
 )
 def density_kept() -> Measured:
     spacing, lower, upper = 0.01, (0.0, 0.0, 0.0), (0.2, 0.3, 0.2)
-    params = FluidParams(
-        spacing=spacing, lower=lower, upper=upper, dt=1e-3, equation="incompressible", iterations=20, support=2.4
-    )
+    params = FluidParams(spacing=spacing, lower=lower, upper=upper, dt=1e-3, equation="incompressible", support=2.4)
     walls = box_walls(lower, upper, spacing, params.radius, open_sides=("+y",))
     fluid = make_fluid(params, block((0.04, 0.05, 0.04), (0.16, 0.17, 0.16), spacing), _device(), walls=walls)
     program = _device().record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
@@ -155,7 +153,8 @@ def density_kept() -> Measured:
         mean, worst = max(mean, now[0]), max(worst, now[1])
     return Measured(
         round(100 * worst, 2), "%", worst <= 0.01,
-        f"the worst particle of all steps; in the mean at most {100 * mean:.2f} %; 20 iterations, steps of 1 ms",
+        f"the worst particle of all steps; in the mean at most {100 * mean:.2f} %; {params.iterations} "
+        "iterations, the default; steps of 1 ms",
     )  # fmt: skip
 
 
@@ -179,37 +178,83 @@ def pairwise_momentum() -> Measured:
     return Measured(left, "of m v", left <= 1e-5, "with pressure and viscosity, 100 steps")
 
 
-@figure(area=AREA, claim="the document's colour-field tension does not keep momentum: what is left", bound="stated")
-def colour_momentum() -> Measured:
-    return Measured(_residual("colour"), "of m v", True, "with pressure and viscosity, 100 steps")
+LEFT = {"colour": 3e-3, "curvature": 2e-4}
+"""Momentum that tension leaves, of m v, as docs/water.md states it. A wrong sign or factor of the force shows here."""
+ALLOWED = 3.0
+"""Times that, up or down: it depends on the last bits of a hundred steps."""
 
 
-@figure(area=AREA, claim="tension by curvature does not keep momentum exactly: what is left", bound="stated")
-def curvature_momentum() -> Measured:
-    return Measured(_residual("curvature"), "of m v", True, "with pressure and viscosity, 100 steps")
-
-
-DROPS = ((12, 0.05, 0.06), (16, 0.05, 0.06), (20, 0.05, 0.06), (12, 0.02, 0.15), (16, 0.02, 0.15), (20, 0.02, 0.15))
-"""Particles across the cube, σ [N/m], time [s]; all with 0.03 Pa·s, so that two σ are not one case in other units."""
+def _stated(form) -> Measured:
+    left = _residual(form)
+    passed = LEFT[form] / ALLOWED <= left <= LEFT[form] * ALLOWED
+    return Measured(left, "of m v", passed, f"with pressure and viscosity, 100 steps; stated are {LEFT[form]:g}")
 
 
 @figure(
     area=AREA,
-    claim="a cube under tension by curvature becomes a ball with p = 2σ/r: 12, 16 and 20 across, two σ",
+    claim="the document's colour-field tension does not keep momentum: what is left",
+    bound="what is stated, within a factor of 3",
+)
+def colour_momentum() -> Measured:
+    return _stated("colour")
+
+
+@figure(
+    area=AREA,
+    claim="tension by curvature does not keep momentum exactly: what is left",
+    bound="what is stated, within a factor of 3",
+)
+def curvature_momentum() -> Measured:
+    return _stated("curvature")
+
+
+FITTED = ((12, 0.05, 0.06), (16, 0.05, 0.06), (20, 0.05, 0.06), (12, 0.02, 0.15), (16, 0.02, 0.15), (20, 0.02, 0.15))
+"""Particles across the cube, σ [N/m], time [s]; all with 0.03 Pa·s, so that two σ are not one case in other units.
+`curvature.SHARE` was measured with these, so they show that one number does for all, and no more."""
+UNSEEN = ((14, 0.05, 0.06), (14, 0.02, 0.15), (18, 0.05, 0.06))
+"""Drops of sizes that it was not measured with."""
+
+
+@figure(
+    area=AREA,
+    claim="a cube under tension by curvature becomes a ball with p = 2σ/r: 12, 16 and 20 across, two σ, as fitted",
     bound="the equation's and the mechanical p within 10 %, round to 5 %, ≤ 1 % thrown off, each",
 )
 def drop() -> Measured:
+    return _drops(FITTED, 0.03, 0.05)
+
+
+@figure(
+    area=AREA,
+    claim="… of sizes that nothing was fitted to: 14 and 18 across",
+    bound="the equation's and the mechanical p within 10 %, round to 5 %, ≤ 1 % thrown off, each",
+)
+def drop_unseen() -> Measured:
+    return _drops(UNSEEN, 0.03, 0.05)
+
+
+@figure(
+    area=AREA,
+    claim="… with blood's constants, 3.5 mPa·s and 0.056 N/m: 12 and 14 across",
+    bound="the equation's and the mechanical p within 10 %, round to 10 %, ≤ 1 % thrown off, each",
+)
+def drop_of_blood() -> Measured:
+    """Blood rings: the slowest wave of such a drop dies out in ρr²/5µ, 0.6 s, so after 0.06 s it is not quite round."""
+    return _drops(((12, 0.056, 0.06), (14, 0.056, 0.06)), 0.0035, 0.10)
+
+
+def _drops(sizes, viscosity: float, round_to: float) -> Measured:
     worst, passed, lines = 0.0, True, []
-    for across, sigma, seconds in DROPS:
-        found = cases.drop(_device(), across, 3, "curvature", seconds, sigma, viscosity=0.03)
+    for across, sigma, seconds in sizes:
+        found = cases.drop(_device(), across, 3, "curvature", seconds, sigma, viscosity=viscosity)
         for name in ("pressure", "mechanical"):
             off = found[name] - 1.0
             worst = off if abs(off) > abs(worst) else worst
             passed = passed and abs(off) <= 0.10
-        passed = passed and found["roundness"] <= 0.05 and found["gone"] <= 0.01 * across**3
+        passed = passed and found["roundness"] <= round_to and found["gone"] <= 0.01 * across**3
         lines.append(
             f"{across} across, σ {sigma:g}: p {found['pressure']:.3f}, mechanical {found['mechanical']:.3f}, "
-            f"out of round {100 * found['roundness']:.0f} %, {found['gone']} gone"
+            f"{100 * found['longer']:.1f} % longer one way, {100 * found['squarer']:.1f} % square, {found['gone']} gone"
         )
     return Measured(round(100 * worst, 1), "% at worst", passed, "; ".join(lines))
 
@@ -219,6 +264,7 @@ def pairwise_drop() -> Measured:
     found = cases.drop(_device(), 14, 3, "pairwise", 0.12)
     return Measured(
         round(found["mechanical"], 2), "of 2σ/r", found["roundness"] <= 0.10,
-        f"2 744 particles; varies by {found['spread']:.2f} in time; out of round by {100 * found['roundness']:.1f} %; "
+        f"2 744 particles; varies by {found['spread']:.2f} in time; {100 * found['longer']:.1f} % longer one way, "
+        f"{100 * found['squarer']:.1f} % square; "
         f"the equation of state's alone is {found['pressure']:.1f}: pairs press inside too",
     )  # fmt: skip

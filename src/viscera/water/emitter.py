@@ -27,7 +27,8 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.cells import GridView, particle_count, sorted_count
-from viscera.water.state import CREATED, DRAINED, LOST, REFUSED, Fluid, Live
+from viscera.water.boundary.start import check_start
+from viscera.water.state import CREATED, DRAINED, LOST, REFUSED, Fluid, Live, check_box
 
 wp.set_module_options({"enable_backward": False})
 
@@ -213,7 +214,9 @@ def shorten_count(stage: Stage, fluid: Fluid) -> None:
 
 
 def add_emitter(fluid: Fluid, centre: Sequence[float], velocity: Sequence[float], radius: float) -> Emitter:
-    """A round nozzle (a slit in 2D) of `radius` [m] at `centre` [m] that lets fluid in with `velocity` [m/s]."""
+    """A round nozzle (a slit in 2D) of `radius` [m] at `centre` [m] that lets fluid in with `velocity` [m/s].
+
+    Its layer must lie in the fluid's box and inside every vessel, made before or after it."""
     p = fluid.params
     way, middle = _vector(velocity, "velocity", p.dimension), _vector(centre, "centre", p.dimension)
     speed = float(np.linalg.norm(way))
@@ -233,6 +236,10 @@ def add_emitter(fluid: Fluid, centre: Sequence[float], velocity: Sequence[float]
             f"there is room for {fluid.capacity} particles and a layer of {len(layer)} does not fit.",
             "Make the fluid with a larger capacity.",
         )
+    places = middle + layer
+    check_box(p, places, "particles of the emitter's layer")
+    for walls in fluid.vessels:
+        check_start(walls, places, "particles of the emitter's layer")
     nozzle = Nozzle()
     nozzle.centre, nozzle.velocity, nozzle.on, nozzle.travelled = wp.vec3(*middle), wp.vec3(*way), 1.0, 1.0
     device = fluid.device.warp
@@ -242,6 +249,7 @@ def add_emitter(fluid: Fluid, centre: Sequence[float], velocity: Sequence[float]
         p.spacing,
         p.dimension,
     )
+    fluid.nozzles.append(places)
     fluid.boundaries.append(emitter)
     return emitter
 

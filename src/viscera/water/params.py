@@ -44,7 +44,8 @@ class FluidParams:
     """Distance of particles at rest [m]."""
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    """Corners of the box in which the fluid mostly is [m], one number per axis; periodic axes end there exactly."""
+    """Corners of the box in which the fluid starts and mostly is [m], one number per axis; periodic axes end there
+    exactly."""
     dt: float
     """Step of time [s]; with `adaptive`, the longest."""
     dimension: int = 3
@@ -80,8 +81,9 @@ class FluidParams:
     periodic: tuple[bool, bool, bool] = (False, False, False)
     no_slip: bool = False
     """Whether wall particles drag the fluid; without it walls are smooth."""
-    iterations: int = 10
-    """Of the incompressible solver, per step."""
+    iterations: int = 20
+    """Of the incompressible solver, per step. With 10, particles of a block that falls into a tank were up to 1.1 % too
+    dense, with 20 0.75 %."""
     adaptive: bool = False
     """Whether dt follows speed and force, up to `dt`."""
     fastest: float = 0.0

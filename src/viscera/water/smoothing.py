@@ -99,6 +99,20 @@ def diffusion(k: Smoothing, r: float, steep: float) -> float:
     return k.laplacian * (1.0 - r * k.per_radius) + k.morris * steep
 
 
+@wp.func
+def colour_slope(k: Smoothing, q2: float) -> float:
+    """W'(r)/r of poly6 at q² < 1: its gradient with respect to x_i is this times (x_i − x_j)."""
+    inside = 1.0 - q2
+    return -6.0 * k.curve * k.per_radius * k.per_radius * inside * inside
+
+
+@wp.func
+def colour_laplacian(k: Smoothing, q2: float, dimension: int) -> float:
+    """∇²W of poly6 at q² < 1."""
+    inside = 1.0 - q2
+    return -6.0 * k.curve * k.per_radius * k.per_radius * inside * (float(dimension) * inside - 4.0 * q2)
+
+
 def make_smoothing(kernels: Kernels, radius: float, dimension: int) -> Smoothing:
     """The constants for kernels that end at `radius` [m]."""
     area = radius**dimension

@@ -44,6 +44,9 @@ TEAMS = ((16_384, 16), (65_536, 8), (2**31, 1))
 WIDE_TEAM = 8
 """From so many threads per particle on, loops are the wide ones."""
 
+ON_THE_RIM = 1e-3
+"""Of a spacing: whoever starts so far outside the box is on its rim, but for rounding."""
+
 DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 """Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite, and
 particles ever made, which is the next tag."""
@@ -171,6 +174,10 @@ class Fluid:
     extra: dict[str, Any] = field(default_factory=dict)
     """Arrays of the parts that are switched on: tension, incompressible solver, adaptive step."""
     boundaries: list[Boundary] = field(default_factory=list)
+    vessels: list[Any] = field(default_factory=list)
+    """`Walls` of every vessel made for it: nozzles made later are checked against them."""
+    nozzles: list[np.ndarray] = field(default_factory=list)
+    """Places of every emitter's layer [m], (k, 3): vessels made later are checked against them."""
 
 
 def make_fluid(
@@ -186,6 +193,7 @@ def make_fluid(
 ) -> Fluid:
     """A fluid of particles at `positions` [m], shape (n, dimension), at rest or with `velocities` [m/s].
 
+    They start in the box of `params`; later they may leave it, and only cost more time out there.
     `walls` are positions of wall particles [m]. `capacity` is the most particles there can ever be, walls included;
     without it there is room for no more than these. `native` chooses between the loops in C and their plain twins,
     and `team` how many threads share a particle in those for cuda (1, 2, 4 … 32); both follow from the device and
@@ -196,6 +204,7 @@ def make_fluid(
     fluid_at = _vectors(positions, "positions", params.dimension)
     wall_at = _vectors(np.zeros((0, params.dimension)) if walls is None else walls, "walls", params.dimension)
     moving = np.zeros_like(fluid_at) if velocities is None else _vectors(velocities, "velocities", params.dimension)
+    check_box(params, fluid_at, "particles")
     if len(moving) != len(fluid_at):
         raise InputError(f"there are {len(moving)} velocities for {len(fluid_at)} positions.", "Give one for each.")
     count = len(fluid_at) + len(wall_at)
@@ -217,6 +226,20 @@ def make_fluid(
         "tag": tags,
     })  # fmt: skip
     return fluid
+
+
+def check_box(params: FluidParams, points: np.ndarray, what: str) -> None:
+    """Raise InputError if some of the points [m], (n, 3), are outside the box. The grid ends there: whoever is beyond
+    counts to its outermost cells, which is right but slow, and never meant at the start."""
+    d, room = params.dimension, ON_THE_RIM * params.spacing
+    lower, upper = np.asarray(params.lower), np.asarray(params.upper)
+    outside = ((points[:, :d] < lower - room) | (points[:, :d] > upper + room)).any(axis=1)
+    if outside.any():
+        first = ", ".join(f"{value:g}" for value in points[outside][0, :d])
+        raise InputError(
+            f"{int(outside.sum())} of {len(points)} {what} start outside the box, the first at ({first}) m.",
+            f"The box goes from {tuple(params.lower)} to {tuple(params.upper)} m: make it larger, or move them.",
+        )
 
 
 def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:

@@ -31,7 +31,7 @@ drops apart.
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false
+# pyright: reportIndexIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 from viscera.water.curvature import find_normals, layer_factor, pull_by_curvature
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
-from viscera.water.smoothing import Smoothing
+from viscera.water.smoothing import Smoothing, colour_laplacian, colour_slope
 from viscera.water.state import Fluid, Images, Live
 
 wp.set_module_options({"enable_backward": False})
@@ -88,17 +88,13 @@ def pull_by_colour(
                     offset = there - front(read4(place, t))
                     r2 = wp.dot(offset, offset)
                     if r2 < smoothing.radius2:
-                        volume = read4(motion, t)[3]
+                        volume = live[0].mass * read4(motion, t)[3]
                         q2 = r2 * smoothing.per_radius * smoothing.per_radius
-                        inside = 1.0 - q2
-                        normal += (volume * inside * inside) * offset
-                        curve += volume * inside * (float(dimension) * inside - 4.0 * q2)
-    # ∇W = −(6a/R²)(1 − q²)² x and ∇²W = −(6a/R²)(1 − q²)(d (1 − q²) − 4q²) for poly6.
-    scale = -6.0 * smoothing.curve * smoothing.per_radius * smoothing.per_radius * live[0].mass
-    normal *= scale
+                        normal += (volume * colour_slope(smoothing, q2)) * offset
+                        curve += volume * colour_laplacian(smoothing, q2, dimension)
     steep = wp.length(normal)
     if steep * smoothing.radius > SURFACE:
-        pull = (-live[0].tension * read4(motion, s)[3] * scale * curve / steep) * normal
+        pull = (-live[0].tension * read4(motion, s)[3] * curve / steep) * normal
         rate_out[s] = rate_out[s] + wp.vec4(pull[0], pull[1], pull[2], 0.0)
 
 
@@ -165,7 +161,7 @@ def add_tension(stage: Stage, fluid: Fluid) -> None:
     elif f.params.tension == "curvature":
         how, normal = [f.params.dimension, layer_factor(f.params)], f.extra["normal"]
         stage.launch(find_normals, n, [*around, f.live, f.place, normal])
-        stage.launch(pull_by_curvature, n, [*around, *how, f.live, f.place, normal, f.sorted_tag, f.rate])
+        stage.launch(pull_by_curvature, n, [*around, *how, f.live, f.place, f.motion, normal, f.sorted_tag, f.rate])
     elif f.params.tension == "pairwise":
         how = [pair_strength(f.params), NO_PRESSURE[f.params.dimension]]
         stage.launch(pull_in_pairs, n, [*around, *how, f.live, f.place, f.sorted_tag, f.rate])

@@ -35,15 +35,15 @@ def start_distances(walls: Walls, positions: ArrayLike) -> NDArray[np.float64]:
     return distance
 
 
-def check_start(walls: Walls, positions: ArrayLike) -> None:
+def check_start(walls: Walls, positions: ArrayLike, what: str = "particles") -> None:
     """Raise InputError if particles would start outside the vessel, inside an obstacle, or on a wall."""
     points = np.asarray(positions, dtype=np.float64)
     distance = start_distances(walls, points)
-    for wrong, what, hint in (
+    for wrong, where, hint in (
         (
             distance < 0.0,
             "on the wrong side of the walls",
-            "Fill the vessel from a place inside it, or drop these particles.",
+            "Fill the vessel from a place inside it, or leave these out.",
         ),
         (
             distance < NEAREST_START * walls.radius,
@@ -53,7 +53,7 @@ def check_start(walls: Walls, positions: ArrayLike) -> None:
     ):
         if wrong.any():
             raise InputError(
-                f"{int(wrong.sum())} of {len(points)} particles start {what}: {_places(points[wrong])}.", hint
+                f"{int(wrong.sum())} of {len(points)} {what} start {where}: {_places(points[wrong])}.", hint
             )
 
 

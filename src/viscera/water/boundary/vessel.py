@@ -54,6 +54,9 @@ class Vessel:
         count = int(fluid.count.numpy()[0])
         own = fluid.tag.numpy()[:count] >= 0
         check_start(walls, fluid.position.numpy()[:count][own])
+        for places in fluid.nozzles:
+            check_start(walls, places, "particles of an emitter's layer")
+        fluid.vessels.append(walls)
         self.walls = walls
         self.contacts: Contacts = make_contacts(walls, fluid.capacity, params)
         self.contacts.last_known = make_known(fluid.capacity, fluid.device)
