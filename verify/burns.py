@@ -12,7 +12,7 @@ from viscera.device import Device, open_device
 from viscera.geometry import TriangleMesh, capsule, capsule_distance, distance_field, sample, signed_distance
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.geometry.parts import inverse_transformed, make_tool, rotated
-from viscera.geometry.tools import monopolar_hook
+from viscera.geometry.tools import bipolar_forceps, monopolar_hook
 from viscera.heat.burn import Burn, BurnParams, boiled_heat, make_burn, measure_burn, step_burn
 from viscera.heat.conduction import FRAME, make_heat, step_heat, total_heat
 from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
@@ -132,6 +132,26 @@ def silhouette() -> Measured:
     hot = electrode.burn.heat.power.numpy()[texels] > 0.0
     wrong = int((hot != (away < 0.0))[np.abs(away) > 8e-6].sum())
     return Measured(wrong, "texels", wrong == 0, f"{int(hot.sum())} heated of {len(texels)}")
+
+
+@figure(area=AREA, claim="jaws swept past, never near at the same time, heat nothing", bound="0 texels")
+def swept_jaws() -> Measured:
+    """Half closed forceps at 0.19 m/s across their gap, 1.5 mm of reach; closed ones beside them."""
+    skin, heated = sheet(1024), {}
+    tool = make_tool("forceps", bipolar_forceps(), skin.device)
+    electrode = make_electrode(tool, make_burn(make_heat(skin)), ElectrodeParams(reach=1.5e-3, bipolar=True))
+    electrode.press(True)
+    program = skin.device.record(lambda stage: step_electrodes(stage, [electrode]))
+    for grip in (0.0, 0.5, 1.0):
+        heated[grip] = 0
+        tool.place((-0.01, 0.0, -1.0e-3), UPRIGHT, grip, jump=True)
+        for frame in range(6):
+            tool.place((-0.01 + 0.19 * FRAME * (frame + 1), 0.0, -1.0e-3), UPRIGHT, grip)
+            program.run()
+            skin.device.synchronize()
+            heated[grip] += int((electrode.burn.heat.power.numpy() > 0.0).sum())
+    wrong = heated[0.0] + heated[0.5]
+    return Measured(wrong, "texels", wrong == 0 and heated[1.0] > 0, f"closed jaws: {heated[1.0]}, 1024², six frames")
 
 
 @figure(area=AREA, claim="the generator's energy is warm tissue and steam", bound="≤ 1e-5")
