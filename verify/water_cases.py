@@ -14,7 +14,10 @@ import numpy as np
 
 from viscera.device import Device
 from viscera.geometry import TriangleMesh
+from viscera.geometry.primitives import box
 from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryParticles
+from viscera.water.boundary.vessel import Vessel
+from viscera.water.boundary.walls import make_walls
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.smoothing import make_smoothing, spline
 from viscera.water.sph import step_fluid, step_work
@@ -85,6 +88,48 @@ def hydrostatic(fluid: Fluid, height: float, seconds: float) -> dict[str, float]
     return {
         "rms": float(np.sqrt(np.mean(np.square(errors))) / most),
         "worst": float(np.abs(errors).max() / most),
+        "speed": float(np.abs(found["velocity"]).max()),
+    }
+
+
+def still_in_triangles(device: Device, layers: int, seconds: float, height: float = 0.2) -> dict[str, float]:
+    """The same water in a closed box of triangles, which are contacts and add nothing to density.
+
+    It draws together at the walls, so the truth at a height is the weight of the particles above it, over the area."""
+    spacing = height / layers
+    wide = spacing * (layers // 2)
+    params = at_largest_step(FluidParams(
+        spacing=spacing, lower=(0.0,) * 3, upper=(wide, 1.5 * height, wide), dt=0.0,
+        sound_speed=10.0 * math.sqrt(2 * GRAVITY * height),
+    ))  # fmt: skip
+    fluid = make_fluid(params, block((0.0,) * 3, (wide, height, wide), spacing), device)
+    mesh = box((wide, 1.5 * height, wide)).moved((0.5 * wide, 0.75 * height, 0.5 * wide))
+    fluid.boundaries.append(Vessel(fluid, make_walls(mesh, radius=0.5 * spacing, device=device)))
+    set_params(fluid, replace(params, viscosity=VISCOUS_SHARE * params.rest_density * spacing**2 / params.dt))
+    run(fluid, math.ceil(seconds / params.dt))
+    found = particles(fluid)
+    x, most = found["position"].astype(np.float64), WATER * GRAVITY * height
+    heights = np.sort(x[:, 1])
+
+    def weight_above(y: np.ndarray) -> np.ndarray:
+        return (len(x) - np.searchsorted(heights, y, side="right")) * params.mass * GRAVITY / wide**2
+
+    level = float(heights[-layers * 2 :].mean()) + 0.5 * spacing
+    errors = []
+    for y in np.linspace(params.radius, level - params.radius, 25):
+        w = spline(np.sqrt(((x - [0.5 * wide, y, 0.5 * wide]) ** 2).sum(axis=1)), params.radius, 3)
+        errors.append((w * (found["pressure"] - weight_above(x[:, 1]))).sum() / w.sum() / most)
+    deep = np.minimum.reduce([x[:, 0], wide - x[:, 0], x[:, 2], wide - x[:, 2], x[:, 1]]) / spacing
+    off = (found["pressure"] - weight_above(x[:, 1])) / most
+    wall, following = deep < 0.75, (deep >= 0.75) & (deep < 1.5)
+    return {
+        "worst": float(np.abs(errors).max()),
+        "rms": float(np.sqrt(np.mean(np.square(errors)))),
+        "wall_density": float(found["density"][wall].mean()) / params.rest_density,
+        "wall_pressure": float(off[wall].mean()),
+        "next_pressure": float(off[following].mean()),
+        "level": level / height,
+        "middle": float(x[:, 1].mean()) / (0.5 * height),
         "speed": float(np.abs(found["velocity"]).max()),
     }
 
