@@ -597,7 +597,7 @@ def test_impossible_electrodes_are_refused_by_name(name: str, value) -> None:
         (lambda: BurnStage(0.0, "a", (0.0, 0.0, 2.0), 0.0, 0.0, 0.0), "colour"),
         (lambda: BurnStage(math.nan, "a", (0.0, 0.0, 0.0), 0.0, 0.0, 0.0), "level"),
         (lambda: check_stages(()), "0 stages"),
-        (lambda: check_stages(DEFAULT_STAGES[1:]), "is not 0"),
+        (lambda: check_stages(DEFAULT_STAGES[1:]), "first row must start at level 0"),
         (lambda: check_stages((DEFAULT_STAGES[0], DEFAULT_STAGES[2], DEFAULT_STAGES[1])), "does not rise"),
     ],
 )

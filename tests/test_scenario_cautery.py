@@ -142,9 +142,18 @@ def test_the_stages_can_be_edited_but_must_rise(world: World) -> None:
     rows[2][0] = rows[1][0]
     with pytest.raises(InputError, match="does not rise"):
         world.apply(SetTable("burn_stages", tuple(map(tuple, rows))))
+    with pytest.raises(InputError, match=r"first row must start at level 0, not 0\.7"):
+        world.apply(SetTable("burn_stages", ((0.7, *STAGES.rows[0][1:]), *STAGES.rows[1:])))
     with pytest.raises(InputError, match="cover = 2"):
         world.apply(SetTable("burn_stages", tuple((*row[:2], 2.0, *row[3:]) for row in STAGES.rows)))
     with pytest.raises(InputError, match="3 rows"):
         world.apply(SetTable("burn_stages", STAGES.rows[:3]))
     with pytest.raises(InputError, match="burn_stages"):
         world.apply(SetTable("burn_stage", STAGES.rows))
+
+
+def test_a_choice_takes_whole_numbers_only(world: World) -> None:
+    world.apply(SetParameter("by_distance", 1.0))
+    with pytest.raises(InputError, match="none of its choices") as refused:
+        world.apply(SetParameter("by_distance", 0.5))
+    assert refused.value.hint == "Allowed are 0 (Contact), 1 (Distance)."

@@ -14,6 +14,7 @@ import viscera
 from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.scenarios import catalogue
+from viscera.view import Parameter
 from viscera.world import TICK, TICKS_PER_FRAME, World
 
 
@@ -199,6 +200,23 @@ def test_impossible_inputs_are_refused_and_change_nothing(world: World, one: Inp
 def test_impossible_worlds_are_refused(options: dict, word: str) -> None:
     with pytest.raises(InputError, match=word):
         palpation(**options)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "default", "choices", "word"),
+    [
+        (0.0, 2.0, 0.0, ("none", "dry"), "does not fit"),
+        (1.0, 2.0, 1.0, ("none", "dry"), "does not fit"),
+        (0.0, 1.0, 0.0, ("dry", "dry"), "does not fit"),
+        (0.0, 0.0, 0.0, ("none",), "does not fit"),
+        (0.0, 1.0, 0.5, ("none", "dry"), "none of its choices"),
+    ],
+)
+def test_choices_that_do_not_fit_their_numbers_are_refused(
+    minimum: float, maximum: float, default: float, choices: tuple[str, ...], word: str
+) -> None:
+    with pytest.raises(InputError, match=word):
+        Parameter("gauze", "Gauze", "", minimum, maximum, default, "", choices)
 
 
 def test_unknown_scenarios_are_refused_with_a_suggestion() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.errors import InputError
 from viscera.inputs import Quaternion, Vector3
 
 FloatArray = NDArray[np.float32]
@@ -20,6 +21,10 @@ AnyArray = NDArray[Any]
 
 ArraySpec = tuple[tuple[int, ...], str]
 """Shape and NumPy type (`f4`, `u1`) of an array that a snapshot holds."""
+
+
+ADVANCED = "Advanced"
+"""The `Parameter.group` that the page shows last and folded."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,25 @@ class Parameter:
     maximum: float
     default: float
     help: str
+    choices: tuple[str, ...] = ()
+    """What 0, 1, 2, … are called, where the number stands for one of a few things; empty where it is a quantity."""
+    group: str = ""
+    """Under which heading the page shows it; headings come in the order of their first parameter, `ADVANCED` last."""
+
+    def __post_init__(self) -> None:
+        if not self.choices:
+            return
+        last = len(self.choices) - 1
+        if last < 1 or len(set(self.choices)) <= last or (self.minimum, self.maximum) != (0.0, float(last)):
+            raise InputError(
+                f"parameter {self.name!r}: {self.minimum:g} to {self.maximum:g} does not fit choices {self.choices}.",
+                "Give at least two different choices, minimum 0 and maximum the number of choices less 1.",
+            )
+        if self.default not in range(last + 1):
+            raise InputError(
+                f"parameter {self.name!r}: default {self.default:g} is none of its choices.",
+                f"Allowed are the whole numbers 0 to {last}.",
+            )
 
 
 @dataclass(frozen=True)
@@ -57,7 +81,8 @@ class Surface:
 class Texture:
     """A picture on a surface that changes: the snapshot array of its name, uint8, shape (height, width, 4), row 0 at
     v = 0. `role` says what the four numbers mean: `burn` as `heat.stages` packs it, `film` as `blood.film_image` does;
-    of `ink`, a line drawn on the skin, alpha alone counts."""
+    `ink` is what is drawn or laid on the skin: its colour (sRGB, times alpha) and how much it covers; black is a skin
+    marker's violet."""
 
     name: str
     surface: str
@@ -72,9 +97,11 @@ class Particles:
     and a shade from 0 to 1. How many there are now stands in `Snapshot.counts`."""
 
     name: str
-    look: Literal["water", "saline", "blood", "barium"]
+    look: Literal["water", "saline", "blood", "barium", "clip"]
+    """A `clip` is no fluid but a small steel clip per two rows: where it sits, and a point straight above; there is
+    none where the two are the same."""
     radius: float
-    """Of the ball that each one is drawn as [m]."""
+    """Of the ball that each one is drawn as [m]; of a clip half its length."""
     capacity: int
     shade: str = ""
     """What the shade means, for people: `speed, 0 to 2 m/s`. Empty when it means nothing."""
@@ -102,6 +129,7 @@ class Column:
     kind: Literal["number", "colour"]
     minimum: float
     maximum: float
+    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +142,10 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[float, ...], ...]
     """As the world begins; the present ones are in `Snapshot.tables`."""
+    row_names: tuple[str, ...] = ()
+    """What people call the rows, one each; empty where they have no names."""
+    fixed: tuple[tuple[int, int], ...] = ()
+    """Row and column of the cells that the page does not let a user edit, because another value is refused."""
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,8 @@ export interface SurfaceInfo {
 /**
  * A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
  * the temperature, green how far it is coagulated, blue how far charred, alpha the water left. `film`: red is the
- * thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: alpha is how dark a
- * drawn line is. docs/page.md has the scales.
+ * thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: colour times
+ * alpha, and how much of the skin it covers; black is a marker's violet. docs/page.md has the scales.
  */
 export interface TextureInfo {
   name: string;
@@ -109,10 +109,13 @@ export interface TextureInfo {
   height: number;
 }
 
-/** Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean. */
+/**
+ * Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean. A `clip` is
+ * drawn per two points: where it sits, and straight above; none where the two are the same.
+ */
 export interface ParticlesInfo {
   name: string;
-  look: "water" | "saline" | "blood" | "barium";
+  look: "water" | "saline" | "blood" | "barium" | "clip";
   radius: number;
   shade: string;
 }
@@ -134,15 +137,21 @@ export interface ColumnInfo {
   kind: "number" | "colour";
   minimum: number;
   maximum: number;
+  help: string;
 }
 
-/** Numbers that a user may edit; `rows` as the world began. */
+/**
+ * Numbers that a user may edit; `rows` as the world began. `row_names` are one per row or none at all; `fixed`
+ * names the cells, row and column, that nobody may edit.
+ */
 export interface TableInfo {
   name: string;
   label: string;
   help: string;
   columns: ColumnInfo[];
   rows: number[][];
+  row_names: string[];
+  fixed: [number, number][];
 }
 
 /**
@@ -168,6 +177,10 @@ export interface InstrumentInfo {
   parts: PartInfo[];
 }
 
+/**
+ * `choices` are what 0, 1, 2, … are called where the number stands for one of a few things. `group` is the heading
+ * that it is shown under: headings come in the order of their first parameter, `Advanced` last and folded.
+ */
 export interface ParameterInfo {
   name: string;
   label: string;
@@ -176,6 +189,8 @@ export interface ParameterInfo {
   maximum: number;
   default: number;
   help: string;
+  choices: string[];
+  group: string;
 }
 
 export interface CameraInfo {

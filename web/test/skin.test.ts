@@ -72,7 +72,7 @@ describe("tiles", () => {
 
 describe("burn stages", () => {
   const column = (name: string, kind: ColumnInfo["kind"] = "number"): ColumnInfo =>
-    ({ name, label: name, unit: "", kind, minimum: 0, maximum: kind === "colour" ? 0xffffff : 2 });
+    ({ name, label: name, unit: "", kind, minimum: 0, maximum: kind === "colour" ? 0xffffff : 2, help: "" });
   const columns = [column("level"), column("colour", "colour"), column("cover"), column("roughness"), column("wetness")];
 
   it("mix linearly between rows, in light and not in screen colours", () => {
@@ -105,7 +105,7 @@ describe("temperature legend", () => {
 });
 
 describe("tables", () => {
-  const level: ColumnInfo = { name: "level", label: "", unit: "", kind: "number", minimum: 0, maximum: 2 };
+  const level: ColumnInfo = { name: "level", label: "", unit: "", kind: "number", minimum: 0, maximum: 2, help: "" };
   const colour: ColumnInfo = { ...level, kind: "colour", maximum: 0xffffff };
 
   it("write and read colours", () => {

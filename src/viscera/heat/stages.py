@@ -94,12 +94,14 @@ def check_stages(stages: Sequence[BurnStage]) -> tuple[BurnStage, ...]:
     if not 1 <= len(stages) <= MOST_STAGES:
         raise InputError(f"{len(stages)} stages are not possible.", f"Give 1 to {MOST_STAGES}.")
     if stages[0].level != 0.0:
-        raise InputError(f"stages[0].level = {stages[0].level} is not 0.", "The first stage is healthy tissue.")
+        raise InputError(
+            f"The first row must start at level 0, not {stages[0].level:g}.", "It is how healthy tissue looks."
+        )
     for number, (low, high) in enumerate(itertools.pairwise(stages)):
         if high.level <= low.level:
             raise InputError(
-                f"stages[{number + 1}].level = {high.level} does not rise above {low.level}.",
-                "Sort the stages by level, no two alike.",
+                f"Row {number + 2}, level {high.level:g}, does not rise above row {number + 1}, level {low.level:g}.",
+                "Give every row a higher level than the row before.",
             )
     return tuple(stages)
 

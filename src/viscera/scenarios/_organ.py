@@ -15,7 +15,7 @@ from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin
 from viscera.tissue.lattice import Tissue
 from viscera.units import KILOPASCAL, MILLI, STANDARD_GRAVITY
-from viscera.view import Camera, Parameter
+from viscera.view import ADVANCED, Camera, Parameter
 from viscera.world import LiveParameter, Organ, World
 
 FEWEST_MASSES = 100
@@ -89,8 +89,18 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
     )
 
 
+TISSUE = "Tissue"
+"""Heading of the settings of what the organ is made of."""
+
 DRAG = Parameter(
-    "drag", "Damping", "1/s", 0.0, 60.0, 15.0, "Drag against the surroundings: how soon swinging dies away."
+    "drag",
+    "Damping",
+    "1/s",
+    0.0,
+    60.0,
+    15.0,
+    "Drag against the surroundings: how soon swinging dies away.",
+    group=ADVANCED,
 )
 GRAVITY = Parameter(
     "gravity",
@@ -100,6 +110,7 @@ GRAVITY = Parameter(
     2.0,
     0.0,
     "In units of 9.81 m/s². The tissue was shaped without it, so it sags when you raise it.",
+    group=ADVANCED,
 )
 
 

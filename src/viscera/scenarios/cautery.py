@@ -27,14 +27,23 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._instruments import forceps, hook
-from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
+from viscera.scenarios._organ import (
+    TISSUE,
+    Body,
+    fill,
+    load_organ,
+    looking_down,
+    make_organ,
+    on_the_table,
+    tissue_parameters,
+)
 from viscera.skin import Skin, make_skin
 from viscera.tissue.burning import with_burn_headroom
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
-from viscera.view import Column, Parameter, Table
+from viscera.view import ADVANCED, Column, Parameter, Table
 from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.cautery import BurnDrill, Cautery, Energised
 from viscera.world.system import Rows
@@ -63,26 +72,58 @@ FORCEPS_ELECTRODE = ElectrodeParams(power=30.0, reach=1.5e-3, bipolar=True)
 """What lies between the jaws is within 1.5 mm of both."""
 
 STIFFNESS = Parameter(
-    "stiffness", "Stiffness", "kPa", 1.0, 7.0, LIVER.young / KILOPASCAL, "Young's modulus of the tissue."
+    "stiffness",
+    "Stiffness",
+    "kPa",
+    1.0,
+    7.0,
+    LIVER.young / KILOPASCAL,
+    "Young's modulus of the tissue.",
+    group=TISSUE,
 )
 VISCOSITY = Parameter(
-    "viscosity", "Viscosity", "ms", 0.1, 0.2, 0.2, "Damps fast ripples: stress that follows the rate of strain."
+    "viscosity",
+    "Viscosity",
+    "ms",
+    0.1,
+    0.2,
+    0.2,
+    "Damps fast ripples: stress that follows the rate of strain.",
+    group=ADVANCED,
 )
-POWER = Parameter("power", "Generator", "W", 5.0, 80.0, 30.0, "Power of the generator while the pedal is down.")
+POWER = Parameter(
+    "power", "Power", "W", 5.0, 80.0, 30.0, "Power of the generator while the pedal is down.", group="Generator"
+)
 BY_DISTANCE = Parameter(
     "by_distance",
-    "Heat by distance",
+    "Heats by",
     "",
     0.0,
     1.0,
     0.0,
-    "0: tissue within reach of the metal is heated alike. 1: the nearer the more.",
+    "Contact: tissue within reach of the metal is heated alike. Distance: the nearer the more.",
+    choices=("Contact", "Distance"),
+    group="Generator",
 )
 LAYER = Parameter(
-    "layer", "Heated layer", "mm", 0.3, 3.0, 1.0, "How deep tissue heats through at once; thicker heats more slowly."
+    "layer",
+    "Heated layer",
+    "mm",
+    0.3,
+    3.0,
+    1.0,
+    "How deep tissue heats through at once; thicker heats more slowly.",
+    group=TISSUE,
 )
 PERFUSION = Parameter(
-    "perfusion", "Blood flow", "%", 0.0, 300.0, 100.0, "Of the tissue, against normal: it carries heat away."
+    "perfusion",
+    "Blood flow",
+    "%",
+    0.0,
+    300.0,
+    100.0,
+    "Of the tissue, against normal: it carries heat away.",
+    group=TISSUE,
 )
 
 INSTRUCTIONS = """\
@@ -254,13 +295,15 @@ STAGES = Table(
     "Stages of a burn",
     "How tissue looks at each burn level: 0 is healthy, 1 coagulated, 2 charred; in between it is mixed.",
     (
-        Column("level", "From level", "", "number", 0.0, 2.0),
-        Column("colour", "Colour", "", "colour", 0.0, 16777215.0),
-        Column("cover", "Cover", "", "number", 0.0, 1.0),
-        Column("roughness", "Matt", "", "number", 0.0, 1.0),
-        Column("wetness", "Wet", "", "number", 0.0, 1.0),
+        Column("level", "Level", "", "number", 0.0, 2.0, "Burn level from which on tissue looks like this row."),
+        Column("colour", "Colour", "", "colour", 0.0, 16777215.0, "Of the burnt tissue."),
+        Column("cover", "Cover", "", "number", 0.0, 1.0, "How much this colour hides the organ's own; 1 hides it all."),
+        Column("roughness", "Matt", "", "number", 0.0, 1.0, "0 shines like a mirror, 1 is dull like soot."),
+        Column("wetness", "Wet", "", "number", 0.0, 1.0, "How wet it gleams; less where water has boiled off."),
     ),
     tuple((s.level, _colour(s), s.cover, s.roughness, s.wetness) for s in check_stages(DEFAULT_STAGES)),
+    row_names=tuple(s.name for s in DEFAULT_STAGES),
+    fixed=((0, 0),),
 )
 
 

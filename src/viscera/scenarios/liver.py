@@ -24,13 +24,22 @@ from viscera.geometry.mesh import TriangleMesh
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
+from viscera.scenarios._organ import (
+    TISSUE,
+    Body,
+    fill,
+    load_organ,
+    looking_down,
+    make_organ,
+    on_the_table,
+    tissue_parameters,
+)
 from viscera.tissue.heartbeat import Heartbeat
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER, TUMOUR
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
-from viscera.view import Instrument, Parameter
+from viscera.view import ADVANCED, Instrument, Parameter
 from viscera.world import Contents, LiveParameter, World
 
 MASSES = 6_000
@@ -67,6 +76,7 @@ STIFFNESS = Parameter(
     7.0,
     LIVER.young / KILOPASCAL,
     "Young's modulus of the liver; healthy ones have 2 to 7. The tumour is four times as stiff.",
+    group=TISSUE,
 )
 VISCOSITY = Parameter(
     "viscosity",
@@ -76,8 +86,9 @@ VISCOSITY = Parameter(
     0.2,
     0.2,
     "Stress that follows the rate of strain, over stiffness: damps fast ripples.",
+    group=ADVANCED,
 )
-HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 70.0, "Beats per minute.")
+HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 70.0, "Beats per minute.", group="Patient")
 PULSE = Parameter(
     "pulse",
     "Pulse",
@@ -86,13 +97,15 @@ PULSE = Parameter(
     4.0,
     2.5,
     "How far the great vessels lift the liver's back with each beat; 0 stops the heart.",
+    group="Patient",
 )
 
 INSTRUCTIONS = """\
 Move the pointer over the liver: the probe follows its surface.
 Hold the left button (or the space bar) to press; the wheel, turned away from you, goes deeper.
 Rest the probe lightly and hold still: the force rises and falls with the heart.
-Change the heart rate and watch the force follow. Far to the right (on your left) the beat fades.
+Change the heart rate and watch the force follow.
+Towards the left edge of the picture (the patient's right) the beat fades.
 One spot is harder: find the tumour. Every seed hides it elsewhere."""
 
 

@@ -17,12 +17,21 @@ from numpy.typing import NDArray
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._organ import Body, fill, load_organ, looking_down, make_organ, on_the_table, tissue_parameters
+from viscera.scenarios._organ import (
+    TISSUE,
+    Body,
+    fill,
+    load_organ,
+    looking_down,
+    make_organ,
+    on_the_table,
+    tissue_parameters,
+)
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import Instrument, Parameter
+from viscera.view import ADVANCED, Instrument, Parameter
 from viscera.world import Contents, World
 
 SPACING = 0.004
@@ -52,6 +61,7 @@ STIFFNESS = Parameter(
     6.0,
     SOFT_TISSUE.young / KILOPASCAL,
     "Young's modulus of the tissue; the nodule is three times as stiff.",
+    group=TISSUE,
 )
 VISCOSITY = Parameter(
     "viscosity",
@@ -61,6 +71,7 @@ VISCOSITY = Parameter(
     0.3,
     0.2,
     "Stress that follows the rate of strain, over stiffness: damps fast ripples.",
+    group=ADVANCED,
 )
 INSTRUCTIONS = """\
 Move the pointer over the tissue: the probe follows its surface.

@@ -35,9 +35,7 @@ BALL_RADIUS = 0.07
 HOME_HEIGHT = 0.3
 """Of the waiting ball above the bed [m]."""
 
-FLOW = Parameter(
-    "flow", "Spring", "L/s", 0.0, 20.0, 12.0, "Water that the spring gives while there are particles left."
-)
+FLOW = Parameter("flow", "Spring", "L/s", 0.0, 20.0, 12.0, "Water that the spring gives until the bed holds 53 litres.")
 
 INSTRUCTIONS = """\
 Watch the spring fill the bed: the water winds down, over the fall and out at the end.
@@ -106,7 +104,7 @@ def _dip(place: Landscape) -> tuple[float, float]:
 SCENARIO = Scenario(
     name="river",
     title="River",
-    summary="Three thousand particles of water run over a landscape; hold a ball into the stream.",
+    summary="Water runs from a spring over a landscape; hold a ball into the stream.",
     instructions=INSTRUCTIONS,
     modules=modules,
     build=build,

@@ -70,6 +70,8 @@ def scene_message(scene: Scene, session: int, device: str) -> m.SceneDescription
                 maximum=parameter.maximum,
                 default=parameter.default,
                 help=parameter.help,
+                choices=list(parameter.choices),
+                group=parameter.group,
             )
             for parameter in scene.parameters
         ],
@@ -124,11 +126,18 @@ def _table(table: Table) -> m.TableInfo:
             kind=column.kind,
             minimum=column.minimum,
             maximum=column.maximum,
+            help=column.help,
         )
         for column in table.columns
     ]
     return m.TableInfo(
-        name=table.name, label=table.label, help=table.help, columns=columns, rows=[list(row) for row in table.rows]
+        name=table.name,
+        label=table.label,
+        help=table.help,
+        columns=columns,
+        rows=[list(row) for row in table.rows],
+        row_names=list(table.row_names),
+        fixed=list(table.fixed),
     )
 
 

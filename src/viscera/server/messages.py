@@ -122,8 +122,8 @@ class SurfaceInfo(_Part):
 class TextureInfo(_Part):
     """A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
     the temperature, green how far it is coagulated, blue how far charred, alpha the water left. `film`: red is the
-    thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: alpha is how dark a
-    drawn line is. docs/page.md has the scales."""
+    thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: colour times
+    alpha, and how much of the skin it covers; black is a marker's violet. docs/page.md has the scales."""
 
     name: str
     surface: str
@@ -133,10 +133,11 @@ class TextureInfo(_Part):
 
 
 class ParticlesInfo(_Part):
-    """Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean."""
+    """Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean. A `clip` is
+    drawn per two points: where it sits, and straight above; none where the two are the same."""
 
     name: str
-    look: Literal["water", "saline", "blood", "barium"]
+    look: Literal["water", "saline", "blood", "barium", "clip"]
     radius: float
     shade: str
 
@@ -160,16 +161,20 @@ class ColumnInfo(_Part):
     kind: Literal["number", "colour"]
     minimum: float
     maximum: float
+    help: str = ""
 
 
 class TableInfo(_Part):
-    """Numbers that a user may edit; `rows` as the world began."""
+    """Numbers that a user may edit; `rows` as the world began. `row_names` are one per row or none at all; `fixed`
+    names the cells, row and column, that nobody may edit."""
 
     name: str
     label: str
     help: str
     columns: list[ColumnInfo]
     rows: list[list[float]]
+    row_names: list[str] = []
+    fixed: list[tuple[int, int]] = []
 
 
 class PartInfo(_Part):
@@ -196,6 +201,9 @@ class InstrumentInfo(_Part):
 
 
 class ParameterInfo(_Part):
+    """`choices` are what 0, 1, 2, … are called where the number stands for one of a few things. `group` is the heading
+    that it is shown under: headings come in the order of their first parameter, `Advanced` last and folded."""
+
     name: str
     label: str
     unit: str
@@ -203,6 +211,8 @@ class ParameterInfo(_Part):
     maximum: float
     default: float
     help: str
+    choices: list[str] = []
+    group: str = ""
 
 
 class CameraInfo(_Part):

@@ -292,6 +292,9 @@ class World:
                 f"{p.name} = {one.value:g} {p.unit} is not allowed.",
                 f"Allowed are {p.minimum:g} to {p.maximum:g} {p.unit}.",
             )
+        if p.choices and not float(one.value).is_integer():
+            named = ", ".join(f"{number} ({choice})" for number, choice in enumerate(p.choices))
+            raise InputError(f"{p.name} = {one.value:g} is none of its choices.", f"Allowed are {named}.")
 
     def parameter_values(self) -> dict[str, float]:
         return dict(self._values)

@@ -1,27 +1,57 @@
-// Live parameters: a slider and a number for each, with its unit, its range and what it does.
+// Live parameters under their headings: a slider and a number for a quantity, buttons for a choice, with what it does.
 
 import type { ParameterInfo } from "../protocol";
 import { card, h, icon } from "./dom";
+import { Folds } from "./folds";
 import { plain, sliderStep } from "./format";
 
 const SEND_EVERY = 60; // [ms] while a slider moves
 const OWN_VALUE_HOLDS = 600; // [ms] that frames may still carry the value before ours
+const ADVANCED = "Advanced"; // view.py has the same word
+const OPEN_AT_FIRST = 2; // headings
 
 export type SendParameter = (name: string, value: number) => void;
+
+interface Field {
+  readonly info: ParameterInfo;
+  readonly element: HTMLElement;
+  show(value: number, now: number): void;
+}
+
+export interface Group {
+  /** Empty for what stands under no heading. */
+  title: string;
+  parameters: ParameterInfo[];
+  open: boolean;
+}
+
+/** Headings in the order of their first parameter, `Advanced` last; only the first ones are open. */
+export function groups(parameters: ParameterInfo[]): Group[] {
+  const titles = [...new Set(parameters.map(({ group }) => group))];
+  const place = (title: string) => (title === "" ? -1 : title === ADVANCED ? titles.length : titles.indexOf(title));
+  titles.sort((one, other) => place(one) - place(other));
+  const headings = titles.filter((title) => title !== "");
+  return titles.map((title) => ({
+    title, parameters: parameters.filter(({ group }) => group === title),
+    open: title !== ADVANCED && headings.indexOf(title) < OPEN_AT_FIRST,
+  }));
+}
 
 export class ParametersPanel {
   readonly element: HTMLElement;
   private readonly rows = h("div", { class: "parameters" });
-  private fields: ParameterField[] = [];
+  private fields: Field[] = [];
 
   constructor(private readonly send: SendParameter) {
     this.element = card("Settings", true, null, this.rows);
   }
 
-  setScene(parameters: ParameterInfo[]): void {
-    this.fields = parameters.map((info) => new ParameterField(info, this.send));
+  setScene(scenario: string, parameters: ParameterInfo[]): void {
+    this.fields = [];
+    const folds = new Folds(`viscera.settings.${scenario}`);
+    const parts = groups(parameters).flatMap((group) => this.section(group, folds));
     const none = h("p", { class: "note" }, "This scenario has nothing to set.");
-    this.rows.replaceChildren(...(this.fields.length > 0 ? this.fields.map((field) => field.element) : [none]));
+    this.rows.replaceChildren(...(parts.length > 0 ? parts : [none]));
   }
 
   setValues(values: Record<string, number>, now: number): void {
@@ -29,9 +59,56 @@ export class ParametersPanel {
       if (field.info.name in values) field.show(values[field.info.name], now);
     }
   }
+
+  private section({ title, parameters, open }: Group, folds: Folds): HTMLElement[] {
+    const fields = parameters.map((info) =>
+      info.choices.length > 0 ? new ChoiceField(info, this.send) : new ParameterField(info, this.send));
+    this.fields.push(...fields);
+    const elements = fields.map((field) => field.element);
+    if (title === "") return elements;
+    const section = h("details", { class: "settings-group", open: folds.get(title, open) },
+      h("summary", {}, h("h3", {}, title), icon("chevron")), h("div", { class: "parameters" }, ...elements));
+    section.addEventListener("toggle", () => {
+      // It comes once for a section that is made open, too.
+      if (section.open !== folds.get(title, open)) folds.set(title, section.open);
+    });
+    return [section];
+  }
 }
 
-class ParameterField {
+/** One of a few things: a row of buttons, the chosen one pressed. */
+class ChoiceField implements Field {
+  readonly element: HTMLElement;
+  private readonly buttons: HTMLButtonElement[];
+  private changedAt = -Infinity;
+
+  constructor(readonly info: ParameterInfo, private readonly send: SendParameter) {
+    const { name, label, help, choices } = info;
+    const id = `parameter-${name}`;
+    this.buttons = choices.map((choice, value) => h("button", { type: "button", on: { click: () => this.set(value) } }, choice));
+    this.element = h("div", { class: "parameter choice", title: help },
+      h("span", { class: "name", id }, label),
+      h("div", { class: "choices", role: "group", "aria-labelledby": id, "aria-describedby": `${id}-help` }, ...this.buttons),
+      h("p", { id: `${id}-help`, class: "note" }, help));
+    this.display(info.default);
+  }
+
+  show(value: number, now: number): void {
+    if (now - this.changedAt >= OWN_VALUE_HOLDS) this.display(value);
+  }
+
+  private set(value: number): void {
+    this.changedAt = performance.now();
+    this.display(value);
+    this.send(this.info.name, value);
+  }
+
+  private display(value: number): void {
+    this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === Math.round(value))));
+  }
+}
+
+class ParameterField implements Field {
   readonly element: HTMLElement;
   private readonly slider: HTMLInputElement;
   private readonly number: HTMLInputElement;

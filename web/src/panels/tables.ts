@@ -52,7 +52,7 @@ export class TablesPanel {
 const REFUSAL_WITHIN = 3000;
 
 class EditableTable {
-  readonly element: HTMLElement;
+  readonly element: HTMLDetailsElement;
   private readonly cells: HTMLInputElement[][];
   private rows: number[][];
   private shown = "";
@@ -62,15 +62,24 @@ class EditableTable {
   constructor(readonly info: TableInfo, private readonly send: SendTable) {
     this.rows = info.rows.map((row) => [...row]);
     this.cells = info.rows.map((_, row) => info.columns.map((column, index) => this.cell(column, row, index)));
-    const head = info.columns.map(({ label, unit }) => h("th", { scope: "col" }, unit === "" ? label : `${label} [${unit}]`));
-    const body = this.cells.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell))));
+    const names = info.row_names.length > 0;
+    const head = info.columns.map(({ label, unit, help }) =>
+      h("th", { scope: "col", title: help }, unit === "" ? label : `${label} [${unit}]`));
+    if (names) head.unshift(h("th", {}, ""));
+    const body = this.cells.map((row, number) =>
+      h("tr", {}, names ? h("th", { scope: "row" }, info.row_names[number]) : null, ...row.map((cell) => h("td", {}, cell))));
+    const meanings = info.columns.filter(({ help }) => help !== "");
+    const explained = h("dl", { class: "meanings" },
+      ...meanings.flatMap(({ label, help }) => [h("dt", {}, label), h("dd", {}, help)]));
     const back = h("button", { type: "button", class: "plain", on: { click: () => this.set(info.rows) } }, "Reset to default");
     this.element = card(info.label, false, null, h("p", { class: "note" }, info.help),
       h("div", { class: "table-scroll" },
-        h("table", { class: "editable" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body))), back);
+        h("table", { class: "editable" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body))), back, meanings.length > 0 ? explained : null);
     this.display();
     // The panel is long; what was just opened should be seen.
-    this.element.addEventListener("toggle", () => this.element.scrollIntoView({ block: "nearest" }));
+    this.element.addEventListener("toggle", () => {
+      if (this.element.open) this.element.scrollIntoView({ block: "start" });
+    });
   }
 
   show(rows: number[][], now: number): void {
@@ -86,11 +95,15 @@ class EditableTable {
   }
 
   private cell(column: ColumnInfo, row: number, index: number): HTMLInputElement {
-    const label = `${column.label}, row ${row + 1}`;
+    const label = `${column.label}, ${this.info.row_names.at(row) ?? `row ${row + 1}`}`;
+    const readonly = this.info.fixed.some(([r, c]) => r === row && c === index);
     const change = { change: () => this.edit(row, index) };
-    if (column.kind === "colour") return h("input", { type: "color", "aria-label": label, on: { ...change, input: () => this.edit(row, index) } });
-    return h("input", { type: "number", min: column.minimum, max: column.maximum, step: "any", "aria-label": label,
-      title: `${plain(column.minimum)} to ${plain(column.maximum)} ${column.unit}`.trim(), on: change });
+    if (column.kind === "colour") {
+      return h("input", { type: "color", "aria-label": label, disabled: readonly, on: { ...change, input: () => this.edit(row, index) } });
+    }
+    const range = `${plain(column.minimum)} to ${plain(column.maximum)} ${column.unit}`.trim();
+    return h("input", { type: "number", min: column.minimum, max: column.maximum, step: "any", "aria-label": label, readonly,
+      title: readonly ? "Stays as it is" : range, on: change });
   }
 
   private edit(row: number, index: number): void {
