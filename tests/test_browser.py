@@ -295,6 +295,10 @@ def test_instruments_are_chosen_and_do_what_they_do(skin: dict[str, Any]) -> Non
     passed(skin, "instruments")
 
 
+def test_digits_choose_wherever_the_focus_is_but_in_a_field(skin: dict[str, Any]) -> None:
+    passed(skin, "keysEverywhere")
+
+
 def test_all_particles_are_drawn(skin: dict[str, Any]) -> None:
     assert passed(skin, "paintings")["particles"] == 240
 
@@ -344,7 +348,7 @@ def test_every_tool_that_feels_a_force_has_an_arrow_at_its_tip(troubles: dict[st
     assert [drawn("one_hand", place) for place in first + second] == [True, True, False, False]
 
 
-@pytest.mark.parametrize("name", ["laptop", "tablet"])
+@pytest.mark.parametrize("name", ["laptop", "small", "tablet"])
 def test_nothing_sticks_out_or_overlaps(troubles: dict[str, Any], name: str) -> None:
     found = passed(troubles, name)
     width, height = found["window"]

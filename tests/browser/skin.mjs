@@ -117,6 +117,28 @@ async function instruments(page) {
   await page.mouse.move(...OUTSIDE);
 }
 
+/** Digits choose wherever the focus is, except where they are typed; a slider keeps the keys that move it. */
+async function keysEverywhere(page) {
+  const holds = (tool, why) => until(page, (v, asked) => v.tool() === asked, tool, why);
+  await page.getByRole("button", { name: "1×" }).click();
+  await page.keyboard.press("2");
+  await holds(1, "after a click on a button, key 2 takes the hook");
+  const slider = page.locator("input[type=range]").first();
+  await slider.focus();
+  await page.keyboard.press("3");
+  await holds(2, "with a slider in focus, key 3 takes the forceps");
+  const before = Number(await slider.inputValue());
+  await slider.press("ArrowRight");
+  assert(Number(await slider.inputValue()) > before, "the arrow moves the slider");
+  await page.locator("#seed").focus();
+  await page.keyboard.press("1");
+  await later(200);
+  await holds(2, "what is typed into a field chooses nothing");
+  await page.locator("#seed").fill("-7");
+  await page.keyboard.press("Enter");
+  assert((await page.locator("#seed").inputValue()) === "0", "a seed beyond the range is brought to its end");
+}
+
 const { context, close } = await openBrowser();
-await runChecks(context, `${address}?detail=plain`, { paintings, table, instruments });
+await runChecks(context, `${address}?detail=plain`, { paintings, table, instruments, keysEverywhere });
 await close();

@@ -57,15 +57,13 @@ async function starting(page) {
   await overlay.waitFor({ state: "hidden" });
 }
 
-/** The first visit explains itself until the first press. */
+/** The first visit explains itself until the first movement over the picture. */
 async function firstHint(page) {
   const hint = page.getByText("Move over the tissue.");
   await hint.waitFor();
   const middle = await page.evaluate(() => window.viscera.project(0, 0, 0.032));
   await page.mouse.move(middle.x, middle.y);
-  await page.mouse.down();
   await hint.waitFor({ state: "hidden" });
-  await page.mouse.up();
   await page.mouse.move(1120, 90);
 }
 firstHint.options = { hint: true };
@@ -114,6 +112,12 @@ async function layout(page) {
 }
 
 async function laptop(page) {
+  return layout(page);
+}
+
+async function small(page) {
+  await page.setViewportSize({ width: 1024, height: 700 });
+  await later(500);
   return layout(page);
 }
 
@@ -194,6 +198,6 @@ otherProtocol.options = { wait: false, before: () => make("protocol") };
 
 const { context, close } = await openBrowser();
 await runChecks(context, `${address}?detail=plain`, {
-  firstHint, lostLine, crash, problem, starting, orbit, laptop, tablet, fingers, hands, otherProtocol,
+  firstHint, lostLine, crash, problem, starting, orbit, laptop, small, tablet, fingers, hands, otherProtocol,
 });
 await close();

@@ -1,4 +1,4 @@
-// Which part of the window the panels leave for the picture.
+// Which part of the window the panels leave for the picture, and what the panels tell about themselves to the style.
 
 import type { FreeArea } from "./view";
 
@@ -17,4 +17,38 @@ export function freeArea(): FreeArea {
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;
   const right = box("side")?.left ?? width;
   return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
+}
+
+/** The bars lie in the middle of it, and the mark of the focus in its corners. */
+export function tellStyle({ left, top, width, height }: FreeArea): void {
+  const { style } = document.documentElement;
+  const sides = { left, top, right: window.innerWidth - left - width, bottom: window.innerHeight - top - height };
+  for (const [side, pixels] of Object.entries(sides)) style.setProperty(`--free-${side}`, `${Math.max(0, pixels).toFixed(0)}px`);
+}
+
+/** Classes `scrolled` and `more` while there is something above and below of what is seen. */
+export function markScroll(element: HTMLElement): void {
+  const pinned = element.querySelector<HTMLElement>(".pinned");
+  const mark = () => {
+    // What is scrolled to comes below what stays.
+    element.style.scrollPaddingTop = `${(pinned?.offsetHeight ?? 0) + 12}px`;
+    element.classList.toggle("scrolled", element.scrollTop > 1);
+    element.classList.toggle("more", element.scrollHeight - element.scrollTop - element.clientHeight > 4);
+  };
+  element.addEventListener("scroll", mark, { passive: true });
+  const observer = new ResizeObserver(mark);
+  const watch = () => {
+    for (const child of element.querySelectorAll(".card")) observer.observe(child);
+  };
+  observer.observe(element);
+  new MutationObserver(watch).observe(element, { childList: true, subtree: true });
+  watch();
+}
+
+/** Who clicks a button with the pointer goes on with the instrument: space and arrows are the hand's again. */
+export function giveFocusBack(canvas: HTMLCanvasElement): void {
+  document.addEventListener("click", ({ detail, target }) => {
+    const byPointer = detail > 0; // the keyboard's clicks count none
+    if (byPointer && target instanceof Element && target.closest("button, summary") !== null) canvas.focus({ preventScroll: true });
+  });
 }

@@ -9,7 +9,7 @@ import { Hand } from "./hand/hand";
 import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
 import { LatencyMeter } from "./latency";
-import { freeArea } from "./layout";
+import { freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
 import { Banners } from "./panels/banners";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
@@ -90,7 +90,7 @@ class Page {
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
     this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
-    this.keyboard = new Keyboard(view.canvas, this.hand, view.orbit, reference, {
+    this.keyboard = new Keyboard(this.hand, view.orbit, reference, {
       pause: () => this.transport.togglePause(),
       step: () => this.transport.step(),
       reset: () => this.transport.reset(),
@@ -149,10 +149,11 @@ class Page {
     if (!again) this.view.setScene(scene);
     else this.view.skins.clear();
     this.hand.setScene(scene, again);
-    this.toolbar.setScene(scene, this.hand.tool);
+    this.toolbar.setScene(scene, this.hand.tool, again);
+    this.overlay.setScene(scene);
     this.header.setScene(scene);
     this.guide.setScene(scene);
-    this.parameters.setScene(scene.parameters);
+    this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures);
     this.tables.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
@@ -249,7 +250,7 @@ class Page {
     this.overlay.placeForce(arrow === undefined ? null : this.view.project(arrow.end), arrow?.newtons ?? 0);
     this.overlay.placeAction(this.hand.acting ? this.hand.cursor : null, this.hand.instrument()?.action ?? "");
     if (this.handle.firstFrame === null) return;
-    this.overlay.placeHint(this.view.hintPlace(), this.hand.pushed > 0.002 || this.hand.acting);
+    this.overlay.placeHint(this.view.hintPlace(), this.hand.cursor !== null);
   }
 
   private pixelsPerMetre(): number {
@@ -260,12 +261,16 @@ class Page {
 
   private watchLayout(): void {
     const fit = () => {
-      this.view.setFreeArea(freeArea());
+      const free = freeArea();
+      tellStyle(free);
+      this.view.setFreeArea(free);
       this.force.redraw();
     };
     const observer = new ResizeObserver(fit);
     for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
     this.guide.card.addEventListener("toggle", fit);
+    markScroll(part("side"));
+    giveFocusBack(this.view.canvas);
     fit();
   }
 

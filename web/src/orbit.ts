@@ -4,7 +4,7 @@ import { PerspectiveCamera, Vector3 } from "three";
 import type { CameraInfo } from "./protocol";
 
 const LOWEST = 0.06; // rad from straight above
-const HIGHEST = Math.PI * 0.62; // a little below the horizon
+const HIGHEST = Math.PI / 2 - (8 * Math.PI) / 180; // 8° above the table, which lies below the point looked at
 const NEAREST = 0.35; // of the scene's own distance
 const FARTHEST = 2.6;
 const SETTLE = 0.07; // time constant of the camera's motion [s]
@@ -22,6 +22,7 @@ export class Orbit {
   private home: Pose = { azimuth: 0, polar: 1, distance: 0.3 };
   private goal: Pose = { ...this.home };
   private pose: Pose = { ...this.home };
+  private highest = HIGHEST;
   readonly target = new Vector3();
   fieldOfView = 40; // vertical [degrees]
 
@@ -37,14 +38,16 @@ export class Orbit {
     this.north.crossVectors(this.up, this.east);
     const distance = Math.max(offset.length(), 1e-3);
     this.home = { azimuth: 0, polar: Math.acos(clamp(offset.dot(this.up) / distance, -1, 1)), distance };
-    this.goal = { ...this.home, polar: clamp(this.home.polar, LOWEST, HIGHEST) };
+    // A scene that looks from lower down may.
+    this.highest = Math.max(HIGHEST, this.home.polar);
+    this.goal = { ...this.home, polar: Math.max(this.home.polar, LOWEST) };
     this.pose = { ...this.goal };
     this.fieldOfView = info.field_of_view;
   }
 
   turn(azimuth: number, polar: number): void {
     this.goal.azimuth += azimuth;
-    this.goal.polar = clamp(this.goal.polar + polar, LOWEST, HIGHEST);
+    this.goal.polar = clamp(this.goal.polar + polar, LOWEST, this.highest);
   }
 
   /** `factor` below 1 comes nearer. */

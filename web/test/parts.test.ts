@@ -102,14 +102,22 @@ describe("orbit", () => {
     expect(placed(orbit).position.distanceTo(new Vector3(...info.position))).toBeLessThan(1e-4);
   });
 
-  it("never goes over the top, far below the table, or away", () => {
+  it("never goes over the top, below 8° above the table, or away", () => {
     const orbit = made();
     orbit.turn(0, -50);
     expect(placed(orbit).position.z).toBeGreaterThan(0.1);
     orbit.turn(0, 50);
-    expect(placed(orbit).position.z).toBeGreaterThan(-0.15);
+    const low = placed(orbit).position.sub(new Vector3(...info.target));
+    expect((Math.asin(low.z / low.length()) * 180) / Math.PI).toBeCloseTo(8, 3);
     orbit.zoom(1e6);
     expect(placed(orbit).position.length()).toBeLessThan(1);
+  });
+
+  it("looks from as low as the scene does, and no lower", () => {
+    const orbit = new Orbit();
+    orbit.set({ position: [0, -0.3, 0.01], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40 });
+    orbit.turn(0, 50);
+    expect(placed(orbit).position.z).toBeCloseTo(0.01, 6);
   });
 
   it("looks straight down when the scene does", () => {

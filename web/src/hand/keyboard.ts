@@ -1,4 +1,4 @@
-// Keys, for the hand while the picture has the focus, and for the session everywhere but in a field.
+// Keys, for the hand and for the session, everywhere but in a field. A focused button or slider keeps what it needs itself.
 
 import type { Orbit } from "../orbit";
 import type { Hand } from "./hand";
@@ -35,7 +35,6 @@ export class Keyboard {
   private shift = false;
 
   constructor(
-    canvas: HTMLCanvasElement,
     private readonly hand: Hand,
     private readonly orbit: Orbit,
     private readonly view: KeyboardView,
@@ -46,9 +45,7 @@ export class Keyboard {
       this.shift = event.shiftKey;
       if (event.ctrlKey || event.metaKey || inField(event.target)) return;
       if (sessionKey(event, session)) return;
-      // A focused button or slider keeps its own keys.
-      if (event.target !== canvas && event.target !== document.body) return;
-      this.down(event);
+      if (!ownKey(event)) this.down(event);
     });
     window.addEventListener("keyup", (event) => {
       this.shift = event.shiftKey;
@@ -110,6 +107,16 @@ function sessionKey(event: KeyboardEvent, session: SessionKeys): boolean {
   }
   event.preventDefault();
   return true;
+}
+
+const SLIDER_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]);
+
+/** Whether what has the focus needs the key itself: a slider moves, a button or summary is pressed, a dialog is read. */
+function ownKey({ code, target }: KeyboardEvent): boolean {
+  if (document.querySelector("dialog[open]") !== null) return true;
+  if (!(target instanceof Element)) return false;
+  if (target instanceof HTMLInputElement && target.type === "range") return SLIDER_KEYS.has(code);
+  return code === "Space" && target.closest("button, summary, a, input") !== null;
 }
 
 function inField(target: EventTarget | null): boolean {

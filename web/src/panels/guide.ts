@@ -35,7 +35,7 @@ export class Guide {
     const keys = h("dl", { class: "keys" },
       ...hands.flatMap(([key, does]) => [h("dt", {}, key), does === "" ? this.main : h("dd", {}, does)]));
     const more = h("button", { type: "button", class: "link", on: { click: () => help() } }, "All controls and keys");
-    this.card = card("Waiting for a scenario", open, h("span", { class: "aside" }, "What to do"), this.summary, this.steps, h("h3", {}, "Your hand"), keys, more);
+    this.card = card("Waiting for a scenario", open, h("span", { class: "aside" }, "What to do"), this.summary, this.steps, h("h3", {}, "Your hand"), keys, h("div", { class: "foot" }, more));
     this.title = this.card.querySelector("h2") ?? this.card;
     root.append(this.card);
   }

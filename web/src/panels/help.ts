@@ -4,16 +4,16 @@ import { h, icon } from "./dom";
 
 const SECTIONS: [string, [string, string][]][] = [
   ["Mouse", [
-    ["Move", "The tip lies on the tissue under the cursor"],
-    ["Left button", "Press, with an instrument that does nothing else. Otherwise the pedal or handle: the tip touches the tissue and works while you hold it"],
+    ["Move", "The tip lies on the surface under the cursor"],
+    ["Left button", "Press, with an instrument that does nothing else. Otherwise the pedal or handle: the tip touches the surface and works while you hold it"],
     ["Wheel", "Along the shaft: away from you is deeper; while pressing, how deep a press goes"],
     ["Right button, or Shift or Alt with the left", "Look around"],
     ["Shift or Alt with the wheel", "Nearer, farther"],
     ["Off the picture", "The instrument withdraws"],
   ]],
-  ["Keys, with the picture in focus", [
-    ["← → ↑ ↓", "Move the tip"],
-    ["Space", "Press while held"],
+  ["Keys, everywhere but in a field", [
+    ["← → ↑ ↓", "Move the tip; with a slider in focus, its value"],
+    ["Space", "Press while held; with a button in focus, its click"],
     ["F", "Pedal or handle while held, as the left button"],
     ["Page Down, W", "Deeper along the shaft"],
     ["Page Up, S", "Back along the shaft"],

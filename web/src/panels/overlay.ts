@@ -1,7 +1,8 @@
-// What floats over the tissue: progress while a session starts, the first hint, the number at the force arrow.
+// What floats over the picture: progress while a session starts, the first hint, the number at the force arrow.
 
-import type { SessionState } from "../protocol";
+import type { SceneDescription, SessionState } from "../protocol";
 import { h, setText } from "./dom";
+import { holding } from "./guide";
 
 const HINT_KEY = "viscera.hint-seen";
 
@@ -20,14 +21,15 @@ export class Overlay {
   private hintWanted: boolean;
 
   constructor(root: HTMLElement) {
-    this.starting = h("div", { class: "starting", role: "status" }, h("h2", {}, "Preparing the tissue"), this.message, this.progress);
-    const coarse = matchMedia("(pointer: coarse)").matches;
-    const text = coarse
-      ? ["Touch the tissue and hold to press or to use the instrument.", "Two fingers turn the view."]
-      : ["Move over the tissue.", "Hold the left button to press or to use the instrument; the wheel, away from you, goes deeper.", "Drag with the right button to look around."];
-    this.hint = h("div", { class: "hint hidden", role: "note" }, ...text.map((line) => h("p", {}, line)));
+    this.starting = h("div", { class: "starting", role: "status" }, h("h2", {}, "Getting ready"), this.message, this.progress);
+    this.hint = h("div", { class: "hint hidden", role: "note" });
     root.append(this.hint, this.force, this.action, this.starting);
     this.hintWanted = !remembered();
+  }
+
+  setScene(scene: SceneDescription): void {
+    const lines = hintLines(place(scene), holding(scene.instruments), matchMedia("(pointer: coarse)").matches);
+    this.hint.replaceChildren(...lines.map((line) => h("p", {}, line)));
   }
 
   setState(state: SessionState): void {
@@ -46,9 +48,9 @@ export class Overlay {
     this.starting.classList.add("hidden");
   }
 
-  /** Beside the tissue, until the first press of this browser's user. */
-  placeHint(at: ScreenPlace, pressed: boolean): void {
-    if (pressed && this.hintWanted) {
+  /** Above what is drawn, until this browser's user first moves over it. */
+  placeHint(at: ScreenPlace, moved: boolean): void {
+    if (moved && this.hintWanted) {
       this.hintWanted = false;
       remember();
     }
@@ -70,6 +72,23 @@ export class Overlay {
     setText(this.force, `${newtons.toFixed(2)} N`);
     this.force.style.transform = `translate(${(at.x + 12).toFixed(1)}px, ${(at.y - 10).toFixed(1)}px)`;
   }
+}
+
+const TISSUES = new Set(["tissue", "liver", "fat", "vessel"]);
+
+/** Whether something that feels is there. */
+export function hasTissue({ surfaces }: Pick<SceneDescription, "surfaces">): boolean {
+  return surfaces.some(({ material }) => TISSUES.has(material));
+}
+
+/** What the hand moves over, as people say it. */
+function place(scene: SceneDescription): string {
+  return hasTissue(scene) ? "tissue" : "picture";
+}
+
+export function hintLines(over: string, hold: string, coarse: boolean): string[] {
+  if (coarse) return [`Touch the ${over}; ${hold}.`, "Two fingers turn the view."];
+  return [`Move over the ${over}.`, `Left button: ${hold}. The wheel, away from you, goes deeper.`, "Drag with the right button to look around."];
 }
 
 // A browser may forbid storage; then the hint comes again, which does no harm.

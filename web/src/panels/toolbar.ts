@@ -6,7 +6,7 @@ import { h, icon } from "./dom";
 import type { IconName } from "./dom";
 
 /** Marks of the temperature legend [°C]. */
-const MARKS = [37, 60, 100, 300];
+const MARKS = [37, 60, 100, 150, 200, 300];
 
 export interface ToolbarEvents {
   choose(tool: number): void;
@@ -50,14 +50,16 @@ export class Toolbar {
     this.legend.hidden = true;
   }
 
-  setScene(scene: SceneDescription, chosen: number): void {
+  /** `again`: the same scene on a new line; what is shown stays. */
+  setScene(scene: SceneDescription, chosen: number, again: boolean): void {
     this.buttons = scene.instruments.map((info, tool) => this.button(info, tool));
     this.tools.replaceChildren(...this.buttons);
     this.hasBurn = scene.textures.some((texture) => texture.role === "burn");
     this.tools.hidden = scene.instruments.length < 2;
     this.view.hidden = !this.hasBurn;
     this.root.hidden = this.tools.hidden && this.view.hidden;
-    this.setHeat(this.heatShown && this.hasBurn);
+    // False colours hide blood; who starts something new sees it as it is.
+    this.setHeat(again && this.heatShown && this.hasBurn);
     this.show(chosen);
   }
 

@@ -24,12 +24,13 @@ export class Transport {
       choice.setAttribute("aria-pressed", String(speed === 1));
       return choice;
     });
-    this.seed = h("input", { type: "number", id: "seed", min: 0, max: LARGEST_SEED, step: 1, value: 0 });
+    this.seed = h("input", { type: "number", id: "seed", min: 0, max: LARGEST_SEED, step: 1, value: 0,
+      on: { change: () => this.setSeed(this.seedValue()), keydown: (event) => this.typed(event) } });
     root.append(
       h("div", { class: "group" }, this.pauseButton, this.stepButton),
       h("div", { class: "group segmented", role: "group", "aria-label": "Speed" }, ...this.speeds),
       h("div", { class: "group" },
-        h("label", { for: "seed", title: "The same seed gives the same tissue" }, "Seed"), this.seed,
+        h("label", { for: "seed", title: "The same seed gives the same world; Enter starts it" }, "Seed"), this.seed,
         button("Start this scenario again with the seed (R); settings and clock go on", () => this.reset(), icon("reset"), h("span", {}, "Reset"))),
     );
   }
@@ -62,7 +63,15 @@ export class Transport {
   }
 
   reset(): void {
-    this.send("reset", this.seedValue());
+    const seed = this.seedValue();
+    this.setSeed(seed);
+    this.send("reset", seed);
+  }
+
+  private typed(event: Event): void {
+    if (!(event instanceof KeyboardEvent) || event.key !== "Enter") return;
+    event.preventDefault();
+    this.reset();
   }
 }
 
