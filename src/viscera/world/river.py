@@ -2,8 +2,9 @@
 
 Once a frame, in order: where the hand holds the ball; so many steps of the fluid as make 16 ms, with contacts. The
 spring is the fluid's emitter, which puts in a layer whenever the stream has gone on by one spacing and there is room.
-The end is its drain, after the first step of each frame: the next step's sort takes out what it marked, so between
-frames all particles are whole. Ground and ball are one set of walls, since a particle may be held by both.
+The end and the outer sides are its drains, after the first step of each frame: the next step's sort takes out what
+they marked, so between frames all particles are whole. Ground and ball are one set of walls, since a particle may be
+held by both.
 """
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
@@ -55,7 +56,9 @@ FASTEST_BALL = 2.4
 particle on its way."""
 
 WATER = Measure("water", "Water", "L", "In the landscape now.", digits=1)
-OUTFLOW = Measure("outflow", "Outflow", "L/s", "Leaves at the lower end, mean over the last second.", digits=2)
+OUTFLOW = Measure("outflow", "Outflow", "L/s", "Leaves at the lower end or over the sides, mean of a second.", digits=2)
+Box = tuple[tuple[float, float, float], tuple[float, float, float]]
+"""Two corners [m]."""
 
 
 @wp.kernel
@@ -95,6 +98,17 @@ class RiverParams:
                 raise InputError(f"{name} = {value} is not possible.", "It must be a finite number above 0.")
 
 
+def _edges(place: Landscape, spacing: float) -> list[Box]:
+    """Where water that has run over a hill has left: along both sides, as wide as it touches the wall there."""
+    low, high = place.mesh.vertices.min(axis=0), place.mesh.vertices.max(axis=0)
+    y, top = 0.5 * place.width, float(high[2]) + 1.0
+    inner = y - 0.75 * spacing
+    return [
+        ((-1.0, a, float(low[2]) - 1.0), (2.0 * place.length, b, top))
+        for a, b in ((-y - 1.0, -inner), (inner, y + 1.0))
+    ]
+
+
 class River:
     """Water in a landscape. A system of a world."""
 
@@ -110,8 +124,9 @@ class River:
         ahead = np.asarray(place.spring_direction)
         self._emitter = add_emitter(self.fluid, place.spring, ahead.tolist(), SPRING * place.bed_half_width)
         self._ahead = ahead
-        self._drain = add_drain(self.fluid, box=place.end)
-        self.fluid.boundaries.remove(self._drain)  # it acts once per frame
+        self._drains = [add_drain(self.fluid, box=box) for box in (place.end, *_edges(place, spacing))]
+        for drain in self._drains:
+            self.fluid.boundaries.remove(drain)  # they act once per frame
         y = 0.5 * place.width
         shapes = [
             Shape("sphere", ball.home, (ball.radius,)),
@@ -181,7 +196,8 @@ class River:
         for number in range(self.steps):
             step_fluid(stage, self.fluid)
             if number == 0:
-                self._drain.contact(stage, self.fluid)
+                for drain in self._drains:
+                    drain.contact(stage, self.fluid)
 
     def _record_show(self, stage: Stage) -> None:
         f = self.fluid
