@@ -222,8 +222,8 @@ def fluid_at_rest() -> Measured:
     slow, worst = 1000 * float(np.percentile(line, 99)), 100 * float(fast.max())
     touching = float((np.abs(both.vessel.contacts.kick.numpy()).max(axis=1) > 0.0).mean())
     detail = (
-        f"99 of 100 below {100 * np.percentile(fast, 99):.1f} %; all lines: half below {1000 * np.median(line):.2f} mm/s, "
-        f"99 of 100 below {slow:.1f}, worst {1000 * line.max():.1f}; {100 * touching:.0f} % touch the wall; dt = "
+        f"99 of 100 below {100 * np.percentile(fast, 99):.1f} %; all lines: half below {1000 * np.median(line):.2f}, "
+        f"99 of 100 below {slow:.1f}, worst {1000 * line.max():.1f} mm/s; {100 * touching:.0f} % touch the wall; dt = "
         f"{1e6 * own.dt:.0f} µs"
     )
     return Measured(round(worst, 1), "%", worst <= 50.0 and slow <= 5.0, detail)
