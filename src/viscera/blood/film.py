@@ -23,10 +23,10 @@ misses some); a particle moves at most one radius per step; particles outside an
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from viscera.blood import buckets, film_forces, film_kernels, film_mixing, film_native, film_order, film_springs
@@ -270,7 +270,7 @@ def _sort(stage: Stage, film: Film) -> tuple[Any, Any, int]:
 
 def _room(name: str, size: Any) -> int:
     """A number of particles, checked."""
-    if not (isinstance(size, numbers.Real) and 1 <= size <= MOST_PARTICLES and size == int(size)):
+    if not (isinstance(size, (int, float, np.number)) and 1 <= size <= MOST_PARTICLES and size == int(size)):
         raise InputError(
             f"{name} = {size} is not possible.", f"Give a whole number of particles, 1 to {MOST_PARTICLES}."
         )
