@@ -259,11 +259,15 @@ def _drops(sizes, viscosity: float, round_to: float) -> Measured:
     return Measured(round(100 * worst, 1), "% at worst", passed, "; ".join(lines))
 
 
-@figure(area=AREA, claim="a cube under pairwise tension: its pressure over 2σ/r", bound="stated, and round to 10 %")
+@figure(
+    area=AREA,
+    claim="a cube under pairwise tension, which freezes before it is a ball: its pressure over 2σ/r",
+    bound="stated; ≤ 10 % longer one way, ≤ 15 % square (a cube is 21 %)",
+)
 def pairwise_drop() -> Measured:
     found = cases.drop(_device(), 14, 3, "pairwise", 0.12)
     return Measured(
-        round(found["mechanical"], 2), "of 2σ/r", found["roundness"] <= 0.10,
+        round(found["mechanical"], 2), "of 2σ/r", found["longer"] <= 0.10 and found["squarer"] <= 0.15,
         f"2 744 particles; varies by {found['spread']:.2f} in time; {100 * found['longer']:.1f} % longer one way, "
         f"{100 * found['squarer']:.1f} % square; "
         f"the equation of state's alone is {found['pressure']:.1f}: pairs press inside too",
