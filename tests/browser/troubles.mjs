@@ -179,10 +179,10 @@ async function hands(page) {
   const one = await withHands(page, "one_hand", "running,absent");
   await make("no_hands");
   const sound = page.locator("button.listen");
-  const sounds = [await sound.getAttribute("aria-pressed")];
+  const sounds = [await sound.getAttribute("aria-checked")];
   for (let i = 0; i < 2; i++) {
     await sound.click();
-    sounds.push(await sound.getAttribute("aria-pressed"));
+    sounds.push(await sound.getAttribute("aria-checked"));
   }
   return { both, one, arrows, sounds };
 }

@@ -61,7 +61,7 @@ export class StripChart {
     const { clientWidth, clientHeight } = this.canvas;
     if (clientWidth === 0) return null;
     const ratio = Math.min(window.devicePixelRatio, 2);
-    if (clientWidth !== this.width || this.canvas.width !== Math.round(clientWidth * ratio)) {
+    if (clientWidth !== this.width || clientHeight !== this.height || this.canvas.width !== Math.round(clientWidth * ratio)) {
       this.width = clientWidth;
       this.height = clientHeight;
       this.canvas.width = Math.round(clientWidth * ratio);

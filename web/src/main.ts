@@ -2,6 +2,7 @@
 
 import { Connection, socketAddress } from "./connection";
 import type { Line } from "./connection";
+import { framed } from "./framing";
 import { viewPart } from "./handle";
 import type { Handle } from "./handle";
 import { GamepadHand } from "./hand/gamepad";
@@ -17,7 +18,7 @@ import { Header } from "./panels/header";
 import { h } from "./panels/dom";
 import { HelpDialog } from "./panels/help";
 import { MeasuresPanel } from "./panels/measures";
-import { Overlay } from "./panels/overlay";
+import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
@@ -143,10 +144,12 @@ class Page {
 
   private setScene(scene: SceneDescription): void {
     const again = this.scene !== null && sameScene(this.scene, scene);
+    // What the user opened or closed stays when the same scenario starts anew.
+    if (this.scene?.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
     this.scene = scene;
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
-    if (!again) this.view.setScene(scene);
+    if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
     else this.view.skins.clear();
     this.hand.setScene(scene, again);
     this.toolbar.setScene(scene, this.hand.tool, again);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { framed } from "../src/framing";
 import { holding } from "../src/panels/guide";
-import { hasTissue, hintLines } from "../src/panels/overlay";
+import { asksForForce, hasTissue, hintLines } from "../src/panels/overlay";
 import { groups } from "../src/panels/parameters";
-import type { ParameterInfo, SurfaceInfo } from "../src/protocol";
+import type { CameraInfo, InstrumentInfo, ParameterInfo, SurfaceInfo } from "../src/protocol";
 
 const parameter = (name: string, group: string): ParameterInfo =>
   ({ name, label: name, unit: "", minimum: 0, maximum: 1, default: 0, help: "", choices: [], group });
@@ -35,8 +36,37 @@ describe("the first hint", () => {
     expect(hintLines("picture", "hold to press", false)[0]).toBe("Move over the picture.");
   });
 
+  it("does not fold the force away where an instrument presses on tissue", () => {
+    const tool = (action: string) => ({ action }) as InstrumentInfo;
+    expect(asksForForce({ surfaces: [surface("liver")], instruments: [tool("cut"), tool("")] })).toBe(true);
+    expect(asksForForce({ surfaces: [surface("liver")], instruments: [tool("cut")] })).toBe(false);
+    expect(asksForForce({ surfaces: [surface("earth")], instruments: [tool("")] })).toBe(false);
+  });
+
   it("says what the button does", () => {
     expect(hintLines("tissue", holding([{ action: "coagulate" }]), false)[1]).toContain("pedal or handle");
     expect(hintLines("tissue", holding([{ action: "" }]), true)[0]).toBe("Touch the tissue; hold to press.");
+  });
+});
+
+describe("the camera", () => {
+  const camera: CameraInfo = { position: [0, -2, 0], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 90 };
+  const at = (...points: number[]) =>
+    ({ name: "ground", rest: new Uint8Array(new Float32Array(points).buffer), vertex_count: points.length / 3 }) as SurfaceInfo;
+
+  it("stays where all is in sight, or nothing is known", () => {
+    expect(framed({ camera, surfaces: [at(0.5, 0, 0.5), at()] })).toBe(camera);
+  });
+
+  it("goes back along its line of sight until the point farthest out is in sight", () => {
+    // A field of 90° is as high to each side as it is deep; 4 % are left free.
+    const [x, y, z] = framed({ camera, surfaces: [at(0, 1, 3, 0.1, 0, 0.1)] }).position;
+    expect([x, z]).toEqual([0, 0]);
+    expect(3 / (1 - y)).toBeCloseTo(0.96, 6);
+  });
+
+  it("counts on a free area that is a little wider than high", () => {
+    const [, y] = framed({ camera, surfaces: [at(4, 0, 0)] }).position;
+    expect(4 / -y).toBeCloseTo(0.96 * 1.15, 6);
   });
 });

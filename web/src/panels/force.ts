@@ -10,15 +10,18 @@ const REDRAW_EVERY = 50; // [ms]
 const SPEAK_EVERY = 2000; // [ms] between new descriptions for a screen reader
 
 export class ForcePanel {
-  readonly element: HTMLElement;
+  readonly element: HTMLDetailsElement;
   private readonly now = h("span", { class: "figure" }, "0.00");
+  private readonly short = h("output", {}, "0.00 N");
   private readonly peak = h("span", {}, "0.00 N");
   private readonly scale = h("span", {}, "");
   private readonly depth = h("span", { class: "depth" }, "");
   private readonly devices = new DeviceList();
   private readonly sound = new ForceSound();
   private readonly listen: HTMLButtonElement;
+  private readonly heard = h("span", { class: "state" }, "off");
   private readonly chart: StripChart;
+  private devicesSeen = false;
   private drawnAt = 0;
   private spokenAt = 0;
 
@@ -30,13 +33,21 @@ export class ForcePanel {
       h("div", { class: "small" }, h("div", {}, "peak, 10 s ", this.peak), h("div", {}, this.scale)));
     const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
       h("span", {}, "Press"), this.depth);
-    this.listen = h("button", { class: "listen", type: "button", "aria-pressed": "false",
-      title: "Hear the force, whose tone rises with it, and the generator", on: { click: () => this.toggleSound() } }, "Sound off");
-    this.element = card("Force in the hand", true, null, reading, canvas, press, this.devices.element, this.listen);
+    this.listen = h("button", { class: "listen", type: "button", role: "switch", "aria-checked": "false",
+      title: "Hear the force, whose tone rises with it, and the generator", on: { click: () => this.toggleSound() } },
+      "Sound", h("i", { class: "track", "aria-hidden": "true" }), this.heard);
+    this.element = card("Force in the hand", true, h("span", { class: "aside" }, this.short), reading, canvas, press, this.devices.element, this.listen);
+    this.element.addEventListener("toggle", () => this.redraw());
     // Nobody listens to a page in the background.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden && this.sound.on) this.toggleSound();
     });
+  }
+
+  /** Another scenario: `open` where the force is what there is to watch. */
+  begin(open: boolean): void {
+    this.element.open = open;
+    this.devicesSeen = false;
   }
 
   /** Depths in metres, shown in millimetres. */
@@ -49,8 +60,8 @@ export class ForcePanel {
   private toggleSound(): void {
     if (this.sound.on) this.sound.switchOff();
     else this.sound.switchOn();
-    setText(this.listen, this.sound.on ? "Sound on" : "Sound off");
-    this.listen.setAttribute("aria-pressed", String(this.sound.on));
+    setText(this.heard, this.sound.on ? "on" : "off");
+    this.listen.setAttribute("aria-checked", String(this.sound.on));
   }
 
   /** A paused world pushes nobody. */
@@ -68,9 +79,15 @@ export class ForcePanel {
     if (now - this.drawnAt < REDRAW_EVERY) return;
     this.drawnAt = now;
     setText(this.now, force.toFixed(2));
+    setText(this.short, `${force.toFixed(2)} N`);
     document.body.style.setProperty("--force-colour", forceColour(force));
     document.body.style.setProperty("--force-strength", strength(force).toFixed(2));
     this.devices.setDevices(frame.haptics);
+    if (frame.haptics.length > 0 && !this.devicesSeen) {
+      // Whoever holds a device should see how it does.
+      this.devicesSeen = true;
+      this.element.open = true;
+    }
     setText(this.peak, `${this.chart.peak().toFixed(2)} N`);
     setText(this.scale, `arrow ${Math.round(arrowScale * 1000)} mm per N`);
     this.chart.draw();

@@ -81,6 +81,11 @@ export function hasTissue({ surfaces }: Pick<SceneDescription, "surfaces">): boo
   return surfaces.some(({ material }) => TISSUES.has(material));
 }
 
+/** Whether the force is what there is to watch: tissue, and an instrument that does nothing but press. */
+export function asksForForce(scene: Pick<SceneDescription, "surfaces" | "instruments">): boolean {
+  return hasTissue(scene) && scene.instruments.some(({ action }) => action === "");
+}
+
 /** What the hand moves over, as people say it. */
 function place(scene: SceneDescription): string {
   return hasTissue(scene) ? "tissue" : "picture";
