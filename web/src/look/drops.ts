@@ -1,4 +1,7 @@
 // Drops in the air, too small for `fluid.ts`, which draws with fewer pixels than the picture has: one lit ball each.
+//
+// Blood is dark where it is thick: a drop shows the lamp in it, and a red rim where light finds its way through. A drop that
+// is drawn larger than it is hides less, and its highlight is spread over all of it.
 
 import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Points, ShaderMaterial, Vector2 } from "three";
 import type { Camera, PerspectiveCamera, WebGLRenderer } from "three";
@@ -8,7 +11,7 @@ import type { LightUniforms } from "./light";
 /** Smaller particles are drawn as drops [m]. */
 export const LARGEST_DROP = 0.0008;
 /** A drop is never drawn smaller than this, so that it is seen as one: radius in pixels of the window. */
-const LEAST_PIXELS = 2.6;
+const LEAST_PIXELS = 2.0;
 
 export class Drops {
   readonly points: Points<BufferGeometry, ShaderMaterial>;
@@ -67,12 +70,15 @@ uniform float uLeast;
 attribute float share;
 varying vec3 vCentre;
 varying float vShare;
+varying float vTrue; // drawn as large as it is: 1; larger: less
 
 void main() {
   vec4 centre = modelViewMatrix * vec4(position, 1.0);
   vCentre = centre.xyz;
   vShare = share;
-  gl_PointSize = 2.0 * max(uRadius * uPixels / -centre.z, uLeast);
+  float pixels = uRadius * uPixels / -centre.z;
+  vTrue = min(pixels / uLeast, 1.0);
+  gl_PointSize = 2.0 * max(pixels, uLeast);
   // As far away as the ball's near side, so that it is whole just above tissue.
   centre.xyz *= 1.0 - min(uRadius / length(centre.xyz), 0.5);
   gl_Position = projectionMatrix * centre;
@@ -85,10 +91,12 @@ ${PICTURE_GLSL}
 ${FILM_GLSL}
 varying vec3 vCentre;
 varying float vShare;
+varying float vTrue;
 
-// What a ball of each gives back, and how much of what is behind it hides; tuned for appearance, beside the film on tissue.
-const vec3 BLOOD = vec3(0.24, 0.010, 0.008);
-const vec3 SALINE = vec3(0.10, 0.11, 0.12);
+// What a ball of each gives back; tuned for appearance, beside the film on tissue.
+const vec3 BLOOD = vec3(0.075, 0.0030, 0.0028);
+const vec3 BLOOD_RIM = vec3(0.170, 0.0070, 0.0055);
+const vec3 SALINE = vec3(0.030, 0.034, 0.038);
 
 void main() {
   vec2 across = 2.0 * gl_PointCoord - 1.0;
@@ -100,10 +108,13 @@ void main() {
   vec3 toLamp = uLamp - vCentre;
   float lamp = uLampPower / dot(toLamp, toLamp) * vignette();
   toLamp = normalize(toLamp);
-  vec3 body = mix(SALINE, BLOOD, vShare) * (0.35 + 0.65 * max(dot(normal, toLamp), 0.0));
-  float shine = pow(max(dot(normal, normalize(toLamp - normalize(vCentre))), 0.0), 60.0);
-  vec3 colour = (body + 0.3 * shine) * lamp;
-  float hides = max(mix(0.25, 0.94, smoothstep(0.0, 0.4, vShare)), 0.8 * shine);
+  vec3 body = mix(SALINE, mix(BLOOD, BLOOD_RIM, r2 * r2), vShare) * (0.35 + 0.65 * max(dot(normal, toLamp), 0.0));
+  float nh = max(dot(normal, normalize(toLamp - normalize(vCentre))), 0.0);
+  // Within one pixel of the lamp's image there is more than the image.
+  float shine = smoothstep(0.965, 0.99, nh) * clamp(0.25 / edge - 0.35, 0.06, 1.0) * vTrue;
+  vec3 colour = (body + 0.22 * shine) * lamp;
+  // Clear fluid shows its rim, where it bends the light away, and the lamp in it.
+  float hides = max(mix(0.10 + 0.35 * r2 * r2, 0.95, smoothstep(0.0, 0.4, vShare)) * mix(0.6, 1.0, vTrue), 0.8 * shine);
   gl_FragColor = vec4(toScreen(colour), cover * hides);
 }
 `;

@@ -218,10 +218,10 @@ float liquidDepth() {
   return nearest;
 }
 
-// A dark room with soft lamps above and lit flesh below.
+// A dark room with soft lamps above and the lit ground below.
 vec3 surroundings(vec3 away) {
   float height = dot(away, uUp);
-  vec3 colour = mix(vec3(0.16, 0.06, 0.05), vec3(0.06, 0.065, 0.075), smoothstep(-0.3, 0.2, height));
+  vec3 colour = mix(0.55 * uGround, vec3(0.06, 0.065, 0.075), smoothstep(-0.3, 0.2, height));
   return colour + vec3(0.50, 0.54, 0.58) * smoothstep(0.35, 0.6, height) * (1.0 - smoothstep(0.82, 0.97, height));
 }
 

@@ -42,7 +42,7 @@ export class InstrumentModel {
   private withdrawn = 1;
 
   constructor(readonly info: InstrumentInfo, steel: Steel) {
-    if (info.parts.length === 0) this.addProbe(steel.marked);
+    if (info.parts.length === 0) this.addProbe(steel);
     else for (const part of info.parts) this.addPart(part, steel);
     this.bars = barsOf(info);
     this.mesh.visible = false;
@@ -90,8 +90,10 @@ export class InstrumentModel {
     });
   }
 
-  private addProbe(material: ShaderMaterial): void {
-    this.mesh.add(bare(new Mesh(probeGeometry(this.info, probeShaft(this.info)), material)));
+  /** Only the shaft has marks. */
+  private addProbe(steel: Steel): void {
+    const { head, shaft } = probeProfiles(this.info, probeShaft(this.info));
+    this.mesh.add(bare(new Mesh(turned(head), steel.polished)), bare(new Mesh(turned(shaft), steel.marked)));
   }
 
   private addPart(part: PartInfo, steel: Steel): void {
@@ -149,24 +151,28 @@ function barGeometry(along: Vector3, radius: number): BufferGeometry {
   return new CapsuleGeometry(radius, length, 8, 24).translate(0, length / 2, 0).applyQuaternion(turn);
 }
 
-function probeGeometry(info: InstrumentInfo, shaft: number): LatheGeometry {
+/** Radius and place along the instrument [m]: of its working end, and of the shaft that begins where that ends. */
+export function probeProfiles(info: InstrumentInfo, shaft: number): { head: Vector2[]; shaft: Vector2[] } {
   const { radius } = info;
   const straight = info.shape === "capsule" ? info.length : 0;
-  const profile: Vector2[] = [];
+  const head: Vector2[] = [];
   const bottom = 20;
   for (let i = 0; i <= bottom; i++) {
     const angle = (Math.PI / 2) * (i / bottom);
-    profile.push(new Vector2(radius * Math.sin(angle), -radius * Math.cos(angle)));
+    head.push(new Vector2(radius * Math.sin(angle), -radius * Math.cos(angle)));
   }
   const neck = 0.72 * shaft;
   const meets = Math.acos(neck / radius);
   for (let i = 0; i <= 20; i++) {
     const angle = meets * (i / 20);
-    profile.push(new Vector2(radius * Math.cos(angle), straight + radius * Math.sin(angle)));
+    head.push(new Vector2(radius * Math.cos(angle), straight + radius * Math.sin(angle)));
   }
   const top = straight + radius;
-  profile.push(new Vector2(neck, top + 0.006), new Vector2(shaft, top + 0.011));
-  profile.push(new Vector2(shaft, top + 0.0115), new Vector2(shaft, SHAFT_LENGTH));
-  // Lathes turn about y; instruments lie along z.
+  const rod = [new Vector2(neck, top + 0.006), new Vector2(shaft, top + 0.011), new Vector2(shaft, top + 0.0115)];
+  return { head, shaft: [head[head.length - 1].clone(), ...rod, new Vector2(shaft, SHAFT_LENGTH)] };
+}
+
+/** Lathes turn about y; instruments lie along z. */
+function turned(profile: Vector2[]): LatheGeometry {
   return new LatheGeometry(profile, 36).rotateX(Math.PI / 2);
 }

@@ -12,11 +12,16 @@ const LAMP = new Vector3(-0.016, 0.03, 0.0);
 /** Radiance of a white surface at the distance looked at, before tone mapping; tuned for appearance. */
 const BRIGHTNESS = 2.1;
 
+/** What lies below an instrument or water and is mirrored in it; tuned for appearance. */
+const GROUNDS = { flesh: new Vector3(0.30, 0.085, 0.07), earth: new Vector3(0.105, 0.10, 0.08) };
+
 export interface LightUniforms {
   uLamp: IUniform<Vector3>;
   uLampPower: IUniform<number>;
   uUp: IUniform<Vector3>;
   uTheatreLamp: IUniform<Vector3>;
+  /** What a mirror turned down shows. */
+  uGround: IUniform<Vector3>;
   uVignette: IUniform<Vector3>;
   uToolCount: IUniform<number>;
   uToolTip: IUniform<Vector4[]>;
@@ -40,12 +45,18 @@ export function makeLight(): LightUniforms {
     uLampPower: { value: 1 },
     uUp: { value: new Vector3(0, 0, 1) },
     uTheatreLamp: { value: new Vector3(0, 0, 1) },
+    uGround: { value: GROUNDS.flesh.clone() },
     uVignette: { value: new Vector3(1, 1, 1) },
     uToolCount: { value: 0 },
     uToolTip: { value: Array.from({ length: MOST_TOOLS }, () => new Vector4()) },
     uToolEnd: { value: Array.from({ length: MOST_TOOLS }, () => new Vector4()) },
     uSpark: { value: new Vector4() },
   };
+}
+
+/** What the scene is made of, for all that mirrors it. */
+export function standOn(light: LightUniforms, ground: keyof typeof GROUNDS): void {
+  light.uGround.value.copy(GROUNDS[ground]);
 }
 
 /** `theatreLamp` is the direction of the dim lamps above the table; `centre` and `radius` of the round picture in drawing-buffer pixels; `distance` is what the eye looks at [m]. */
@@ -84,6 +95,7 @@ uniform vec3 uLamp;
 uniform float uLampPower;
 uniform vec3 uUp;
 uniform vec3 uTheatreLamp;
+uniform vec3 uGround;
 uniform vec3 uVignette;
 uniform int uToolCount;
 uniform vec4 uToolTip[${MOST_TOOLS}];
@@ -160,6 +172,7 @@ vec3 sparkLight(vec3 point, vec3 normal) {
   vec3 d = uSpark.xyz - point;
   float d2 = dot(d, d);
   float facing = max(0.0, 0.3 + 0.7 * dot(normal, d) * inversesqrt(d2));
-  return vec3(0.72, 0.84, 1.0) * uSpark.w * facing * 0.0001 / (d2 + 0.000004);
+  // An arc is not a point, and tissue beside it must stay to be judged.
+  return vec3(0.62, 0.78, 1.0) * uSpark.w * facing * 0.0001 / (d2 + 0.00002);
 }
 `;

@@ -2,9 +2,10 @@
 //
 // Burn: the table of stages gives colour, cover, roughness and wetness by burn level; noise frays the borders and cracks
 // the char. Film: light goes down through it and up again, T = exp(−2 µa d) per colour (Beer–Lambert); µa of whole blood
-// at 150 g/L from Prahl's tables (omlc.org/spectra/hemoglobin) at 630, 550 and 450 nm, deoxygenated for clots. Blood also
-// scatters a little light back, which is what thick blood looks like. The thickness is a height: its slope bends the
-// reflection.
+// at 150 g/L from Prahl's tables (omlc.org/spectra/hemoglobin), deoxygenated for clots: at 550 and 450 nm for green and
+// blue, and for red a mean over what a camera's red takes in (580 to 700 nm, 20000 to 300 1/m), so that two tenths of a
+// millimetre are dark already. Blood also scatters a little light back, which is what thick blood looks like. The thickness
+// is a height: its slope bends the reflection, more at the border, where a fluid bulges (a meniscus).
 
 import { HEAT_GLSL } from "./heat_colours";
 import { BURN_SCALE, FILM_SCALE, HIGHEST_LEVEL, glsl } from "./scales";
@@ -23,9 +24,16 @@ struct Skin {
 #ifdef INK
 uniform sampler2D uInk;
 
-// A skin marker's gentian violet, which follows the tissue; under a burn it is gone.
-void inkSkin(inout Skin skin, float ink, vec4 fine) {
-  skin.flesh = mix(skin.flesh, vec3(0.045, 0.010, 0.14), 0.85 * smoothstep(0.15, 0.75, ink + 0.12 * fine.a * ink));
+const vec3 GENTIAN_VIOLET = vec3(0.045, 0.010, 0.14); // of a skin marker, for ink that says no colour
+
+// What is drawn or laid on the skin follows the tissue; under a burn it is gone. Colours are told times alpha.
+void inkSkin(inout Skin skin, vec4 ink, vec4 fine) {
+  vec3 told = pow(ink.rgb / max(ink.a, 1e-3), vec3(2.2));
+  bool coloured = dot(ink.rgb, vec3(1.0)) > 0.02 * ink.a;
+  float cover = smoothstep(0.15, 0.75, ink.a + 0.12 * fine.a * ink.a) * (coloured ? 0.96 : 0.85);
+  skin.flesh = mix(skin.flesh, coloured ? told : GENTIAN_VIOLET, cover);
+  // What is light is cloth, and does not shine.
+  if (coloured) skin.coat *= 1.0 - 0.85 * cover * smoothstep(0.03, 0.12, told.r);
 }
 #endif
 
@@ -77,18 +85,24 @@ uniform sampler2D uFilm;
 uniform vec2 uFilmSize; // [texels]
 
 // [1/m]
-const vec3 BLOOD = vec3(350.0, 23000.0, 33000.0);
-const vec3 CLOT = vec3(2300.0, 26000.0, 33000.0);
+const vec3 BLOOD = vec3(1400.0, 23000.0, 33000.0);
+const vec3 CLOT = vec3(5200.0, 26000.0, 33000.0);
 const vec3 BILE = vec3(900.0, 700.0, 7000.0); // golden in a film, green-brown in a puddle; tuned for appearance
 // Light that deep fluid scatters back.
-const vec3 BLOOD_BODY = vec3(0.165, 0.0055, 0.0045);
+const vec3 BLOOD_BODY = vec3(0.120, 0.0035, 0.0030);
 const vec3 CLOT_BODY = vec3(0.055, 0.0060, 0.0050);
 const vec3 BILE_BODY = vec3(0.090, 0.075, 0.006);
 const float BODY_DEPTH = 2000.0; // [1/m] over which it is reached
 const float SCATTER = 900.0; // [1/m] that cells send elsewhere; with it 1 mm is opaque to red too
+const float BRIM = 0.000022; // [m] fluid that stands begins here; thinner is a stain
+const float BULGE = 2.4; // how much steeper a meniscus is than the picture's soft border
+
+const float REACH = 0.9; // [texel]
+const float LEVEL = 0.05; // slope below which the surface lies level: a byte of the picture is about 0.015
 
 struct Fluid {
   float height; // [m]
+  float stands; // 0 a stain, 1 a body of fluid; its border is as sharp as the pixels
   vec3 parts; // blood, bile, clot, of the fluid
   vec3 slope; // of its surface against the tissue's, view space
 };
@@ -97,28 +111,35 @@ float heightOf(float red) {
   return red * red * ${glsl(FILM_SCALE.thickest)};
 }
 
-// Half a texel to each side: charts end with one ring of texels that repeats their border, so nothing beyond a border is read.
+// Almost a texel to each corner: nearer, the steps of the bytes between two texels would show as a row of beads along a
+// border. Charts end with two rings of texels that repeat their border, so nothing beyond one is read.
 Fluid fluidAt(vec2 uv, vec3 point, vec3 normal) {
   Fluid fluid;
   vec4 here = texture(uFilm, uv);
   vec2 px = dFdx(uv), py = dFdy(uv);
   vec3 ex = dFdx(point), ey = dFdy(point);
-  fluid.height = 0.0;
+  fluid.height = fluid.stands = 0.0;
   fluid.slope = vec3(0.0);
   fluid.parts = here.gba;
   if (here.r <= 0.0) return fluid;
-  vec2 texel = 0.5 / uFilmSize;
-  vec4 east = texture(uFilm, uv + vec2(texel.x, 0.0)), west = texture(uFilm, uv - vec2(texel.x, 0.0));
-  vec4 north = texture(uFilm, uv + vec2(0.0, texel.y)), south = texture(uFilm, uv - vec2(0.0, texel.y));
-  vec4 h = vec4(heightOf(east.r), heightOf(west.r), heightOf(north.r), heightOf(south.r));
-  fluid.height = 0.25 * (h.x + h.y + h.z + h.w);
+  vec2 d = REACH / uFilmSize;
+  vec4 ne = texture(uFilm, uv + d), sw = texture(uFilm, uv - d);
+  vec4 nw = texture(uFilm, uv + vec2(-d.x, d.y)), se = texture(uFilm, uv + vec2(d.x, -d.y));
+  vec4 h = vec4(heightOf(ne.r), heightOf(nw.r), heightOf(sw.r), heightOf(se.r));
+  float own = heightOf(here.r);
+  float sum = dot(h, vec4(1.0));
+  fluid.height = 0.2 * (own + sum);
   // Parts of what is there: a dry neighbour has none and says nothing.
-  fluid.parts = (east * h.x + west * h.y + north * h.z + south * h.w).gba / max(4.0 * fluid.height, 1e-12);
-  vec2 rise = vec2(h.x - h.y, h.z - h.w) * uFilmSize; // per unit of uv
+  fluid.parts = (here * own + ne * h.x + nw * h.y + sw * h.z + se * h.w).gba / max(own + sum, 1e-12);
+  vec2 rise = vec2(h.x + h.w - h.y - h.z, h.x + h.y - h.z - h.w) * uFilmSize / (4.0 * REACH); // per unit of uv
+  float within = abs(dot(rise, px)) + abs(dot(rise, py)); // of the height within a pixel
+  fluid.stands = smoothstep(-0.7, 0.7, (fluid.height - BRIM) / max(within, 2e-6));
   // From the texture to the surface by way of the screen (Mikkelsen 2010), so stretch does not matter.
   vec3 rx = cross(ey, normal), ry = cross(normal, ex);
   float det = dot(ex, rx);
   fluid.slope = (dot(rise, px) * rx + dot(rise, py) * ry) / (abs(det) < 1e-20 ? 1e-20 : det);
+  fluid.slope *= min(length(fluid.slope) / LEVEL, 1.0) * mix(BULGE, 1.0, smoothstep(0.00003, 0.00016, fluid.height));
+  fluid.slope *= smoothstep(0.8 * BRIM, 2.4 * BRIM, fluid.height);
   return fluid;
 }
 
@@ -126,13 +147,17 @@ Fluid fluidAt(vec2 uv, vec3 point, vec3 normal) {
 vec3 through(vec3 flesh, Fluid fluid, float cosine) {
   float fresh = max(fluid.parts.x - fluid.parts.z, 0.0);
   vec3 absorbs = BLOOD * fresh + CLOT * fluid.parts.z + BILE * fluid.parts.y;
+  // Below the brim there is a stain: the skirt of a soft border would be a halo.
+  float deep = fluid.height * mix(0.5, 1.0, fluid.stands);
   // Refracted: never flatter than about 45°.
-  float way = fluid.height * (1.0 + 1.0 / mix(0.7, 1.0, cosine));
+  float way = deep * (1.0 + 1.0 / mix(0.7, 1.0, cosine));
   float told = fresh + fluid.parts.y + fluid.parts.z;
   vec3 body = (BLOOD_BODY * fresh + CLOT_BODY * fluid.parts.z + BILE_BODY * fluid.parts.y) / max(told, 1e-3);
   // Deep fluid grows darker: less of what enters finds its way back. Tuned, so that puddles stand out from what is smeared.
-  body *= mix(1.0, 0.30, smoothstep(0.00015, 0.0011, fluid.height));
-  return flesh * exp(-(absorbs + SCATTER * min(told, 1.0)) * way) + body * (1.0 - exp(-BODY_DEPTH * fluid.height * min(told, 1.0)));
+  body *= mix(1.0, 0.30, smoothstep(0.00010, 0.0006, deep));
+  vec3 seen = flesh * exp(-(absorbs + SCATTER * min(told, 1.0)) * way) + body * (1.0 - exp(-BODY_DEPTH * deep * min(told, 1.0)));
+  // The brim stands over what lies just outside it.
+  return seen * (1.0 - 0.22 * smoothstep(0.15, 1.0, fluid.height / BRIM) * (1.0 - fluid.stands));
 }
 #endif
 `;

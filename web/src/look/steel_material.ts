@@ -47,10 +47,10 @@ const vec3 BODY = vec3(0.0);
 #endif
 const float FIRST_MARK = 0.03; // [m] from the tip
 
-// What polished metal shows of its surroundings: pink tissue below, a dark room with soft lamps above.
+// What polished metal shows of its surroundings: the ground below, a dark room with soft lamps above.
 vec3 surroundings(vec3 away) {
   float height = dot(away, uUp);
-  vec3 colour = mix(vec3(0.30, 0.085, 0.07), vec3(0.05, 0.055, 0.065), smoothstep(-0.35, 0.15, height));
+  vec3 colour = mix(uGround, vec3(0.05, 0.055, 0.065), smoothstep(-0.35, 0.15, height));
   colour += vec3(0.42, 0.46, 0.50) * smoothstep(0.45, 0.62, height) * (1.0 - smoothstep(0.80, 0.95, height));
   colour += vec3(0.16) * smoothstep(0.25, 0.9, away.z);
   return colour;

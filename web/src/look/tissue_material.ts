@@ -1,14 +1,15 @@
 // Wet tissue: a thin clear film of fluid over flesh that scatters light.
 //
 // Colour, vessels and bumps are functions of the rest position, so they stay on the tissue when it moves. The film
-// reflects like water (F0 = 0.025, refractive index about 1.37), with fine bumps that break the lamp's reflection
-// into small moving lights. Light that enters comes out nearby: each colour has its own soft edge of the light, red the
+// reflects like water (F0 = 0.025, refractive index about 1.37): surface tension keeps it smoother than the tissue below, so
+// that a lamp's reflection is one bright spot with a clear edge over a soft sheen. Bumps that are too large on the screen to
+// pass for texture fade as the eye comes near, and turn into width of the highlight. Light that enters comes out nearby: each colour has its own soft edge of the light, red the
 // softest. Where WebGL runs in software (`plain`), shadows and mottling are computed per vertex. `skin_shader.ts` has what
 // burns and blood do to this.
 
 import { Color, DoubleSide, ShaderMaterial, Vector2, Vector3 } from "three";
 import type { Data3DTexture, DataTexture, IUniform } from "three";
-import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, SPARK_GLSL, TOOL_SHADE_GLSL } from "./light";
+import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, SPARK_GLSL, TOOL_SHADE_GLSL, standOn } from "./light";
 import type { LightUniforms } from "./light";
 import { SKIN_GLSL } from "./skin_shader";
 import type { SkinTexture } from "./skin_texture";
@@ -57,6 +58,7 @@ export function makeTissueMaterial(
   look: string, light: LightUniforms, textures: TissueTextures, plain: boolean, skin: Skin,
 ): ShaderMaterial {
   const { base, pale, deep, vessel, bumps, coat, dry } = LOOKS[look] ?? LOOKS.tissue;
+  standOn(light, dry === 1 ? "earth" : "flesh");
   const linear = (hex: string) => {
     const c = new Color(hex);
     return new Vector3(c.r, c.g, c.b);
@@ -191,6 +193,13 @@ vec2 vesselsAt(vec3 p) {
   return seen;
 }
 
+// Beckmann's lobe, pressed into the disc that a lamp is: its image has an edge, where a lobe alone would be a fog.
+float mirrored(float nh, float a2) {
+  float c2 = max(nh * nh, 0.01);
+  float lobe = exp((c2 - 1.0) / (a2 * c2));
+  return (0.3 * lobe + 0.7 * smoothstep(0.3, 0.75, lobe)) / (PI * a2);
+}
+
 float glossy(float nh, float alpha) {
   float a2 = alpha * alpha;
   float d = nh * nh * (a2 - 1.0) + 1.0;
@@ -223,10 +232,10 @@ vec3 bent(vec3 normal, vec3 slope, float amount) {
 }
 
 ${SKIN_GLSL}
-// Two sizes of highlight of a clear coat; 'dull' is 0 for a fresh wet one. Standing fluid has the sharp one alone.
-float coatShine(float nh, float sharp, float dull, float fluid) {
-  float broad = mix(0.26, 0.5, dull);
-  return 0.55 * (1.0 - 0.8 * dull) * glossy(nh, mix(sharp, 0.3, dull)) + mix(0.45, 0.05, fluid) * glossy(nh, broad);
+// A lamp's own image over a broad sheen; 'dull' is 0 for a fresh wet coat. Standing fluid has the image alone.
+float coatShine(float nh, float a2, float dull, float fluid) {
+  float spot = 0.30 * (1.0 - 0.8 * dull) * mirrored(nh, mix(a2, 0.09, dull));
+  return spot + mix(0.30, 0.06, fluid) * glossy(nh, mix(0.30, 0.5, dull));
 }
 
 void main() {
@@ -239,7 +248,7 @@ void main() {
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
   Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
   #ifdef INK
-  inkSkin(skin, texture(uInk, vUv).a, fine);
+  inkSkin(skin, texture(uInk, vUv), fine);
   #endif
   #ifdef BURN
   vec4 burn = texture(uBurn, vUv);
@@ -248,12 +257,17 @@ void main() {
 
   // Char is a crust: coarse and dry.
   float bumps = uBumps * (1.0 + 3.5 * skin.charred);
-  vec3 slope = 0.28 * vWave + bumps * 0.15 * (mat3(viewMatrix) * middle.zxy);
-  vec3 ripple = bumps * 0.10 * (mat3(viewMatrix) * fine.xyz);
-  vec3 fleshNormal = bent(smoothNormal, slope + 1.6 * skin.charred * ripple, 0.8);
-  float sharp = 0.075;
-  float dull = skin.rough;
-  vec3 filmNormal = bent(smoothNormal, slope + ripple, 1.0);
+  mat3 turned = mat3(viewMatrix);
+  vec3 wave = 0.26 * vWave;
+  vec3 folds = bumps * 0.15 * (turned * middle.zxy);
+  vec3 ripple = bumps * 0.10 * (turned * fine.xyz);
+  vec3 fleshNormal = bent(smoothNormal, wave + folds + 1.6 * skin.charred * ripple, 0.8);
+  // One pixel on the tissue [m]: from far away fine bumps are texture, from near they would tear the highlights.
+  float pixel = length(dFdx(vPoint)) + length(dFdy(vPoint));
+  float coarse = max(max(skin.rough, 0.5 * uDry), smoothstep(0.00008, 0.0006, pixel));
+  vec3 film = wave + mix(0.42, 0.55, coarse) * folds + mix(0.10, 0.30, coarse) * ripple;
+  float sharp = 0.0048; // alpha²
+  float dull = max(skin.rough, uDry);
   vec3 flesh = skin.flesh;
   float wet = 0.0; // 1 where there is fluid
   float level = 0.0; // 1 where it is deep enough to stand
@@ -261,21 +275,23 @@ void main() {
   Fluid fluid = fluidAt(vUv, vPoint, smoothNormal);
   if (fluid.height > 0.0) {
     // Fluid fills the bumps below it and lies smooth; clots are a jelly.
-    wet = smoothstep(0.000002, 0.00003, fluid.height);
-    level = smoothstep(0.00002, 0.00025, fluid.height);
-    vec3 still = slope * mix(1.0, 0.55, level) + ripple * mix(1.0, 0.12 + 0.5 * fluid.parts.z, level);
+    wet = smoothstep(0.000002, 0.00002, fluid.height);
+    level = fluid.stands;
+    float jelly = smoothstep(0.35, 0.85, fluid.parts.z);
+    vec3 still = 0.6 * wave + 0.35 * jelly * (folds + ripple);
     // Fluids that wet tissue meet it at no steep angle.
     vec3 border = fluid.slope * inversesqrt(1.0 + STEEPEST * dot(fluid.slope, fluid.slope));
-    filmNormal = bent(smoothNormal, mix(slope + ripple, still, wet) + border, 1.0);
-    sharp = mix(sharp, mix(0.045, 0.11, fluid.parts.z), wet);
+    film = mix(film, still, level) + border;
+    sharp = mix(sharp, mix(0.0024, 0.014, jelly), level);
     dull *= 1.0 - wet;
-    skin.coat = mix(skin.coat, 1.0 - 0.35 * fluid.parts.z, wet);
+    skin.coat = mix(skin.coat, 1.0 - 0.45 * jelly, wet);
     flesh = through(flesh, fluid, max(dot(smoothNormal, eye), 0.0));
   }
+  #endif
+  vec3 filmNormal = bent(smoothNormal, film, 1.0);
   // Where the surface turns within a pixel its highlight is as wide as that turn (Tokuyoshi and Kaplanyan 2019).
   vec3 turnX = dFdx(filmNormal), turnY = dFdy(filmNormal);
-  sharp = sqrt(sharp * sharp + min(0.5 * (dot(turnX, turnX) + dot(turnY, turnY)), 0.18) * wet);
-  #endif
+  sharp += min(0.5 * (dot(turnX, turnX) + dot(turnY, turnY)), 0.18);
 
   #ifdef PLAIN
   vec2 shade = vShade;
@@ -308,13 +324,13 @@ void main() {
 
   float nh = max(dot(filmNormal, normalize(toLamp + eye)), 0.0);
   float nv = max(dot(filmNormal, eye), 0.05);
-  float film = F0 * coatShine(nh, sharp, dull, level) / (4.0 * mix(nv, 1.0, 0.5));
-  colour += vec3(1.0, 0.97, 0.93) * film * s * lamp * step(0.0, dot(filmNormal, toLamp)) * FILM_GAIN * skin.coat;
+  float shine = F0 * coatShine(nh, sharp, dull, level) / (4.0 * mix(nv, 1.0, 0.5));
+  colour += vec3(1.0, 0.97, 0.93) * shine * s * lamp * step(0.0, dot(filmNormal, toLamp)) * FILM_GAIN * skin.coat;
   float grazing = 1.0 - nv;
   float fresnel = F0 + (1.0 - F0) * grazing * grazing * grazing * grazing * grazing;
   vec3 away = reflect(-eye, filmNormal);
   float nt = max(dot(filmNormal, normalize(uTheatreLamp + eye)), 0.0);
-  float lights = 0.85 * glossy(nt, mix(sharp, 0.4, dull)) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
+  float lights = 0.85 * mirrored(nt, mix(sharp, 0.16, dull)) + 0.22 * smoothstep(-0.3, 0.9, dot(away, uUp));
   colour += vec3(0.86, 0.95, 1.0) * fresnel * lights * open * room * 0.30 * mix(1.0, 1.5, wet) * skin.coat;
 
   vec3 shown = toScreen(colour);
@@ -322,7 +338,7 @@ void main() {
   shown = toScreen(colour + heatGlow(skin.celsius) * (1.0 - wet));
   if (uHeatView > 0.0) {
     float shape = 0.45 + 0.55 * max(facing.y, 0.0);
-    shown = mix(shown, heatColour(skin.celsius) * shape * min(rim * 1.4, 1.0) + 0.12 * film * lamp, uHeatView);
+    shown = mix(shown, heatColour(skin.celsius) * shape * min(rim * 1.4, 1.0) + 0.12 * shine * lamp, uHeatView);
   }
   #endif
   gl_FragColor = vec4(shown + dither(), 1.0);
