@@ -1,8 +1,9 @@
 """The neighbour loops of film_forces.py in C, over the sorted grid: 16 neighbours at once on cpu, a team on cuda.
 
 An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
-instructions. One source serves both; only the macros differ. Neighbours in three cells side by side are one range of
-the sorted arrays, so loads are contiguous; lanes beyond the range, the particle itself and what is too far are masked.
+instructions. One source serves both; only the macros differ, and that on cpu the ranges around a cell are listed once
+for its particles (`neighbors.blocks`). Neighbours in three cells side by side are one range of the sorted arrays, so
+loads are contiguous; lanes beyond the range, the particle itself and what is too far are masked.
 Same arithmetic as the plain kernels; on cpu sums run over 16 lanes, so they agree up to the last bits.
 
 On cuda `FilmView.team` threads share a particle: each takes every team-th neighbour, and they add up by shuffles,
@@ -17,9 +18,12 @@ are one to four kilobytes, which costs more than a simple kernel itself.
 # pyright: reportGeneralTypeIssues=false, reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import warp as wp
 
 from viscera.blood.film_pairs import BACK_TO_BACK, FACING, VISCOUS, FilmView, Rates, Sorted
+from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, OPEN_BLOCKS
 from viscera.neighbors.cells import GridView
 
 wp.set_module_options({"enable_backward": False})
@@ -91,9 +95,9 @@ _WALK = """
 const float h = view.radius, per_h = 1.0f / h, h2 = h * h;
 const float least = 1.0e-5f * h, least2 = least * least;
 const float margin = h + 2.0f * view.reach;
-const int* start = grid.cell_start.data;
 const float dt = rates.data[0].dt;
 ONLY3(const float pooling = rates.data[0].pooling;)
+BLOCKS
 #define FLOOR_CELL(x, n) ((x) > 0.0f ? (int)((x) < (float)((n) - 1) ? (x) : (float)((n) - 1)) : 0)
 for (int s = first_place; s < last_place; ++s) {
     const float bx = film.x.data[s], by = film.y.data[s];
@@ -113,16 +117,10 @@ for (int s = first_place; s < last_place; ++s) {
         const float ay = (by + sy - grid.lower[1]) * grid.cells_per_length;
         const int cx = FLOOR_CELL(ax, grid.cells_x), cy = FLOOR_CELL(ay, grid.cells_y);
         ONLY3(const float az = (bz - grid.lower[2]) * grid.cells_per_length;)
-        ONLY3(const int cz = FLOOR_CELL(az, grid.cells_z);)
-        const int west = cx > 0 ? cx - 1 : 0, east = cx < grid.cells_x - 1 ? cx + 1 : cx;
+        int cz = 0;
+        ONLY3(cz = FLOOR_CELL(az, grid.cells_z);)
         const float ex = hx + sx, ey = hy + sy;
-        for (int row = 0; row < ROWS; ++row) {
-            const int y = cy + row % 3 - 1;
-            if (y < 0 || y >= grid.cells_y) continue;
-            int line = y;
-            ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
-            const int begin = start[line * grid.cells_x + west], end = start[line * grid.cells_x + east + 1];
-            for (int t = begin + OWN; t < end; t += STRIDE) {
+        OPEN
                 const auto at = PLACES(t);
                 V ox = LOAD(HERE_X.data + t) - ex, oy = LOAD(HERE_Y.data + t) - ey;
                 V r2 = ox * ox + oy * oy;
@@ -149,8 +147,7 @@ for (int s = first_place; s < last_place; ++s) {
                 V w = 1.0f - r * per_h;
                 ONLY3(w = alike < FILL(FACING) ? w * pooling : w;)
                 BODY
-            }
-        }
+        CLOSE
     }
     const float gx = SUM(fx), gy = SUM(fy);
     ONLY3(const float gz = SUM(fz);)
@@ -160,6 +157,23 @@ for (int s = first_place; s < last_place; ++s) {
 }
 """
 """Visits who may be near. LEAST_NORM: on a sheet the direction in which two at one place part loses its third axis."""
+
+_OPEN_ROWS = """
+        const int west = cx > 0 ? cx - 1 : 0, east = cx < grid.cells_x - 1 ? cx + 1 : cx;
+        for (int row = 0; row < ROWS; ++row) {
+            const int y = cy + row % 3 - 1;
+            if (y < 0 || y >= grid.cells_y) continue;
+            int line = y;
+            ONLY3(const int z = cz + row / 3 - 1; if (z < 0 || z >= grid.cells_z) continue; line += z * grid.cells_y;)
+            const int* start = grid.cell_start.data + line * grid.cells_x;
+            const int begin = start[west], end = start[east + 1];
+            for (int t = begin + OWN; t < end; t += STRIDE) {
+"""
+
+_CLOSE_ROWS = """
+            }
+        }
+"""
 
 _LOOPS = {
     "viscosity": (
@@ -266,12 +280,22 @@ def _source(loop: str, three: bool) -> str:
     walk = _WALK.replace("SETUP", setup).replace("BODY", body).replace("THEN", then)
     for axis in "xyz":
         walk = walk.replace(f"HERE_{axis.upper()}", near[:-1] + axis)
-    walk = walk.replace("ROWS", "9" if three else "3").replace("LEAST_NORM", "1.0f" if three else "0.7696f")
+    walk = walk.replace("LEAST_NORM", "1.0f" if three else "0.7696f")
     for name, value in (("BACK_TO_BACK", BACK_TO_BACK), ("FACING", FACING), ("VISCOUS", VISCOUS)):
         walk = walk.replace(name, f"{value}f")
-    walk = _only(walk, three)
-    cpu = f"#if !defined(__CUDA_ARCH__)\n{_CPU}{walk}{_CLEAN}\n#endif\n"
-    return cpu + f"#if defined(__CUDA_ARCH__)\n{_CUDA}{walk}{_CLEAN}\n#endif\n"
+    lists = (("BLOCKS", BLOCKS), ("OPEN", OPEN_BLOCKS), ("CLOSE", CLOSE_BLOCKS))
+    rows = (("BLOCKS", ""), ("OPEN", _OPEN_ROWS.replace("ROWS", "9" if three else "3")), ("CLOSE", _CLOSE_ROWS))
+    cpu, cuda = (_only(_replaced(walk, parts), three) for parts in (lists, rows))
+    return (
+        f"#if !defined(__CUDA_ARCH__)\n{_CPU}{cpu}{_CLEAN}\n#endif\n"
+        f"#if defined(__CUDA_ARCH__)\n{_CUDA}{cuda}{_CLEAN}\n#endif\n"
+    )
+
+
+def _replaced(text: str, parts: Iterable[tuple[str, str]]) -> str:
+    for name, part in parts:
+        text = text.replace(name, part)
+    return text
 
 
 @wp.func_native(_source("viscosity", False))

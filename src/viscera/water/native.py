@@ -5,10 +5,8 @@ through byte strides and never becomes a vector load; here each number lies in a
 of three cells is one range, cut into blocks of 16; loads may pass its end, which `LANES` allows, and what is beyond the
 end or the radius gets weight 0. No images: periodic boxes take the plain kernels.
 
-A thread takes `GROUP` particles in sorted order. Those of one cell have the same blocks, which are listed once: one
-loop of the same length for all of them, where rows within rows would mislead the processor's guess nine times a
-particle (measured: 14 % less for density; leaving out what lies beyond the radius, row by row or cell by cell, costs
-more in wrong guesses than it saves). A crowd that has more than `MOST` blocks around it is gone through in parts.
+A thread takes `GROUP` particles in sorted order, and the blocks around a cell are listed once for all particles in it
+(`neighbors.blocks`).
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -19,6 +17,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, OPEN_BLOCKS
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Live
@@ -41,49 +40,25 @@ const auto sum = [](V v) -> float { float s = 0.0f; for (int k = 0; k < 16; ++k)
 const float radius2 = smoothing.radius2, per = smoothing.per_radius, nearest = 1.0e-6f * smoothing.radius;
 """
 
-# Goes through the particles of a group, and for each through the blocks around it: START, BODY and END are put in.
+# Goes through the particles of a group, and for each through the blocks around it; names in capitals are replaced.
 GROUPS = """
-const int MOST = 64;
 const int last = first + GROUP < grid.cell_start.data[grid.lost] ? first + GROUP : grid.cell_start.data[grid.lost];
 const auto along = [&](float h, float low, int cells) -> int {
     const float t = (h - low) * grid.cells_per_length;
     return t <= 0.0f ? 0 : t >= (float)(cells - 1) ? cells - 1 : (int)t;
 };
-int from[MOST], to[MOST], blocks = 0;
-int cx = -1, cy = -1, cz = -1, row = 0, next = -1;
-bool listed = false;  // whether all blocks around this cell are
+BLOCKS
 for (int s = first; s < last; ++s) {
     const float hx = x.data[s], hy = y.data[s], hz = z.data[s];
     SKIP
-    const int nx = along(hx, grid.lower[0], grid.cells_x), ny = along(hy, grid.lower[1], grid.cells_y);
-    const int nz = along(hz, grid.lower[2], grid.cells_z);
-    if (nx != cx || ny != cy || nz != cz) { cx = nx; cy = ny; cz = nz; listed = false; }
+    const int cx = along(hx, grid.lower[0], grid.cells_x), cy = along(hy, grid.lower[1], grid.cells_y);
+    const int cz = along(hz, grid.lower[2], grid.cells_z);
     START
-    bool more = !listed;
-    if (more) { row = 0; next = -1; }
-    do {
-        if (more) {
-            const bool anew = row == 0 && next < 0;
-            const int left = cx > 0 ? cx - 1 : 0, right = cx + 1 < grid.cells_x ? cx + 1 : cx;
-            for (blocks = 0; row < grid.rows; ++row, next = -1) {
-                const int ry = cy + row % 3 - 1, rz = cz + row / 3 - grid.layer;
-                if (ry < 0 || ry >= grid.cells_y || rz < 0 || rz >= grid.cells_z) continue;
-                const int base = (rz * grid.cells_y + ry) * grid.cells_x;
-                const int begin = grid.cell_start.data[base + left], end = grid.cell_start.data[base + right + 1];
-                if (next < begin) next = begin;
-                for (; next < end && blocks < MOST; next += 16) { from[blocks] = next; to[blocks++] = end; }
-                if (next < end) break;
-            }
-            more = row < grid.rows;
-            listed = anew && !more;
-        }
-        for (int b = 0; b < blocks; ++b) {
-            const int t = from[b], end = to[b];
+    OPEN
             const V dx = hx - LOAD(x.data + t), dy = hy - LOAD(y.data + t), dz = hz - LOAD(z.data + t);
             const V r2 = dx * dx + dy * dy + dz * dz;
             BODY
-        }
-    } while (more);
+    CLOSE
     END
 }
 """
@@ -91,8 +66,10 @@ for (int s = first; s < last; ++s) {
 
 def loop(start: str, body: str, end: str, skip: str = "") -> str:
     """C for cpu, nothing on cuda."""
-    text = GROUPS.replace("GROUP", str(GROUP)).replace("SKIP", skip).replace("START", start)
-    text = text.replace("BODY", body).replace("END", end)
+    parts = {"BLOCKS": BLOCKS, "OPEN": OPEN_BLOCKS, "CLOSE": CLOSE_BLOCKS, "SKIP": skip, "GROUP": str(GROUP)}
+    text = GROUPS
+    for name, part in (parts | {"START": start, "BODY": body, "END": end}).items():
+        text = text.replace(name, part)
     return f"#if !defined(__CUDA_ARCH__)\n{VECTORS}{text}\n#endif\n"
 
 

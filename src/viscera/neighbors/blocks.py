@@ -1,0 +1,64 @@
+"""C for cpu loops over neighbours, 16 at once: who may be near a cell, as blocks of the sorted arrays, listed once.
+
+The particles of one cell have the same nine rows of three cells around them (three in 2D). Going through rows within
+rows for each particle misleads the processor's guess of where a loop ends, nine times a particle. Here the rows of a
+cell become one list of blocks of up to 16 places, and every particle of the cell goes through the same list: water's
+step takes a sixth less. Leaving out rows and cells beyond the radius costs more in wrong guesses than it saves.
+
+A text that uses it has `grid` (a `GridView`) and goes through particles in sorted order:
+
+    BLOCKS
+    for each particle, its cell being cx, cy, cz {
+        OPEN_BLOCKS
+            what is done with places t to t + 15, of which those from `end` on are not neighbours
+        CLOSE_BLOCKS
+    }
+
+A crowd that has more blocks around it than the list holds is gone through in parts. `continue` skips a block.
+"""
+
+from __future__ import annotations
+
+MOST = 64
+"""Blocks that a list holds: a thousand particles around a cell."""
+
+BLOCKS = f"""
+int from_[{MOST}], to_[{MOST}], blocks_ = 0, row_ = 0, next_ = -1;
+int listed_x = -1, listed_y = -1, listed_z = -1;
+bool listed_ = false;  // whether the list holds all blocks around that cell
+"""
+
+OPEN_BLOCKS = f"""
+    if (cx != listed_x || cy != listed_y || cz != listed_z) {{
+        listed_x = cx; listed_y = cy; listed_z = cz;
+        listed_ = false;
+    }}
+    bool more_ = !listed_;
+    if (more_) {{ row_ = 0; next_ = -1; }}
+    do {{
+        if (more_) {{
+            const bool anew = row_ == 0 && next_ < 0;
+            const int left = cx > 0 ? cx - 1 : 0, right = cx + 1 < grid.cells_x ? cx + 1 : cx;
+            for (blocks_ = 0; row_ < grid.rows; ++row_, next_ = -1) {{
+                const int ry = cy + row_ % 3 - 1, rz = cz + row_ / 3 - grid.layer;
+                if (ry < 0 || ry >= grid.cells_y || rz < 0 || rz >= grid.cells_z) continue;
+                const int base = (rz * grid.cells_y + ry) * grid.cells_x;
+                const int begin = grid.cell_start.data[base + left], stop = grid.cell_start.data[base + right + 1];
+                if (next_ < begin) next_ = begin;
+                for (; next_ < stop && blocks_ < {MOST}; next_ += 16, ++blocks_) {{
+                    from_[blocks_] = next_;
+                    to_[blocks_] = stop;
+                }}
+                if (next_ < stop) break;
+            }}
+            more_ = row_ < grid.rows;
+            listed_ = anew && !more_;
+        }}
+        for (int block_ = 0; block_ < blocks_; ++block_) {{
+            const int t = from_[block_], end = to_[block_];
+"""
+
+CLOSE_BLOCKS = """
+        }
+    } while (more_);
+"""
