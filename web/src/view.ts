@@ -7,6 +7,7 @@ import { Drape } from "./look/drape";
 import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
+import { Clips, isClip } from "./look/markers";
 import { makeNoiseTexture } from "./look/noise_texture";
 import { SceneParticles } from "./look/particles";
 import { Resolution } from "./look/resolution";
@@ -55,6 +56,7 @@ export class View {
     marked: makeSteelMaterial(this.light, "marked"),
     insulated: makeSteelMaterial(this.light, "insulated"),
   };
+  readonly clips = new Clips(this.steel.polished);
   private readonly spark = new Spark();
   private readonly textures: TissueTextures;
   private readonly resolution: Resolution;
@@ -79,7 +81,7 @@ export class View {
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
-    this.scene.add(this.drape.mesh, this.particles.drops.points);
+    this.scene.add(this.drape.mesh, this.particles.drops.points, this.clips.group);
     this.over.add(this.arrows.group, this.spark.sprite);
   }
 
@@ -89,7 +91,8 @@ export class View {
       part.dispose();
     }
     this.skins.setScene(description);
-    this.particles.setScene(description.particles);
+    this.particles.setScene(description.particles.filter((info) => !isClip(info)));
+    this.clips.setScene(description.particles);
     this.surfaces = description.surfaces.map((info) => new TissueSurface(info, this.material(info)));
     this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
@@ -107,6 +110,7 @@ export class View {
     }
     if (!this.drape.mesh.visible) this.layDrape();
     this.particles.update(frame.arrays);
+    this.clips.update(frame.arrays);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const tools = this.instrumentsShown ? frame.tools : [];

@@ -53,7 +53,7 @@ class Tools:
     suction_rate: wp.float64
     """[pL/s]"""
     nozzle: wp.vec3
-    """[m]"""
+    """Its outlet [m]; a step's flight behind it must be outside tissue."""
     nozzle_velocity: wp.vec3
     """Of the jet [m/s]."""
     nozzle_rate: wp.float64

@@ -82,7 +82,9 @@ def spray(
     # out
     drops_out: DropView,
 ):
-    """Drops along the stretch that the jet has run in this step."""
+    """Drops at the outlet, each at its own moment of this step. They begin as far behind the outlet as they have yet to
+    wait, so that `fly`, which comes next, sweeps every one of them through the outlet to where it is at the step's end:
+    nothing passes tissue that is nearer than that."""
     k = first + wp.tid()
     jets = purse[0].jets
     if k >= jets:
@@ -93,9 +95,10 @@ def spray(
     speed = wp.length(tools.nozzle_velocity)
     velocity = tools.nozzle_velocity + numbers.spread * speed * wp.sample_unit_sphere(rng)
     flown = numbers.dt * (float(k) + wp.randf(rng)) / float(jets)
+    waits = numbers.dt - flown
     slot = drops_out.count[0] + k
-    drops_out.position[slot] = tools.nozzle + flown * velocity
-    drops_out.velocity[slot] = velocity
+    drops_out.position[slot] = tools.nozzle - waits * (velocity + flown * numbers.gravity)
+    drops_out.velocity[slot] = velocity - waits * numbers.gravity
     drops_out.volume[slot] = numbers.volume
     drops_out.fluid[slot] = numbers.rinse
     drops_out.fate[slot] = FLYING

@@ -59,6 +59,9 @@ class DropParams:
     """τ [s]."""
     box: float = 0.15
     """Drops farther from the organs than this are lost [m]: they have reached the drape."""
+    highest: float = 0.8
+    """Against gravity they are kept up to here above the organs [m]: what spurts up comes down again. A jet of 4 m/s,
+    the speed of 65 mmHg (Bernoulli), rises u²/2g = 0.8 m."""
     crowded: float = 0.7
     """Part of the film's room: from here to `fullest` the film hangs on less and less. Tuned."""
     fullest: float = 0.9
@@ -170,8 +173,7 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     numbers.thickness = 6.0 * LITTLE / (math.pi * film.radius**2)
     numbers.hanging, numbers.overflow = params.hanging, params.overflow
     numbers.share = -math.expm1(-drops.dt / params.detach_time)
-    numbers.lower = wp.vec3(*(x - params.box for x in drops.surface.lower))
-    numbers.upper = wp.vec3(*(x + params.box for x in drops.surface.upper))
+    numbers.lower, numbers.upper = _box(drops.surface, params, film.gravity)
     numbers.crowded, numbers.fullest = params.crowded, params.fullest
     numbers.volume = round(params.jet_volume / LITTLE) or film.little_volume
     names = [fluid.name for fluid in film.fluids]
@@ -190,7 +192,8 @@ def set_tools(
     nozzle_velocity: ArrayLike = (0.0, 0.0, 0.0),
     nozzle_rate: float = 5.0e-6,
 ) -> None:
-    """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]."""
+    """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]. `nozzle` is
+    the outlet: drops are swept through it from a step's flight behind, all of which must be outside tissue."""
     for name, value in (("reach", reach), ("suction_rate", suction_rate), ("nozzle_rate", nozzle_rate)):
         if not (math.isfinite(value) and value >= 0.0):
             raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
@@ -266,6 +269,16 @@ def _close_ranks(stage: Stage, drops: Drops) -> None:
     stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
     stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])
     _once(stage, kernels.set_count, [keep, place, state.count])
+
+
+def _box(surface: Surface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:
+    """Corners of where drops may be [m]: around the organs, and high above them."""
+    g = np.asarray(gravity, dtype=np.float64)
+    up = -g / max(float(np.linalg.norm(g)), 1e-12)
+    reach = np.maximum(params.highest * np.abs(up), params.box)
+    lower = np.asarray(surface.lower) - np.where(up < 0.0, reach, params.box)
+    upper = np.asarray(surface.upper) + np.where(up > 0.0, reach, params.box)
+    return wp.vec3(*lower.tolist()), wp.vec3(*upper.tolist())
 
 
 def _vector(name: str, values: ArrayLike | None) -> NDArray[np.float64]:

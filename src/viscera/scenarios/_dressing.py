@@ -1,7 +1,7 @@
 """What a surgeon puts onto or into a bleeding organ: a gauze that keeps blood off, an incision that stops or drains it.
 
 Both are the film's own extensions (Kvick §6.2.5 and §6.2.6): a gauze is an obstacle per texel, an incision a path of
-edges of the mesh. They change while the world runs, and are drawn on the organ in ink.
+edges of the mesh. They change while the world runs, and are drawn on the organ: cloth that reddens, a dark line.
 """
 
 # Warp's stubs know neither its own dtypes nor the fields of a struct.
@@ -16,9 +16,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.blood import film_image
+from viscera.blood import film_image, gauze
 from viscera.blood.film_surface import MASKED, set_edges, set_obstacles
+from viscera.blood.placing import points_of
 from viscera.blood.surface_walk import BARRIER, DRAIN, OPEN
+from viscera.device import Stage
 from viscera.geometry.mesh import TriangleMesh, weld
 from viscera.skin import Skin
 from viscera.view import Measure, Particles, Texture
@@ -35,13 +37,22 @@ INCISION_SPAN = (0.25, 0.75)
 """Where an incision begins and ends, as parts of the organ's width."""
 BORDER = 0.5e-3
 """Half the width of an inked line [m]."""
+THREAD = 1.3e-3
+"""From one thread of the gauze to the next [m]; coarser than cloth, so that four texels show it."""
+HOLE_RADIUS, RIM_RADIUS, SOFT = 0.55e-3, 1.0e-3, 0.3e-3
+"""Of a vessel's opening, of the pale wall around it, and how soft their borders are [m]. Larger than the openings
+themselves, which are nicks of a tenth of a millimetre that nobody would see."""
+HOLE_COLOUR, RIM_COLOUR = (0.10, 0.01, 0.015), (0.78, 0.57, 0.50)
+INCISION_COLOUR, HEM_COLOUR = (0.16, 0.02, 0.02), (0.62, 0.58, 0.53)
+"""sRGB; tuned for appearance."""
 
 NONE, KEEPS_OUT, SOAKS = 0, 1, 2
 """Of a gauze."""
 
 
 class Dressing:
-    """A gauze around `place` (x, y [m]) and an incision across the middle. A system of a world: it draws the ink."""
+    """A gauze around `place` (x, y [m]) and an incision across the middle. A system of a world: it draws both on the
+    skin, and the openings of the vessels, which blood hides and a burn whitens."""
 
     name = "dressing"
 
@@ -53,12 +64,29 @@ class Dressing:
         self._rim = up & (np.abs(off - 0.5 * GAUZE_SIZE) < BORDER)
         self.edges = incision_edges(skin.mesh)
         self._cut = up & (_distance(at, skin.mesh.vertices[self.edges]) < BORDER)
+        self._away = [_from(at, skin.mesh, blood, number) for number in range(blood.wounds.count)]
         self._gauze = self._incision = 0
-        self._ink = wp.zeros((skin.height, skin.width), dtype=wp.vec4ub, device=skin.device.warp)
+        self._open: list[bool] = []
+        device = skin.device.warp
+        self._ink = wp.zeros((skin.height, skin.width), dtype=wp.vec4ub, device=device)
         self._texture = Texture(f"{blood.organ}.ink", blood.organ, "ink", skin.width, skin.height)
+        self._square = gauze.Square()
+        self._square.low = wp.vec2(*(place - 0.5 * GAUZE_SIZE).tolist())
+        self._square.side = GAUZE_SIZE
+        self._square.blood = blood.film.params.fluid("blood")
+        self._volume = wp.zeros((gauze.CELLS, gauze.CELLS), dtype=wp.int64, device=device)
+        self._stain = wp.zeros((gauze.CELLS, gauze.CELLS), dtype=wp.float32, device=device)
+        in_cells = (at[self._under][:, :2] - place + 0.5 * GAUZE_SIZE) * (gauze.CELLS / GAUZE_SIZE)
+        self._texel = wp.array(np.flatnonzero(self._under), dtype=wp.int32, device=device)
+        self._place = wp.array(in_cells, dtype=wp.vec2, device=device)
+        self._white = wp.array(_weave(at[self._under][:, :2] - place), dtype=wp.vec3, device=device)
+        self._soaks = skin.device.record(self._record_soak, work=len(self._texel))
+        self._tints = skin.device.record(self._record_tint, work=len(self._texel))
 
     def set_gauze(self, kind: int) -> None:
-        """`NONE`, `KEEPS_OUT` or `SOAKS`."""
+        """`NONE`, `KEEPS_OUT` or `SOAKS`; another one is a fresh one."""
+        if kind != self._gauze:
+            self._stain.zero_()
         self._gauze = kind
         over = {NONE: (0.0, 0.0), KEEPS_OUT: (MASKED, np.inf), SOAKS: (SOAKED, SOAKED_HEIGHT)}[kind]
         set_obstacles(self._blood.surface, 0, np.where(self._under, over[0], 0.0))
@@ -72,18 +100,50 @@ class Dressing:
         self._draw()
 
     def _draw(self) -> None:
-        ink = np.zeros((self._skin.height, self._skin.width, 4), dtype=np.uint8)
-        ink[(self._rim & (self._gauze > 0)) | (self._cut & (self._incision > 0)), 3] = 255
-        self._ink.assign(ink)
+        """Colours times alpha, then alpha; the gauze lies over the rest."""
+        ink = np.zeros((self._skin.height, self._skin.width, 4))
+        self._open = self._opened()
+        for away, is_open in zip(self._away, self._open, strict=True):
+            if is_open:
+                _cover(ink, away, RIM_RADIUS, RIM_COLOUR)
+                _cover(ink, away, HOLE_RADIUS, HOLE_COLOUR)
+        if self._incision:
+            ink[self._cut] = (*INCISION_COLOUR, 1.0)
+        if self._gauze:
+            ink[self._rim] = (*HEM_COLOUR, 1.0)
+            ink[self._under] = (1.0, 1.0, 1.0, 1.0)
+        self._ink.assign(np.rint(255.0 * ink).astype(np.uint8))
+        if self._gauze:
+            self._tints.run()
 
-    # Nothing moves and nothing is kept: all follows from two parameters.
+    def _opened(self) -> list[bool]:
+        """Which vessels have an opening to be seen: a duct that is tight has none."""
+        return [vessel.systolic > 0.0 for vessel in self._blood.wounds.vessels[: len(self._away)]]
 
-    def frame(self, world: World) -> None: ...
+    def _record_soak(self, stage: Stage) -> None:
+        film, args = self._blood.drops.film_view, [self._square, self._blood.drops.film_view, self._volume]
+        stage.once(lambda: wp.launch(gauze.collect, dim=film.capacity, inputs=args, device=stage.device.warp))
+        stage.launch(gauze.soak, gauze.CELLS**2, [self._square, self._volume, self._stain])
+
+    def _record_tint(self, stage: Stage) -> None:
+        flat = self._ink.reshape((self._skin.height * self._skin.width,))
+        stage.launch(gauze.tint, len(self._texel), [self._texel, self._place, self._white, self._stain, flat])
+
+    def frame(self, world: World) -> None:
+        if self._opened() != self._open:
+            self._draw()
+        if self._gauze:
+            self._soaks.run()
+            self._tints.run()
+
+    # All else follows from the parameters.
 
     def arrays(self) -> dict[str, Any]:
-        return {}
+        return {"stain": self._stain}
 
-    def load(self, arrays: dict[str, NDArray[Any]]) -> None: ...
+    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._stain.assign(arrays["stain"])
+        self._draw()
 
     def textures(self) -> list[tuple[Texture, Any]]:
         return [(self._texture, self._ink)]
@@ -93,6 +153,28 @@ class Dressing:
 
     def measures(self) -> list[tuple[Measure, float]]:
         return []
+
+
+def _from(at: NDArray[Any], mesh: TriangleMesh, blood: Bleeding, number: int) -> NDArray[np.float64]:
+    """Of texels to a wound, at rest [m]."""
+    view = blood.wounds.view
+    corner = mesh.triangles[view.face.numpy()[number]][None]
+    place = points_of(mesh.vertices, corner, view.barycentric.numpy()[number][None])
+    return np.linalg.norm(at - place[0], axis=-1)
+
+
+def _cover(ink: NDArray[np.float64], away: NDArray[np.float64], radius: float, colour: tuple[float, ...]) -> None:
+    """A disc with a border one texel soft, over what is there."""
+    share = np.clip((radius - away) / SOFT + 0.5, 0.0, 1.0)[..., None]
+    ink *= 1.0 - share
+    ink += share * np.array((*colour, 1.0))
+
+
+def _weave(place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Dry gauze, sRGB from 0 to 1: threads one way and the other, and gaps between them."""
+    x, y = (2.0 * np.pi / THREAD * place).T
+    over = np.maximum(np.cos(x) * np.where(np.cos(0.5 * y) > 0.0, 1.0, 0.55), np.cos(y))
+    return np.clip(0.80 + 0.17 * over, 0.0, 1.0)[:, None] * np.array([1.0, 0.99, 0.96])
 
 
 def incision_edges(mesh: TriangleMesh) -> NDArray[np.int64]:

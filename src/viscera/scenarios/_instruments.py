@@ -77,13 +77,19 @@ def irrigator(home: Vector3) -> Instrument:
     return _tube("irrigator", "Irrigator", "rinse", home)
 
 
+CLIP_JAW = (0.75e-3, 0.7e-3, 0.011, 0.42)
+"""Of a clip applier's jaws: how far from the middle, radius and length [m], and how far each stands open [rad]: 4 mm at
+the tip, so that closing is seen."""
+
+
 def clip_applier(home: Vector3) -> Instrument:
     """Two short jaws that close over a vessel."""
+    apart, radius, long, opening = CLIP_JAW
     jaws = [
-        Part((0.6e-3 * side, 0.0, 0.01), (0.6e-3 * side, 0.0, 0.4e-3), 0.4e-3, swing=-side * 0.2)
+        Part((side * apart, 0.0, long), (side * apart, 0.0, radius), radius, swing=-side * opening)
         for side in (-1.0, 1.0)
     ]
-    shaft = Part((0.0, 0.0, 0.01), (0.0, 0.0, 0.01 + SHAFT_LENGTH), SHAFT_RADIUS)
+    shaft = _shaft(long)
     return Instrument(
         "clips", "sphere", TOUCH, 0.0, home, offset=TOUCH, label="Clip applier", action="clip", parts=(*jaws, shaft)
     )  # fmt: skip

@@ -30,7 +30,17 @@ from viscera.blood.film_params import FilmParams
 from viscera.blood.film_surface import make_surface, refresh_surface
 from viscera.blood.vessels import VesselParams
 from viscera.blood.views import DropView
-from viscera.blood.wounds import add_wound, find_texels, make_wounds, set_clip, step_cautery, step_wounds
+from viscera.blood.wound_kernels import WoundView
+from viscera.blood.wounds import (
+    CAPACITY,
+    CLIPPED,
+    add_wound,
+    find_texels,
+    make_wounds,
+    set_clip,
+    step_cautery,
+    step_wounds,
+)
 from viscera.device import Stage
 from viscera.instruments import Tool
 from viscera.tissue.heartbeat import pulse
@@ -60,6 +70,16 @@ MIXING = 4
 
 CLIP_REACH = 4.0e-3
 """A clip closes vessels whose opening is this near to the applier's tip [m]."""
+
+CLIP_SIZE = 2.5e-3
+"""Half the length of a closed clip [m]; a small ligating clip is about 5 mm long."""
+
+STEM = 5.0e-3
+"""Between the two points that say where a clip is and which way is up [m]."""
+
+OUTLET = 8.0e-3
+"""From an irrigator's tip back to its outlet, along the shaft [m]: such tubes have holes along their end, free
+while the tip is pressed into tissue."""
 
 NOZZLE_SPEED = 0.8
 """Of saline out of an irrigator [m/s]; tuned: a jet that reaches and does not bounce."""
@@ -106,6 +126,35 @@ def show_drops(
         shown_out[i] = wp.vec4(x[0], x[1], x[2], drops.fluid[i][blood])
 
 
+@wp.kernel
+def show_wounds(
+    # in
+    wounds: WoundView,
+    vertices: wp.array(dtype=wp.vec3),
+    triangles: wp.array(dtype=wp.vec3i),
+    # out
+    clip_out: wp.array(dtype=wp.vec4),
+    status_out: wp.array(dtype=wp.vec3d),
+):
+    """Per wound: where it is, and `STEM` above it; the second point is the first where it has no clip. Its rate, how it
+    is sealed, whether it bleeds blood."""
+    w = wp.tid()
+    if w >= wounds.count[0]:
+        return
+    corner = triangles[wounds.face[w]]
+    a = vertices[corner[0]]
+    e = vertices[corner[1]] - a
+    f = vertices[corner[2]] - a
+    here = wounds.barycentric[w]
+    x = a + here[0] * e + here[1] * f
+    top = x
+    if wounds.sealed[w] & CLIPPED != 0:
+        top = x + STEM * wp.normalize(wp.cross(e, f))
+    clip_out[2 * w] = wp.vec4(x[0], x[1], x[2], 1.0)
+    clip_out[2 * w + 1] = wp.vec4(top[0], top[1], top[2], 1.0)
+    status_out[w] = wp.vec3d(wounds.rate[w], wp.float64(wounds.sealed[w]), wp.float64(wounds.is_blood[w]))
+
+
 class Bleeding:
     """Blood on one organ. A system of a world. `suction`, `nozzle` and `clips` are numbers of the world's tools."""
 
@@ -144,6 +193,9 @@ class Bleeding:
         self._airborne = device.port(1, wp.int32)
         """Drops in the air, as of the last frame."""
         self._shown = wp.zeros(drops, dtype=wp.vec4, device=device.warp)
+        self._clip = device.port(2 * CAPACITY, wp.vec4)
+        self._status = device.port(CAPACITY, wp.vec3d)
+        """What `show_wounds` says, as of the last frame."""
         self._blood = film.fluid("blood")
         self._suction, self._nozzle, self._clips = suction, nozzle, clips
         self.heart_rate = 1.2
@@ -153,11 +205,14 @@ class Bleeding:
         self._texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height)
         radius = (3.0 * film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
         self._particles = Particles(f"{organ.name}.drops", "blood", float(radius), drops, "blood in it, 0 to 1")
+        self._clip_look = Particles(f"{organ.name}.clips", "clip", CLIP_SIZE, 2 * CAPACITY)
         self._moves = device.record(self._record_moves, work=drops)
         self._mix = device.record(lambda stage: step_film(stage, self.film, MIXING), work=self.film.work)
         self._step = device.record(lambda stage: step_film(stage, self.film, 0), work=self.film.work)
         self._ends = device.record(self._record_ends, work=drops)
         self._paint = device.record(lambda stage: step_film_image(stage, self.image), work=skin.count)
+        self._ends.run()
+        device.synchronize()
 
     # --- a frame ---
 
@@ -187,27 +242,30 @@ class Bleeding:
         stage.launch(show_drops, self._shown.shape[0], [self._blood, self.drops.state.view, self._shown])
         stage.once(lambda: wp.copy(self._airborne.array, self.drops.state.count))
         stage.download(self._airborne)
+        places = [self.wounds.view, self.surface.vertices, self.surface.view.triangles]
+        seen = [*places, self._clip.array, self._status.array]
+        stage.once(lambda: wp.launch(show_wounds, dim=CAPACITY, inputs=seen, device=self._device.warp))
+        stage.download(self._clip)
+        stage.download(self._status)
 
     def _use_tools(self, world: World) -> None:
         suction, nozzle, clips = (_pressed(world, number) for number in (self._suction, self._nozzle, self._clips))
         set_tools(
             self.drops,
             suction=None if suction is None else suction.tip,
-            nozzle=None if nozzle is None else nozzle.tip,
+            nozzle=None if nozzle is None else nozzle.tip + OUTLET * shaft_of(nozzle),
             nozzle_velocity=(0.0, 0.0, 0.0) if nozzle is None else -NOZZLE_SPEED * shaft_of(nozzle),
             nozzle_rate=NOZZLE_RATE,
         )
         if clips is not None:
             for number in self.near(clips.tip, CLIP_REACH):
-                set_clip(self.wounds, number)
+                # Only once: it waits for the device.
+                if not int(self._status.host[number][1]) & CLIPPED:
+                    set_clip(self.wounds, number)
 
     def near(self, point: ArrayLike, reach: float) -> list[int]:
-        """Numbers of the wounds within `reach` [m] of a point."""
-        count = self.wounds.count
-        face = self.wounds.view.face.numpy()[:count]
-        b, c = self.wounds.view.barycentric.numpy()[:count].T
-        corners = self.surface.vertices.numpy()[self.surface.view.triangles.numpy()[face]]
-        places = np.einsum("nk,nkd->nd", np.stack([1.0 - b - c, b, c], axis=1), corners)
+        """Numbers of the wounds within `reach` [m] of a point, as of the last frame."""
+        places = self._clip.host[: 2 * self.wounds.count : 2, :3]
         return np.flatnonzero(np.linalg.norm(places - np.asarray(point), axis=1) <= reach).tolist()
 
     # --- what is kept ---
@@ -231,6 +289,7 @@ class Bleeding:
         self.drops.purse.assign(arrays["drops/purse"].view(self.drops.purse.numpy().dtype))
         self._phase[:] = arrays["phase"]
         self._ends.run()
+        self._device.synchronize()
         self._balance = read_balance(self._ledger)
 
     # --- what is seen ---
@@ -244,14 +303,13 @@ class Bleeding:
         return [(self._texture, self._pixels)]
 
     def particles(self) -> list[tuple[Particles, Any, int]]:
-        return [(self._particles, self._shown, int(self._airborne.host[0]))]
+        drops = (self._particles, self._shown, int(self._airborne.host[0]))
+        return [drops, (self._clip_look, self._clip.array, 2 * self.wounds.count)]
 
     def measures(self) -> list[tuple[Measure, float]]:
-        count = self.wounds.count
-        view = self.wounds.view
-        is_blood = view.is_blood.numpy()[:count] != 0
-        rate = float(view.rate.numpy()[:count][is_blood].sum())
-        is_open = (view.sealed.numpy()[:count] == 0) & is_blood
+        rates, sealed, blood = self._status.host[: self.wounds.count].T
+        rate = float(rates[blood != 0.0].sum())
+        is_open = (sealed == 0.0) & (blood != 0.0)
         balance = self._balance
         return [
             (BLOOD_LOST, MILLILITRES * balance.blood_lost),
