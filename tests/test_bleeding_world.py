@@ -51,6 +51,10 @@ class Theatre:
         home = (0.0, 0.0, 0.1)
         self.tools = [Tool(NOZZLE, irrigator(home), 0.1), Tool(CLIPS, clip_applier(home), 0.1)]
         self.world = SimpleNamespace(hands=self.tools, tick=0)
+        self.begun = self.state()
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {n: np.array(a if isinstance(a, np.ndarray) else a.numpy()) for n, a in self.blood.arrays().items()}
 
     def hold(self, tool: int, tip: tuple[float, float, float], frames: int) -> None:
         hand = self.tools[tool]
@@ -78,10 +82,7 @@ def theatre(device: Device) -> Theatre:
 @pytest.fixture
 def fresh(theatre: Theatre) -> Theatre:
     """As it began."""
-    if not hasattr(theatre, "begun"):
-        kept = theatre.blood.arrays()
-        theatre.begun = {n: np.array(a if isinstance(a, np.ndarray) else a.numpy()) for n, a in kept.items()}  # type: ignore[attr-defined]
-    theatre.blood.load(theatre.begun)  # type: ignore[attr-defined]
+    theatre.blood.load(theatre.begun)
     return theatre
 
 
@@ -119,6 +120,11 @@ def test_a_clip_stays_on_its_vessel_and_follows_the_tissue(fresh: Theatre) -> No
     foot, top = rows.numpy()[:2, :3]
     assert foot == pytest.approx((1e-3, 2e-3, 0.0), abs=1e-6)
     assert top - foot == pytest.approx((0.0, 0.0, STEM), abs=1e-6)
+    kept = fresh.state()
+    blood.load(fresh.begun)
+    assert np.array_equal(rows.numpy()[0], rows.numpy()[1])
+    blood.load(kept)
+    assert np.array_equal(rows.numpy()[:2, :3], (foot, top))
     # The sheet rises by a fifth of the way along x: n = (−0.2, 0, 1)/√1.04.
     rest = fresh.skin.vertices.numpy().copy()
     fresh.skin.vertices.assign(rest + rest[:, :1] * np.array([0.0, 0.0, 0.2], dtype=np.float32))

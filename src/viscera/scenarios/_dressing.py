@@ -42,7 +42,7 @@ THREAD = 1.3e-3
 HOLE_RADIUS, RIM_RADIUS, SOFT = 0.55e-3, 1.0e-3, 0.3e-3
 """Of a vessel's opening, of the pale wall around it, and how soft their borders are [m]. Larger than the openings
 themselves, which are nicks of a tenth of a millimetre that nobody would see."""
-HOLE_COLOUR, RIM_COLOUR = (0.10, 0.01, 0.015), (0.78, 0.57, 0.50)
+HOLE_COLOUR, RIM_COLOUR = (0.10, 0.01, 0.015), (0.73, 0.55, 0.49)
 INCISION_COLOUR, HEM_COLOUR = (0.16, 0.02, 0.02), (0.62, 0.58, 0.53)
 """sRGB; tuned for appearance."""
 
