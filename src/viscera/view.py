@@ -192,6 +192,19 @@ class Camera:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """What a drill asks of a measure: at least, or at most, so much."""
+
+    measure: str
+    """Its name."""
+    least: float | None = None
+    most: float | None = None
+
+    def met(self, value: float) -> bool:
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True)
 class Scene:
     scenario: str
     title: str
@@ -209,6 +222,7 @@ class Scene:
     particles: tuple[Particles, ...] = ()
     measures: tuple[Measure, ...] = ()
     tables: tuple[Table, ...] = ()
+    goals: tuple[Goal, ...] = ()
 
 
 @dataclass

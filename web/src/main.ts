@@ -37,7 +37,7 @@ class Page {
   private readonly transport: Transport;
   private readonly guide: Guide;
   private readonly force = new ForcePanel();
-  private readonly measures = new MeasuresPanel();
+  private readonly measures = new MeasuresPanel((result) => this.banners.setResult(result));
   private readonly parameters: ParametersPanel;
   private readonly tables: TablesPanel;
   private readonly toolbar: Toolbar;
@@ -69,6 +69,7 @@ class Page {
     this.banners = new Banners(part("banners"), {
       restart: () => this.connection.send({ type: "restart" }),
       retry: () => this.connection.retryNow(),
+      again: () => this.transport.reset(),
     });
     this.header = new Header(part("header"), {
       choose: (scenario) => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue() }),
@@ -157,7 +158,7 @@ class Page {
     this.header.setScene(scene);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
-    this.measures.setScene(scene.measures);
+    this.measures.setScene(scene.measures, scene.goals);
     this.tables.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
@@ -315,7 +316,7 @@ function part(id: string): HTMLElement {
 
 function openView(): View | null {
   const canvas = part("view") as HTMLCanvasElement;
-  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined });
+  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, again: () => undefined });
   try {
     const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
     canvas.addEventListener("webglcontextlost", () =>

@@ -129,6 +129,13 @@ export interface MeasureInfo {
   digits: number;
 }
 
+/** What a drill asks of a measure: at least, or at most, so much. Reached when all goals are met at once. */
+export interface GoalInfo {
+  measure: string;
+  least: number | null;
+  most: number | null;
+}
+
 /** A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
 export interface ColumnInfo {
   name: string;
@@ -231,6 +238,7 @@ export interface SceneDescription {
   particles: ParticlesInfo[];
   measures: MeasureInfo[];
   tables: TableInfo[];
+  goals: GoalInfo[];
 }
 
 /**

@@ -14,7 +14,7 @@ const SCENE: SceneDescription = {
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   surfaces: [], parameters: [],
   instruments: [{ name: "probe", shape: "sphere", radius: RADIUS, length: 0, home: [0, 0, 0.1], label: "", action: "", parts: [] }],
-  textures: [], particles: [], measures: [], tables: [],
+  textures: [], particles: [], measures: [], tables: [], goals: [],
 };
 
 function plate(z: number): PickMesh {

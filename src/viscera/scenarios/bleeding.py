@@ -32,7 +32,7 @@ from viscera.scenarios.cautery import STAGES, STIFFNESS, VISCOSITY, check_table,
 from viscera.skin import make_skin
 from viscera.tissue.materials import LIVER
 from viscera.units import MILLILITRE
-from viscera.view import Parameter
+from viscera.view import Goal, Parameter
 from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.bleeding import Bleeding, Wound
 from viscera.world.cautery import Cautery, Energised
@@ -105,9 +105,13 @@ Somewhere under the blood two vessels are open. Find them, stop them, and lose a
 Move the pointer over the organ: the instrument follows its surface. Hold the left button to use it.
 Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
-Key 4: the clip applier closes a vessel under its tip at once.
+Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
 Watch the measures: blood lost, bleeding now, open vessels.
 Parameters put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
+
+
+GOALS = (Goal("open_vessels", most=0.0), Goal("on_organ", most=0.3))
+"""The second in mL: sucked dry but for what clings."""
 
 
 def modules() -> list[types.ModuleType]:
@@ -120,6 +124,7 @@ def modules() -> list[types.ModuleType]:
         film_native,
         film_order,
         film_surface,
+        gauze,
         image_finish,
         image_kernels,
         landing,
@@ -137,6 +142,7 @@ def modules() -> list[types.ModuleType]:
         film_native,
         film_order,
         film_surface,
+        gauze,
         image_finish,
         image_kernels,
         landing,
@@ -186,6 +192,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         systems=[cautery, blood, dressing],
+        goals=GOALS,
         tables=[LiveTable(STAGES, lambda world, rows: None, check_table)],
     )
 

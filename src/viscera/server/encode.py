@@ -85,6 +85,7 @@ def scene_message(scene: Scene, session: int, device: str) -> m.SceneDescription
             for one in scene.measures
         ],
         tables=[_table(table) for table in scene.tables],
+        goals=[m.GoalInfo(measure=goal.measure, least=goal.least, most=goal.most) for goal in scene.goals],
     )
 
 

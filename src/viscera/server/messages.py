@@ -152,6 +152,14 @@ class MeasureInfo(_Part):
     digits: int
 
 
+class GoalInfo(_Part):
+    """What a drill asks of a measure: at least, or at most, so much. Reached when all goals are met at once."""
+
+    measure: str
+    least: float | None
+    most: float | None
+
+
 class ColumnInfo(_Part):
     """A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB)."""
 
@@ -253,6 +261,7 @@ class SceneDescription(_Message, tag="scene"):
     particles: list[ParticlesInfo] = []
     measures: list[MeasureInfo] = []
     tables: list[TableInfo] = []
+    goals: list[GoalInfo] = []
 
 
 class ArrayData(_Part):

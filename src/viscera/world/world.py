@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,7 +28,8 @@ from viscera.tissue.kernels import TOOLS
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.params import TICK
 from viscera.tissue.surface import follow_lattice
-from viscera.view import AnyArray, ArraySpec, Camera, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+from viscera.view import AnyArray, ArraySpec, Camera, Goal, Instrument, Parameter, Scene, Snapshot, Surface, ToolState
+from viscera.world.drill import Drill
 from viscera.world.system import LiveTable, Rows, System, check_rows
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Contents:
     tables: list[LiveTable] = field(default_factory=list)
     scenery: list[Surface] = field(default_factory=list)
     """Surfaces that are seen and never move, with their `rest` given."""
+    goals: Sequence[Goal] = ()
+    """What a drill asks of measures; with it comes a clock."""
 
 
 @dataclass
@@ -329,6 +332,7 @@ class World:
             particles=tuple(what for system in systems for what, _, _ in system.particles()),
             measures=tuple(measure for system in systems for measure, _ in system.measures()),
             tables=tuple(live.table for live in self._tables.values()),
+            goals=tuple(self._contents.goals),
         )
 
     def array_specs(self) -> dict[str, ArraySpec]:
@@ -438,6 +442,8 @@ class World:
     # --- making ---
 
     def _fill(self, contents: Contents) -> None:
+        if contents.goals:
+            contents.systems.append(Drill(contents.goals, TICKS_PER_FRAME))
         self._contents = contents
         self._organs = contents.organs
         self._tools = contents.tools

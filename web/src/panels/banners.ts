@@ -9,18 +9,26 @@ const PROBLEM_STAYS = 9000; // [ms]
 export interface BannerEvents {
   restart(): void;
   retry(): void;
+  again(): void;
+}
+
+interface Action {
+  label: string;
+  run: () => void;
 }
 
 interface Content {
   title: string;
   text: string;
-  kind: "error" | "warning";
-  action?: { label: string; run: () => void };
+  kind: "error" | "warning" | "done";
+  action?: Action;
+  /** Beside the first. */
+  second?: Action;
 }
 
 /** One place per kind of trouble; the gravest is on top. */
-type Place = "drawing" | "line" | "session" | "notice" | "problem";
-const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem"];
+type Place = "drawing" | "line" | "session" | "notice" | "problem" | "result";
+const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem", "result"];
 
 export class Banners {
   private readonly shown = new Map<Place, Content>();
@@ -67,6 +75,13 @@ export class Banners {
     this.problemTimer = setTimeout(() => this.clear("problem"), PROBLEM_STAYS);
   }
 
+  /** All goals of a drill are reached; null when it begins anew. */
+  setResult(result: { title: string; text: string } | null): void {
+    if (result === null) this.clear("result");
+    else this.show("result", { kind: "done", ...result, action: { label: "Again", run: () => this.events.again() },
+      second: { label: "Close", run: () => this.clear("result") } });
+  }
+
   /** The picture cannot be drawn, or a message could not be read. */
   setDrawing(title: string, text: string): void {
     this.show("drawing", { kind: "error", title, text, action: { label: "Reload", run: () => location.reload() } });
@@ -96,10 +111,9 @@ export class Banners {
   }
 }
 
-function banner(place: Place, { kind, title, text, action }: Content): HTMLElement {
-  const run = action?.run;
-  const act = action === undefined || run === undefined ? null
-    : h("button", { type: "button", on: { click: () => run() } }, action.label);
-  return h("div", { class: `banner ${kind}`, "data-place": place }, icon("warn"),
-    h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), act);
+function banner(place: Place, { kind, title, text, action, second }: Content): HTMLElement {
+  const buttons = [action, second].flatMap((one) =>
+    one === undefined ? [] : [h("button", { type: "button", on: { click: () => one.run() } }, one.label)]);
+  return h("div", { class: `banner ${kind}`, "data-place": place },
+    icon(kind === "done" ? "check" : "warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), ...buttons);
 }
