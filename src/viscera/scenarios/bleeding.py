@@ -32,7 +32,7 @@ from viscera.scenarios.cautery import STAGES, STIFFNESS, VISCOSITY, check_table,
 from viscera.skin import make_skin
 from viscera.tissue.materials import LIVER
 from viscera.units import MILLILITRE
-from viscera.view import Goal, Parameter
+from viscera.view import ADVANCED, Goal, Parameter
 from viscera.world import Contents, LiveParameter, LiveTable, World
 from viscera.world.bleeding import Bleeding, Wound
 from viscera.world.cautery import Cautery, Energised
@@ -61,32 +61,95 @@ ASIDE = 11.0e-3
 HOME_HEIGHT = 0.04
 """Of waiting instruments above the surface [m]."""
 
+PATIENT, DRESSING = "Patient", "Dressing"
+"""Headings of the settings."""
+
 PRESSURE = Parameter(
-    "pressure", "Blood pressure", "%", 20.0, 160.0, 100.0, "Against normal; bleeding follows the pressure."
+    "pressure",
+    "Blood pressure",
+    "%",
+    20.0,
+    160.0,
+    100.0,
+    "Against normal; bleeding follows the pressure.",
+    group=PATIENT,
 )
-HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 72.0, "Beats per minute.")
+HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 72.0, "Beats per minute.", group=PATIENT)
 CLOTTING = Parameter(
-    "clotting", "Clotting", "%", 0.0, 300.0, 100.0, "How fast resting blood clots, against normal; 0 is a haemophiliac."
+    "clotting",
+    "Clotting",
+    "%",
+    0.0,
+    300.0,
+    100.0,
+    "How fast resting blood clots, against normal; 0 is a haemophiliac.",
+    group=PATIENT,
 )
-DILUTION = Parameter("dilution", "Mixing", "1/s", 0.0, 5.0, 2.0, "How fast fluids that touch mix.")
+DILUTION = Parameter("dilution", "Mixing", "1/s", 0.0, 5.0, 2.0, "How fast fluids that touch mix.", group=ADVANCED)
 DISSOLVING = Parameter(
-    "dissolving", "Clots dissolve", "1/s", 0.0, 4.0, FILM.dissolve_rate, "How fast saline around a clot dissolves it."
+    "dissolving",
+    "Clots dissolve",
+    "1/s",
+    0.0,
+    4.0,
+    FILM.dissolve_rate,
+    "How fast saline around a clot dissolves it.",
+    group=ADVANCED,
 )
 SEPARATION = Parameter(
-    "separation", "Separation", "m/s²", 0.0, 80.0, FILM.separation, "How hard bile and blood push each other away."
+    "separation",
+    "Separation",
+    "m/s²",
+    0.0,
+    80.0,
+    FILM.separation,
+    "How hard bile and blood push each other away.",
+    group=ADVANCED,
 )
-BILE_LEAK = Parameter("bile_leak", "Bile leak", "mL/min", 0.0, 20.0, 0.0, "Out of a torn duct between the vessels.")
+BILE_LEAK = Parameter(
+    "bile_leak", "Bile leak", "mL/min", 0.0, 20.0, 0.0, "Out of a torn duct between the vessels.", group=PATIENT
+)
 GAUZE = Parameter(
-    "gauze", "Gauze", "", 0.0, 2.0, 0.0, "On the organ beside the artery: 0 none, 1 keeps blood out, 2 soaks first."
+    "gauze",
+    "Gauze",
+    "",
+    0.0,
+    2.0,
+    0.0,
+    "On the organ beside the artery; it keeps blood out, at once or after soaking.",
+    choices=("None", "Tight", "Soaks first"),
+    group=DRESSING,
 )
 INCISION = Parameter(
-    "incision", "Incision", "", 0.0, 2.0, 0.0, "Across the middle: 0 none, 1 holds blood up, 2 drains it."
+    "incision",
+    "Incision",
+    "",
+    0.0,
+    2.0,
+    0.0,
+    "Across the middle of the organ; it holds blood up, or drains it.",
+    choices=("None", "Holds up", "Drains"),
+    group=DRESSING,
 )
 LIFETIME = Parameter(
-    "lifetime", "Lifetime", "s", 0.0, 120.0, 0.0, "After which blood on the organ is taken away by itself; 0 is never."
+    "lifetime",
+    "Lifetime",
+    "s",
+    0.0,
+    120.0,
+    0.0,
+    "After which blood on the organ is taken away by itself; 0 is never.",
+    group=ADVANCED,
 )
 TRACTION = Parameter(
-    "traction", "Stickiness", "1/s", 30.0, 400.0, BLOOD.traction, "How much the surface holds the blood back."
+    "traction",
+    "Stickiness",
+    "1/s",
+    30.0,
+    400.0,
+    BLOOD.traction,
+    "How much the surface holds the blood back.",
+    group=ADVANCED,
 )
 POOLING = Parameter(
     "pooling",
@@ -97,6 +160,7 @@ POOLING = Parameter(
     100.0 * FILM.pooling,
     "How much blood on two surfaces that face each other across a narrow gap (a fold, two organs) acts as one film: "
     "0 not at all, 100 as on one surface. Elsewhere it changes nothing.",
+    group=ADVANCED,
 )
 POWER = replace(burning.POWER, default=25.0)
 
@@ -107,7 +171,7 @@ Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
 Watch the measures: blood lost, bleeding now, open vessels.
-Parameters put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
+Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
 GOALS = (Goal("open_vessels", most=0.0), Goal("on_organ", most=0.3))
