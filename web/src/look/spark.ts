@@ -7,15 +7,15 @@ import type { Camera, Vector3 } from "three";
 
 const SIDE = 32;
 /** Across the glow [m]. An arc is a fraction of a millimetre; what must be judged lies beside it. */
-const SIZE = 0.0042;
+const SIZE = 0.0068;
 /** Light on a white surface 1 cm away, before tone mapping; tuned for appearance. */
-const POWER = 0.22;
+const POWER = 0.32;
 const WISPS = 5;
 /** Pictures that a wisp lives, how high it rises in them and how wide it becomes [m]; tuned for appearance. */
 const LIFE = 70;
 const RISE = 0.03;
-const WIDEST = 0.009;
-const THICKEST = 0.16;
+const WIDEST = 0.008;
+const THICKEST = 0.9;
 
 /** A wisp `age` of its life old, 0 to 1: how high it is, how wide [m], and how much it hides. */
 export function wisp(age: number): { rise: number; width: number; cover: number } {
@@ -32,13 +32,13 @@ export class Spark {
 
   constructor() {
     this.glow = new Sprite(new SpriteMaterial({
-      map: glowTexture(), color: "#b9d2ff", blending: AdditiveBlending, depthTest: false, depthWrite: false, toneMapped: false,
+      map: glowTexture(), color: "#a9c8ff", blending: AdditiveBlending, depthTest: false, depthWrite: false, toneMapped: false,
     }));
     this.glow.renderOrder = 8;
     const puff = puffTexture();
     this.smoke = Array.from({ length: WISPS }, (_, i) => {
       const material = new SpriteMaterial({
-        map: puff, color: new Color("#8d9094"), transparent: true, depthTest: false, depthWrite: false, toneMapped: false, opacity: 0,
+        map: puff, color: new Color("#a7abb0"), transparent: true, depthTest: false, depthWrite: false, toneMapped: false, opacity: 0,
       });
       const sprite = new Sprite(material);
       sprite.renderOrder = 7;
@@ -69,7 +69,7 @@ export class Spark {
       sprite.visible = age >= 0;
       if (age < 0) continue;
       const { width, cover } = wisp(age);
-      sprite.scale.set(0.55 * width, width, 1);
+      sprite.scale.set(0.5 * width, 1.4 * width, 1);
       sprite.material.opacity = cover;
       sprite.material.rotation = 0.5 * Math.sin(2.1 * i + 2.5 * age);
     }

@@ -1,0 +1,61 @@
+import { PerspectiveCamera, Sprite, Vector3 } from "three";
+import { describe, expect, it } from "vitest";
+import { probeProfiles } from "../src/look/instrument";
+import { makeLight, standOn } from "../src/look/light";
+import { Spark, wisp } from "../src/look/spark";
+import { makeSteelMaterial } from "../src/look/steel_material";
+import type { InstrumentInfo } from "../src/protocol";
+
+describe("a probe", () => {
+  const ball = { shape: "sphere", radius: 0.05, length: 0, parts: [] } as unknown as InstrumentInfo;
+
+  it("has its marks on the shaft alone, which begins above the ball", () => {
+    const { head, shaft } = probeProfiles(ball, 0.0025);
+    const top = Math.max(...head.map(({ y }) => y));
+    expect(head[0].y).toBeCloseTo(-0.05, 9);
+    expect(Math.max(...head.map(({ x }) => x))).toBeCloseTo(0.05, 9);
+    expect(Math.min(...shaft.map(({ y }) => y))).toBe(top);
+    expect(shaft[0].equals(head[head.length - 1])).toBe(true); // no gap between them
+  });
+});
+
+describe("the ground", () => {
+  it("is told to every material at once, and earth is not red", () => {
+    const light = makeLight();
+    const steel = makeSteelMaterial(light, "polished");
+    standOn(light, "earth");
+    const { x, y, z } = steel.uniforms.uGround.value as Vector3;
+    expect(Math.max(x, y, z) / Math.min(x, y, z)).toBeLessThan(1.5);
+    standOn(light, "flesh");
+    expect((steel.uniforms.uGround.value as Vector3).x).toBeGreaterThan(3 * (steel.uniforms.uGround.value as Vector3).y);
+  });
+});
+
+describe("the arc", () => {
+  const camera = new PerspectiveCamera();
+  const after = (pictures: number) => {
+    const spark = new Spark();
+    const light = Array.from({ length: pictures }, () => spark.update(new Vector3(0.1, 0, 0)));
+    return { spark, light };
+  };
+
+  it("looks the same after as many pictures, and is gone with the current", () => {
+    expect(after(40).light).toEqual(after(40).light);
+    const { spark } = after(3);
+    expect(spark.sprite.visible).toBe(true);
+    expect(spark.update(null)).toBe(0);
+    expect(spark.sprite.visible).toBe(false);
+  });
+
+  it("sends smoke upwards, which widens and fades", () => {
+    const ages = [0.2, 0.5, 0.8].map(wisp);
+    for (const key of ["rise", "width"] as const) expect(ages.map((w) => w[key])).toEqual(ages.map((w) => w[key]).sort((a, b) => a - b));
+    expect(ages[0].cover).toBeGreaterThan(ages[1].cover);
+    expect(wisp(1).cover).toBe(0);
+    camera.up.set(0, 0, 1);
+    const { spark } = after(30);
+    const puffs = spark.sprite.children.slice(1) as Sprite[];
+    for (const puff of puffs) puff.onBeforeRender(null as never, null as never, camera, null as never, null as never, null as never);
+    expect(puffs.filter((puff) => puff.visible && puff.position.z > 0).length).toBeGreaterThan(1);
+  });
+});
