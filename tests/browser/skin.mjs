@@ -120,7 +120,7 @@ async function instruments(page) {
 /** Digits choose wherever the focus is, except where they are typed; a slider keeps the keys that move it. */
 async function keysEverywhere(page) {
   const holds = (tool, why) => until(page, (v, asked) => v.tool() === asked, tool, why);
-  await page.getByRole("button", { name: "1×" }).click();
+  await page.getByRole("button", { name: "1×", exact: true }).click();
   await page.keyboard.press("2");
   await holds(1, "after a click on a button, key 2 takes the hook");
   const slider = page.locator("input[type=range]").first();
