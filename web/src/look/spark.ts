@@ -14,12 +14,12 @@ const WISPS = 5;
 /** Pictures that a wisp lives, how high it rises in them and how wide it becomes [m]; tuned for appearance. */
 const LIFE = 70;
 const RISE = 0.03;
-const WIDEST = 0.008;
+const WIDEST = 0.010;
 const THICKEST = 0.9;
 
 /** A wisp `age` of its life old, 0 to 1: how high it is, how wide [m], and how much it hides. */
 export function wisp(age: number): { rise: number; width: number; cover: number } {
-  const cover = THICKEST * Math.min(1, age * 6) * (1 - age) ** 2;
+  const cover = THICKEST * Math.min(1, age * 6) * (1 - age) ** 1.5;
   return { rise: RISE * age * (1.3 - 0.3 * age), width: WIDEST * (0.18 + 0.82 * age), cover };
 }
 
@@ -38,7 +38,7 @@ export class Spark {
     const puff = puffTexture();
     this.smoke = Array.from({ length: WISPS }, (_, i) => {
       const material = new SpriteMaterial({
-        map: puff, color: new Color("#a7abb0"), transparent: true, depthTest: false, depthWrite: false, toneMapped: false, opacity: 0,
+        map: puff, color: new Color("#c4c7cb"), transparent: true, depthTest: false, depthWrite: false, toneMapped: false, opacity: 0,
       });
       const sprite = new Sprite(material);
       sprite.renderOrder = 7;
@@ -105,7 +105,7 @@ function glowTexture(): DataTexture {
 }
 
 function puffTexture(): DataTexture {
-  return radial((r, angle) => Math.max(0, 1 - r * (1 + 0.18 * Math.sin(3 * angle + 1))) ** 2, false);
+  return radial((r, angle) => Math.max(0, 1 - r * (1 + 0.18 * Math.sin(3 * angle + 1))) ** 1.2, false);
 }
 
 /** White by `value` of the distance from the middle, 1 at the edge; in the colour where it is added, else in alpha. */

@@ -194,10 +194,11 @@ vec2 vesselsAt(vec3 p) {
 }
 
 // Beckmann's lobe, pressed into the disc that a lamp is: its image has an edge, where a lobe alone would be a fog.
-// exp(−x) is (1 + x/4)⁻⁴ here, which is cheaper in software and as good to the eye.
+// exp(−x) is (1 + x/8)⁻⁸ here, which is cheaper in software and as good to the eye.
 float mirrored(float nh, float a2) {
   float narrow = 1.0 / a2;
-  float lobe = 1.0 / (1.0 + 0.25 * narrow * (1.0 - nh * nh));
+  float lobe = 1.0 / (1.0 + 0.125 * narrow * (1.0 - nh * nh));
+  lobe *= lobe;
   lobe *= lobe;
   lobe *= lobe;
   return (0.6 * lobe + 0.4 * clamp(2.5 * lobe - 1.0, 0.0, 1.0)) * narrow / PI;
