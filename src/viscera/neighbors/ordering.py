@@ -85,7 +85,6 @@ def find_cells(
 # vectors and summed once, since counts of cell c stand at c + 2: after the sum, entry c + 1 is where cell c begins, and
 # after drawing, where it ends.
 _SORT = """
-#if !defined(__CUDA_ARCH__)
 const int cells = grid.lost;
 const int* cell_of = cell.data;
 int* at = cell_start.data;
@@ -106,7 +105,6 @@ for (int i = 0; i < count; ++i) {
     if (c < cells) order[at[c + 1]++] = i; else order[after++] = i;
 }
 at[cells + 1] = count;
-#endif
 """
 
 
