@@ -3,8 +3,8 @@
 //     viscera serve cautery --port 8000 &
 //     node docs/images/page-scenarios.mjs cautery http://127.0.0.1:8000/ docs/images
 //
-// With cautery it draws along the violet line, with bleeding it waits for blood and sucks some of it away, with river it
-// holds the ball into the stream.
+// With cautery it draws along the violet line, with bleeding it clips the vein, rinses and sucks, with river it holds the
+// ball into the stream. What takes time is done in the plain picture; for the last one the world is paused.
 
 import { join } from "node:path";
 import { later, openBrowser, openPage, until } from "../../tests/browser/browser.mjs";
@@ -22,34 +22,53 @@ async function simulated(page, seconds) {
   for (const end = (await time()) + seconds; (await time()) < end;) await later(30);
 }
 
+/** Where a place of the world [mm] is in the page. */
+async function seen(page, [x, y, z]) {
+  const at = await page.evaluate(([a, b, c]) => window.viscera.project(a, b, c), [x / 1000, y / 1000, z / 1000]);
+  return [at.x, at.y];
+}
+
 async function draw(page, places, speed) {
   for (let i = 1; i < places.length; i++) {
     const [from, to] = [places[i - 1], places[i]];
-    const pieces = Math.ceil(Math.hypot(to[0] - from[0], to[1] - from[1]) / 8);
+    const pieces = Math.ceil(Math.hypot(...from.map((one, axis) => to[axis] - one)) / 0.8);
     for (let k = 1; k <= pieces; k++) {
-      await page.mouse.move(from[0] + ((to[0] - from[0]) * k) / pieces, from[1] + ((to[1] - from[1]) * k) / pieces);
-      await simulated(page, 8 / speed);
+      await page.mouse.move(...(await seen(page, from.map((one, axis) => one + ((to[axis] - one) * k) / pieces))));
+      await simulated(page, 0.8 / speed);
     }
   }
 }
 
+async function hold(page, place, seconds) {
+  await page.mouse.move(...(await seen(page, place)));
+  await settled(page);
+  await page.mouse.down();
+  await simulated(page, seconds);
+}
+
 const SCENES = {
   cautery: async (page) => {
-    const line = [[458, 278], [480, 295], [505, 328], [528, 335], [560, 322], [600, 297], [625, 290], [650, 300], [676, 325]]; // seed 0
-    await page.mouse.move(...line[0]);
+    const line = [[-31.9, -2.1, 27.1], [-27.6, -6.7, 27.3], [-23.2, -12, 27.5], [-18.8, -14.9, 27.4], [-14.4, -13.6, 27.1], [-10.1, -8.9, 25.6], [-5.7, -3.6, 25], [-1.3, -0.9, 25.5], [3.1, -2.4, 26.1], [7.4, -7.3, 26.7]]; // seed 0 [mm]
+    await page.mouse.move(...(await seen(page, line[0])));
     await settled(page);
     await page.mouse.down();
-    await draw(page, line, 40); // pixels per simulated second
+    await draw(page, line, 7); // mm per simulated second
   },
   bleeding: async (page) => {
+    const artery = [6.6, -7.5, 26.6], vein = [-19.9, -16.3, 27.3]; // seed 0 [mm]
     await simulated(page, 9);
-    await page.mouse.move(750, 285);
-    await settled(page);
-    await page.mouse.down();
-    await simulated(page, 0.4);
+    await page.keyboard.press("4");
+    await hold(page, vein, 0.3);
+    await page.mouse.up();
+    await page.keyboard.press("2");
+    await hold(page, [-8, -14, 27], 0.5);
+    await page.mouse.up();
+    await simulated(page, 2);
+    await page.keyboard.press("1");
+    await hold(page, [artery[0] - 14, artery[1] - 6, artery[2]], 0.5);
   },
   river: async (page) => {
-    await simulated(page, 5);
+    await simulated(page, 7);
     await page.mouse.move(700, 340);
     await settled(page);
     await simulated(page, 1);
@@ -57,7 +76,13 @@ const SCENES = {
 };
 
 const { context, close } = await openBrowser();
-const { page } = await openPage(context, `${address}?detail=full`);
+const { page } = await openPage(context, address);
 await SCENES[scenario](page);
-await page.screenshot({ path: join(folder, `page-${scenario}.png`), timeout: 120_000 });
+await page.keyboard.press("p");
+await until(page, () => document.body.dataset.session === "paused", null, "the world pauses");
+// A second viewer sees the same world, and the instrument in the first one's hand.
+const { page: full } = await openPage(context, `${address}?detail=full`);
+await full.locator(".hint").evaluate((hint) => hint.remove());
+await later(4000);
+await full.screenshot({ path: join(folder, `page-${scenario}.png`), timeout: 120_000 });
 await close();

@@ -174,8 +174,8 @@ Watch the measures: blood lost, bleeding now, open vessels.
 Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
-GOALS = (Goal("open_vessels", most=0.0), Goal("on_organ", most=0.3))
-"""The second in mL: sucked dry but for what clings."""
+GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3))
+"""In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
 
 def modules() -> list[types.ModuleType]:

@@ -35,7 +35,7 @@ BALL_RADIUS = 0.07
 HOME_HEIGHT = 0.3
 """Of the waiting ball above the bed [m]."""
 
-FLOW = Parameter("flow", "Spring", "L/s", 0.0, 20.0, 12.0, "Water that the spring gives until the bed holds 53 litres.")
+FLOW = Parameter("flow", "Spring", "L/s", 0.0, 15.0, 9.0, "Water that the spring gives until the bed holds 53 litres.")
 
 INSTRUCTIONS = """\
 Watch the spring fill the bed: the water winds down, over the fall and out at the end.

@@ -163,7 +163,6 @@ varying vec3 vGlow;
 varying vec2 vPlace;
 
 const vec3 CLOTH = vec3(0.011, 0.070, 0.086);
-const vec3 FLESH_GLOW = vec3(0.060, 0.010, 0.007);
 
 void main() {
   vec4 view = modelViewMatrix * vec4(position, 1.0);
@@ -180,7 +179,7 @@ void main() {
   #endif
   float lamp = uLampPower / dot(toLamp, toLamp);
   vLight = CLOTH * lamp * (0.95 * facing * facing * shade.x * mix(contact, 1.0, 0.2) + 0.025 * contact * shade.y);
-  vGlow = FLESH_GLOW * lamp * exp(-gap * 4.0) * contact;
+  vGlow = 0.2 * uGround * lamp * exp(-gap * 4.0) * contact;
   gl_Position = projectionMatrix * view;
 }
 `;

@@ -34,10 +34,10 @@ export class MeasuresPanel {
   }
 
   setScene(measures: MeasureInfo[], goals: GoalInfo[]): void {
-    const goal = (info: MeasureInfo): GoalInfo | undefined => goals.find((one) => one.measure === info.name);
-    const first = measures.filter((info) => goal(info) !== undefined || info.name === TIME);
+    const wanted = [...goals.map((goal) => goal.measure), TIME];
+    const first = wanted.flatMap((name) => measures.filter((info) => info.name === name));
     const ordered = [...first, ...measures.filter((info) => !first.includes(info))];
-    this.rows = ordered.map((info) => measureRow(info, goal(info)));
+    this.rows = ordered.map((info) => measureRow(info, goals.find((goal) => goal.measure === info.name)));
     this.list.replaceChildren(...this.rows.map((row) => row.element));
     this.element.hidden = measures.length === 0;
     this.shownAt = -Infinity;
@@ -66,8 +66,7 @@ export class MeasuresPanel {
       this.done = true;
       this.result({
         title: `Done in ${clock(time)}.`,
-        text: this.rows.filter((row) => row.info.name !== TIME).slice(0, goals.length + 1)
-          .map(({ info }) => `${info.label} ${values[info.name].toFixed(info.digits)} ${info.unit}`.trim()).join(", "),
+        text: goals.map(({ info }) => `${info.label} ${values[info.name].toFixed(info.digits)} ${info.unit}`.trim()).join(", "),
       });
     }
     this.stoppedAt = time;
