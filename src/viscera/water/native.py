@@ -15,8 +15,12 @@ A thread takes `GROUP` particles in sorted order, and the blocks around a cell a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import warp as wp
 
+from viscera.device import Stage
 from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, OPEN_BLOCKS
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.smoothing import Smoothing
@@ -279,6 +283,6 @@ def sum_forces(
         forces(grid, smoothing, live[0], s, tag, x, y, z, push, vx, vy, vz, inverse, rate_out)
 
 
-def groups(count: int) -> int:
-    """Threads to launch."""
-    return -(-count // GROUP)
+def launch(stage: Stage, kernel: Any, count: int, args: Sequence[Any]) -> None:
+    """On groups of `count` particles; cores share them group by group, as a block of so many would be all."""
+    stage.launch(kernel, -(-count // GROUP), args, block=1)

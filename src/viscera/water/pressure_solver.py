@@ -35,7 +35,7 @@ import warp as wp
 from viscera.device import Stage
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 from viscera.water import native_solver
-from viscera.water.native import groups
+from viscera.water.native import launch
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
 from viscera.water.smoothing import Smoothing, make_smoothing, slope
@@ -263,9 +263,9 @@ def _iterate_natively(stage: Stage, fluid: Fluid) -> None:
     around = [f.grid.view, f.smoothing]
     stage.launch(native_solver.take_guess, n, [f.grid.view, f.place, k])
     for _ in range(f.params.iterations):
-        stage.launch(native_solver.push, groups(n), [*around, f.live, f.sorted_tag, *places, k, *pushes])
-        stage.launch(native_solver.relax, groups(n), [*around, omega, f.live, f.extra["system"], *places, *pushes, k])
-    stage.launch(native_solver.push, groups(n), [*around, f.live, f.sorted_tag, *places, k, *pushes])
+        launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
+        launch(stage, native_solver.relax, n, [*around, omega, f.live, f.extra["system"], *places, *pushes, k])
+    launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
     stage.launch(native_solver.give_back, n, [f.grid.view, k, *pushes, f.place, f.extra["push"]])
 
 
