@@ -5,8 +5,8 @@ through byte strides and never becomes a vector load; here each number lies in a
 of three cells is one range, cut into blocks of 16; loads may pass its end, which `LANES` allows, and what is beyond the
 end or the radius gets weight 0. No images: periodic boxes take the plain kernels.
 
-A thread takes `GROUP` particles in sorted order, and the blocks around a cell are listed once for all particles in it
-(`neighbors.blocks`).
+A thread takes `GROUP` particles in sorted order, and the blocks around a cell are listed once for all particles in it;
+density notes which of them hold neighbours, and the loops after it go through those alone (`neighbors.blocks`).
 """
 
 # pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
@@ -21,7 +21,7 @@ from typing import Any
 import warp as wp
 
 from viscera.device import Stage
-from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, OPEN_BLOCKS
+from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, HITS, OPEN_BLOCKS, note_hit, open_hits
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Live
@@ -36,13 +36,18 @@ VECTORS = """
 typedef float V __attribute__((ext_vector_type(16)));
 typedef float U __attribute__((ext_vector_type(16), aligned(4)));
 typedef int I __attribute__((ext_vector_type(16)));
+typedef bool B __attribute__((ext_vector_type(16)));
 #define LOAD(p) (V)(*(const U*)(p))
+#define ANY(m) (__builtin_bit_cast(unsigned short, __builtin_convertvector((m), B)) != 0)
 #define ROOT(v) __builtin_elementwise_sqrt(v)
 #define AT_LEAST(v, low) __builtin_elementwise_max((v), (V)(low))
 const I lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 const auto sum = [](V v) -> float { float s = 0.0f; for (int k = 0; k < 16; ++k) s += v[k]; return s; };
 const float radius2 = smoothing.radius2, per = smoothing.per_radius, nearest = 1.0e-6f * smoothing.radius;
 """
+
+OPEN_HITS = open_hits("hits.data[s]")
+"""Through the blocks that density has noted; through all where it is not summed."""
 
 # Goes through the particles of a group, and for each through the blocks around it; names in capitals are replaced.
 GROUPS = """
@@ -68,32 +73,35 @@ for (int s = first; s < last; ++s) {
 """
 
 
-def loop(start: str, body: str, end: str, skip: str = "") -> str:
+def loop(start: str, body: str, end: str, skip: str = "", opening: str = OPEN_HITS) -> str:
     """C for cpu, nothing on cuda."""
-    parts = {"BLOCKS": BLOCKS, "OPEN": OPEN_BLOCKS, "CLOSE": CLOSE_BLOCKS, "SKIP": skip, "GROUP": str(GROUP)}
+    parts = {"BLOCKS": BLOCKS, "OPEN": opening, "CLOSE": CLOSE_BLOCKS, "SKIP": skip, "GROUP": str(GROUP)}
     text = GROUPS
     for name, part in (parts | {"START": start, "BODY": body, "END": end}).items():
         text = text.replace(name, part)
     return f"#if !defined(__CUDA_ARCH__)\n{VECTORS}{text}\n#endif\n"
 
 
-_DENSITY_BODY = """
-            if (smoothing.spline > 0.0f) {
+_DENSITY_BODY = f"""
+            const I inside = (r2 < radius2) & (lane + t < end);
+            {note_hit("ANY(inside)")}
+            if (smoothing.spline > 0.0f) {{
                 const V q = ROOT(r2) * per;
-                const V a = AT_LEAST(1.0f - q, 0.0f), c = AT_LEAST(0.5f - q, 0.0f);
+                const V a = 1.0f - q, c = AT_LEAST(0.5f - q, 0.0f);
                 const V w = a * a * a - 4.0f * (c * c * c);
-                total += (lane + t < end) ? w : (V)0.0f;
-            } else {
-                const V a = AT_LEAST(1.0f - r2 * (per * per), 0.0f);
-                total += (lane + t < end) ? a * a * a : (V)0.0f;
-            }
+                total += inside ? w : (V)0.0f;
+            }} else {{
+                const V a = 1.0f - r2 * (per * per);
+                total += inside ? a * a * a : (V)0.0f;
+            }}
 """
 
-_DENSITY = loop(
-    "V total = 0.0f;",
-    _DENSITY_BODY,
-    "density.data[s] = live.mass * (smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6) * sum(total);",
-)
+_DENSITY_END = f"""
+    density.data[s] = live.mass * (smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6) * sum(total);
+    hits.data[s] = {HITS};
+"""
+
+_DENSITY = loop("V total = 0.0f; unsigned long long hits_ = 0;", _DENSITY_BODY, _DENSITY_END, opening=OPEN_BLOCKS)
 
 _FORCE_SKIP = """
     // Walls only gather density.
@@ -108,7 +116,6 @@ _FORCE_START = """
 
 _FORCE_BODY = """
             const I inside = (r2 < radius2) & (lane + t < end);
-            if (!__builtin_reduce_or(inside)) continue;
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
@@ -152,6 +159,7 @@ def densities(
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     density: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
 ): ...
 
 
@@ -170,6 +178,7 @@ def forces(
     vy: wp.array(dtype=float),
     vz: wp.array(dtype=float),
     inverse: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     rate: wp.array(dtype=wp.vec4),
 ): ...
 
@@ -189,6 +198,7 @@ def braked_forces(
     vy: wp.array(dtype=float),
     vz: wp.array(dtype=float),
     inverse: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     rate: wp.array(dtype=wp.vec4),
 ): ...
 
@@ -251,8 +261,9 @@ def sum_density(
     z: wp.array(dtype=float),
     # out
     density_out: wp.array(dtype=float),
+    hits_out: wp.array(dtype=wp.uint64),
 ):
-    densities(grid, smoothing, live[0], (first + wp.tid()) * _GROUP, x, y, z, density_out)
+    densities(grid, smoothing, live[0], (first + wp.tid()) * _GROUP, x, y, z, density_out, hits_out)
 
 
 @wp.kernel
@@ -273,14 +284,15 @@ def sum_forces(
     vy: wp.array(dtype=float),
     vz: wp.array(dtype=float),
     inverse: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     # out
     rate_out: wp.array(dtype=wp.vec4),
 ):
     s = (first + wp.tid()) * _GROUP
     if monaghan != 0:
-        braked_forces(grid, smoothing, live[0], s, tag, x, y, z, push, vx, vy, vz, inverse, rate_out)
+        braked_forces(grid, smoothing, live[0], s, tag, x, y, z, push, vx, vy, vz, inverse, hits, rate_out)
     else:
-        forces(grid, smoothing, live[0], s, tag, x, y, z, push, vx, vy, vz, inverse, rate_out)
+        forces(grid, smoothing, live[0], s, tag, x, y, z, push, vx, vy, vz, inverse, hits, rate_out)
 
 
 def launch(stage: Stage, kernel: Any, count: int, args: Sequence[Any]) -> None:

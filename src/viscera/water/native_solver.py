@@ -23,7 +23,6 @@ _GROUP = wp.constant(GROUP)
 
 _STEEP = """
             const I inside = (r2 < radius2) & (lane + t < end);
-            if (!__builtin_reduce_or(inside)) continue;
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
@@ -86,6 +85,7 @@ def pushes(
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     k: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     px: wp.array(dtype=float),
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
@@ -106,6 +106,7 @@ def relaxed(
     px: wp.array(dtype=float),
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     k: wp.array(dtype=float),
 ): ...
 
@@ -138,13 +139,14 @@ def push(
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     k: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     # out
     px_out: wp.array(dtype=float),
     py_out: wp.array(dtype=float),
     pz_out: wp.array(dtype=float),
 ):
     s = (first + wp.tid()) * _GROUP
-    pushes(grid, smoothing, live[0], s, tag, x, y, z, k, px_out, py_out, pz_out)
+    pushes(grid, smoothing, live[0], s, tag, x, y, z, k, hits, px_out, py_out, pz_out)
 
 
 @wp.kernel
@@ -163,11 +165,12 @@ def relax(
     px: wp.array(dtype=float),
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
     # out
     k_out: wp.array(dtype=float),
 ):
     s = (first + wp.tid()) * _GROUP
-    relaxed(grid, smoothing, live[0], s, relaxation, system, x, y, z, px, py, pz, k_out)
+    relaxed(grid, smoothing, live[0], s, relaxation, system, x, y, z, px, py, pz, hits, k_out)
 
 
 @wp.kernel

@@ -260,12 +260,13 @@ def _iterate(stage: Stage, fluid: Fluid) -> None:
 def _iterate_natively(stage: Stage, fluid: Fluid) -> None:
     f, n, omega = fluid, fluid.capacity, relaxation(fluid.params)
     places, k, pushes = f.axes[:3], f.axes[3], f.axes[4:7]
-    around = [f.grid.view, f.smoothing]
+    around, hits = [f.grid.view, f.smoothing], f.extra["hits"]
     stage.launch(native_solver.take_guess, n, [f.grid.view, f.place, k])
     for _ in range(f.params.iterations):
-        launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
-        launch(stage, native_solver.relax, n, [*around, omega, f.live, f.extra["system"], *places, *pushes, k])
-    launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, *pushes])
+        launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
+        relax = [*around, omega, f.live, f.extra["system"], *places, *pushes, hits, k]
+        launch(stage, native_solver.relax, n, relax)
+    launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
     stage.launch(native_solver.give_back, n, [f.grid.view, k, *pushes, f.place, f.extra["push"]])
 
 

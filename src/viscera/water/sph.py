@@ -77,7 +77,7 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
         teams.find_density(stage, f, then_pressure=pressure_is_fused(f))
     elif f.params.density == "summation" and f.native:
         around = [f.grid.view, f.smoothing, f.live]
-        native.launch(stage, native.sum_density, n, [*around, *f.axes[:3], f.density])
+        native.launch(stage, native.sum_density, n, [*around, *f.axes[:3], f.density, f.extra["hits"]])
     elif f.params.density == "summation":
         around = [f.grid.view, f.smoothing, f.images, f.live]
         stage.launch(density.sum_density, n, [*around, f.place, f.density])
@@ -102,7 +102,7 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
         teams.find_forces(stage, f, then_move=move_is_fused(f))
     elif f.native:
         around = [f.grid.view, f.smoothing, int(f.params.alpha + f.params.beta > 0.0), f.live]
-        native.launch(stage, native.sum_forces, n, [*around, f.sorted_tag, *f.axes, f.rate])
+        native.launch(stage, native.sum_forces, n, [*around, f.sorted_tag, *f.axes, f.extra["hits"], f.rate])
     else:
         around = [f.grid.view, f.smoothing, f.images, f.live]
         stage.launch(forces.sum_forces, n, [*around, f.place, f.motion, f.sorted_tag, f.rate])

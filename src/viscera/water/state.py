@@ -365,6 +365,8 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
     if params.dimension == 2:
         # One layer of cells: the rows above and below are not even looked at.
         grid.view.rows, grid.view.layer = 3, 0
+    # Blocks of neighbours that native loops go through: all, until density has noted which.
+    hits = {"hits": wp.full(n, 2**64 - 1, dtype=wp.uint64, device=device.warp)} if native else {}
     return Fluid(
         params=params,
         device=device,
@@ -393,7 +395,7 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         native=native,
         team=0,
         wide=False,
-        extra=_parts(params, make, n),
+        extra=_parts(params, make, n) | hits,
     )
 
 
