@@ -23,7 +23,7 @@ from collections.abc import Iterable
 import warp as wp
 
 from viscera.blood.film_pairs import BACK_TO_BACK, FACING, VISCOUS, FilmView, Rates, Sorted
-from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, OPEN_BLOCKS
+from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, HITS, OPEN_BLOCKS, note_hit, open_hits
 from viscera.neighbors.cells import GridView
 
 wp.set_module_options({"enable_backward": False})
@@ -103,6 +103,7 @@ for (int s = first_place; s < last_place; ++s) {
     const float bx = film.x.data[s], by = film.y.data[s];
     const float hx = HERE_X.data[s], hy = HERE_Y.data[s];
     ONLY3(const float bz = film.z.data[s]; const float hz = HERE_Z.data[s];)
+    unsigned long long hits_ = 0;
     ONLY3(const float nx = film.nx.data[s]; const float ny = film.ny.data[s]; const float nz = film.nz.data[s];)
     SETUP
     for (int k = 0; k < view.images; ++k) {
@@ -126,7 +127,7 @@ for (int s = first_place; s < last_place; ++s) {
                 V r2 = ox * ox + oy * oy;
                 ONLY3(V oz = LOAD(HERE_Z.data + t) - hz; r2 += oz * oz;)
                 M in = (r2 < FILL(h2)) & (at < WHOLE(end)) & (at != WHOLE(s));
-                if (!ANY(in)) continue;
+                NONE
                 const M same = in & (r2 < FILL(least2));
                 if (ANY(same)) {
                     const V side = at > WHOLE(s) ? FILL(least) : FILL(-least);
@@ -151,6 +152,7 @@ for (int s = first_place; s < last_place; ++s) {
     }
     const float gx = SUM(fx), gy = SUM(fy);
     ONLY3(const float gz = SUM(fz);)
+    NOTED
     if (OWN == 0) {
     THEN
     }
@@ -283,8 +285,13 @@ def _source(loop: str, three: bool) -> str:
     walk = walk.replace("LEAST_NORM", "1.0f" if three else "0.7696f")
     for name, value in (("BACK_TO_BACK", BACK_TO_BACK), ("FACING", FACING), ("VISCOUS", VISCOUS)):
         walk = walk.replace(name, f"{value}f")
-    lists = (("BLOCKS", BLOCKS), ("OPEN", OPEN_BLOCKS), ("CLOSE", CLOSE_BLOCKS))
-    rows = (("BLOCKS", ""), ("OPEN", _OPEN_ROWS.replace("ROWS", "9" if three else "3")), ("CLOSE", _CLOSE_ROWS))
+    # On cpu a branch that guesses whether a block holds somebody near costs more than going through it.
+    opening = open_hits("film.hits.data[s]") if loop == "displacement" else OPEN_BLOCKS
+    none = note_hit("ANY(in)") if loop == "density" else ""
+    noted = f"film.hits.data[s] = view.images == 1 ? {HITS} : ~0ULL;" if loop == "density" else ""
+    lists = (("BLOCKS", BLOCKS), ("OPEN", opening), ("CLOSE", CLOSE_BLOCKS), ("NONE", none), ("NOTED", noted))
+    opening, none = _OPEN_ROWS.replace("ROWS", "9" if three else "3"), "if (!ANY(in)) continue;"
+    rows = (("BLOCKS", ""), ("OPEN", opening), ("CLOSE", _CLOSE_ROWS), ("NONE", none), ("NOTED", ""))
     cpu, cuda = (_only(_replaced(walk, parts), three) for parts in (lists, rows))
     return (
         f"#if !defined(__CUDA_ARCH__)\n{_CPU}{cpu}{_CLEAN}\n#endif\n"

@@ -151,6 +151,8 @@ class Sorted:
     density: wp.array(dtype=float)
     stiff: wp.array(dtype=wp.vec3)
     """k, k_near [m/s²] and ρ₀."""
+    hits: wp.array(dtype=wp.uint64)
+    """On cpu: blocks with neighbours at the predicted positions, noted by density (`neighbors.blocks`)."""
 
 
 @wp.struct
