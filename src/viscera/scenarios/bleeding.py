@@ -229,6 +229,7 @@ def build(setting: Setting) -> Contents:
         organ,
         [Energised(FORCEPS, bipolar_forceps(), ElectrodeParams(power=25.0, reach=1.5e-3, bipolar=True))],
         burning.LIVING_LIVER,
+        every=2,
     )
     vessels = open_vessels(body, setting.seed)
     blood = Bleeding(

@@ -1,7 +1,7 @@
 """Electrosurgery: instruments under current heat an organ's skin, heat spreads in it, tissue coagulates and chars.
 
 Once a frame, in order: where the hands hold the electrodes and whether the pedal is down; the power that goes into each
-texel; conduction over 16 ms; what the heat does to tissue; how stiff that makes it; the areas that count; the picture;
+texel; conduction; what the heat does to tissue; how stiff that makes it; the areas that count; the picture;
 what is burnt and stretched too far tears. An organ that is as warm as the body, with no pedal down, costs nothing, and
 only a look at its springs once it is burnt.
 """
@@ -67,13 +67,16 @@ class Cautery:
         instruments: Sequence[Energised],
         heat: HeatParams | None = None,
         burn: BurnParams | None = None,
+        every: int = 1,
     ) -> None:
+        """With `every` 2, heat is stepped in every second frame, by two frames: tools are swept, so none is missed."""
         if organ.skin is None:
             raise ValueError(f"{organ.name} has no skin")
         self.organ = organ
         self.skin = organ.skin
         self._device = self.skin.device
-        self.heat = make_heat(self.skin, heat, FRAME)
+        self._every = every
+        self.heat = make_heat(self.skin, heat, every * FRAME)
         self.burn = make_burn(self.heat, burn)
         self._tools = [make_tool(f"tool {one.tool}", one.shapes, self._device) for one in instruments]
         self.electrodes: list[Electrode] = [
@@ -83,8 +86,8 @@ class Cautery:
         self._inside = np.zeros(len(instruments), dtype=np.bool_)
         self._burning = make_burning(organ.tissue)
         self._sampling = make_sampling(organ.tissue, self.skin)
-        self._rest = np.ones(2, dtype=np.int64)
-        """Whether all is cold, and frames since that was looked at."""
+        self._rest = np.array([1, 0, 0])
+        """Whether all is cold, steps since that was looked at, and frames since the last step."""
         self._picture = make_texture(self.burn)
         self._texture = Texture(f"{organ.name}.burn", organ.name, "burn", self.skin.width, self.skin.height)
         self._programs: dict[tuple[int, ...], Program] = {}
@@ -108,6 +111,9 @@ class Cautery:
             electrode.set(replace(electrode.params, power=watts))
 
     def frame(self, world: World) -> None:
+        self._rest[2] = (self._rest[2] + 1) % self._every
+        if self._rest[2]:
+            return
         on: list[int] = []
         pairs = zip(self._tools, self.electrodes, strict=True)
         for place, (tool, electrode) in enumerate(pairs):
