@@ -242,7 +242,8 @@ class _Crew:
         self.gates: list[Any] = []
         for core in range(1, self.cores):
             with wp.ScopedCapture(device=device.warp) as capture:
-                wp.launch(_gate, dim=1, inputs=[self.control, core, self.sleep, GATE_SPIN, SLEEP_US], device=device.warp)
+                inputs = [self.control, core, self.sleep, GATE_SPIN, SLEEP_US]
+                wp.launch(_gate, dim=1, inputs=inputs, device=device.warp)
             self.gates.append(capture.graph)
         for core in range(1, self.cores):
             thread = threading.Thread(
