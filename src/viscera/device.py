@@ -45,13 +45,9 @@ SPLIT_WORK = 60_000
 CUDA_DRIVER_NEEDED = (13, 0)
 """CUDA version the driver must support for Warp 1.19's wheel (Linux driver R580 or newer)."""
 
-SPIN = 16_000
-"""Pauses before a core that waits for the others within a program sleeps, a few hundred microseconds: longer than they
-are apart at the end of a loop. With a quarter of it a step of 20 000 water particles took a sixth longer, as a core
-that sleeps comes late."""
-
-GATE_SPIN = 4_000
-"""The same between programs, where the wait may be long and the core is wanted by others."""
+SPIN = 4_000
+"""Pauses before a waiting core sleeps, about 100 µs. Four times as many make water 10 % faster where cores are free, and
+halve the speed of a world that shares its cores with a page drawn in software (docs/decisions/001-device-layer.md)."""
 
 SLEEP_US = 50
 """How long a core sleeps at a time once it has spun in vain [µs]."""
@@ -242,8 +238,7 @@ class _Crew:
         self.gates: list[Any] = []
         for core in range(1, self.cores):
             with wp.ScopedCapture(device=device.warp) as capture:
-                inputs = [self.control, core, self.sleep, GATE_SPIN, SLEEP_US]
-                wp.launch(_gate, dim=1, inputs=inputs, device=device.warp)
+                wp.launch(_gate, dim=1, inputs=[self.control, core, self.sleep, SPIN, SLEEP_US], device=device.warp)
             self.gates.append(capture.graph)
         for core in range(1, self.cores):
             thread = threading.Thread(
