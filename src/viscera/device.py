@@ -46,8 +46,8 @@ CUDA_DRIVER_NEEDED = (13, 0)
 """CUDA version the driver must support for Warp 1.19's wheel (Linux driver R580 or newer)."""
 
 SPIN = 4_000
-"""Pauses before a waiting core sleeps, about 100 µs. Four times as many make water 10 % faster where cores are free, and
-halve the speed of a world that shares its cores with a page drawn in software (docs/decisions/001-device-layer.md)."""
+"""Pauses before a waiting core sleeps, about 100 µs. Four times as many make water 10 % faster where cores are free,
+and halve the speed of a world that shares its cores with a page drawn in software: decision 001."""
 
 SLEEP_US = 50
 """How long a core sleeps at a time once it has spun in vain [µs]."""
