@@ -14,11 +14,11 @@ import numpy as np
 
 from viscera.anatomy import liver
 from viscera.blood.balance import check_balance, make_ledger, step_ledger
-from viscera.blood.drops import make_drops, set_tools, step_drops
-from viscera.blood.film import make_film, step_film
-from viscera.blood.film_params import FilmParams
-from viscera.blood.vessels import flow_rate, vessel_mmhg
-from viscera.blood.wounds import WoundParams, add_wound, make_wounds, set_clip, step_wounds
+from viscera.blood.drops.drops import make_drops, set_tools, step_drops
+from viscera.blood.film.film import make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.wounds.vessels import flow_rate, vessel_mmhg
+from viscera.blood.wounds.wounds import WoundParams, add_wound, make_wounds, set_clip, step_wounds
 from viscera.device import open_device
 from viscera.errors import VisceraError
 

@@ -10,11 +10,11 @@ import dataclasses
 
 import numpy as np
 
-from viscera.blood.film import make_film, set_film, step_film
-from viscera.blood.film_border import check_film, film_count, film_volume, spawn
-from viscera.blood.film_params import FilmParams
-from viscera.blood.film_surface import make_surface, set_edges
-from viscera.blood.surface_walk import BARRIER
+from viscera.blood.film.border import check_film, film_count, film_volume, spawn
+from viscera.blood.film.film import make_film, set_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.film.surface import make_surface, set_edges
+from viscera.blood.film.walk import BARRIER
 from viscera.device import Stage, open_device
 from viscera.geometry import uv_sphere
 

@@ -14,13 +14,13 @@ import warp as wp
 from verify.framework import Measured, figure
 from viscera.anatomy import liver
 from viscera.blood.balance import make_ledger, read_balance, step_ledger
-from viscera.blood.drops import make_drops, set_tools, step_drops
-from viscera.blood.film import make_film, step_film
-from viscera.blood.film_params import FilmParams
-from viscera.blood.film_surface import refresh_surface
-from viscera.blood.landing import LandingView, fit_landing, make_landing, meet_surface
-from viscera.blood.vessels import vessel_mmhg
-from viscera.blood.wounds import WoundParams, add_wound, make_wounds, step_wounds
+from viscera.blood.drops.drops import make_drops, set_tools, step_drops
+from viscera.blood.drops.landing import LandingView, fit_landing, make_landing, meet_surface
+from viscera.blood.film.film import make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.film.surface import refresh_surface
+from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera.blood.wounds.wounds import WoundParams, add_wound, make_wounds, step_wounds
 from viscera.device import open_device
 
 AREA = "bleeding"

@@ -12,9 +12,9 @@ import numpy as np
 
 from verify.framework import Measured, figure
 from viscera.bench.film import mean_neighbours, organ_film, sheet_film
-from viscera.blood.film import Film, make_film, step_film
-from viscera.blood.film_border import check_film, film_count, film_volume, spawn
-from viscera.blood.film_params import BLOOD, FilmParams, Sheet, document_params
+from viscera.blood.film.border import check_film, film_count, film_volume, spawn
+from viscera.blood.film.film import Film, make_film, step_film
+from viscera.blood.film.params import BLOOD, FilmParams, Sheet, document_params
 from viscera.device import Device, open_device
 from viscera.geometry import TriangleMesh, icosphere
 

@@ -18,9 +18,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from viscera.blood.film import Film, make_film, step_film
-from viscera.blood.film_border import check_film, film_count, set_sheet_obstacles, spawn
-from viscera.blood.film_params import BLOOD, FilmParams, Fluid, Sheet, document_fluid, document_params
+from viscera.blood.film.border import check_film, film_count, set_sheet_obstacles, spawn
+from viscera.blood.film.film import Film, make_film, step_film
+from viscera.blood.film.params import BLOOD, FilmParams, Fluid, Sheet, document_fluid, document_params
 from viscera.device import open_device
 from viscera.geometry import icosphere
 

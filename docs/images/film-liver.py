@@ -17,12 +17,12 @@ import numpy as np
 
 from viscera.anatomy import liver
 from viscera.blood.balance import check_balance, make_ledger, step_ledger
-from viscera.blood.drops import make_drops, step_drops
-from viscera.blood.film import make_film, step_film
-from viscera.blood.film_image import film_normals, make_film_image, shown_volume, step_film_image, thickness_of
-from viscera.blood.film_params import FilmParams
-from viscera.blood.vessels import vessel_mmhg
-from viscera.blood.wounds import add_wound, make_wounds, step_wounds
+from viscera.blood.drops.drops import make_drops, step_drops
+from viscera.blood.film.film import make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.picture.image import film_normals, make_film_image, shown_volume, step_film_image, thickness_of
+from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera.blood.wounds.wounds import add_wound, make_wounds, step_wounds
 from viscera.device import open_device
 from viscera.skin import Skin, make_skin
 

@@ -15,11 +15,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from viscera.blood.film import make_film, step_film
-from viscera.blood.film_image import film_normals, make_film_image, step_film_image
-from viscera.blood.film_params import FilmParams
-from viscera.blood.vessels import vessel_mmhg
-from viscera.blood.wounds import add_wound, make_wounds, step_wounds
+from viscera.blood.film.film import make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.picture.image import film_normals, make_film_image, step_film_image
+from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera.blood.wounds.wounds import add_wound, make_wounds, step_wounds
 from viscera.device import open_device
 from viscera.geometry import TriangleMesh
 from viscera.geometry.atlas import AtlasSettings, unique_atlas

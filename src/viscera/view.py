@@ -80,7 +80,7 @@ class Surface:
 @dataclass(frozen=True)
 class Texture:
     """A picture on a surface that changes: the snapshot array of its name, uint8, shape (height, width, 4), row 0 at
-    v = 0. `role` says what the four numbers mean: `burn` as `heat.stages` packs it, `film` as `blood.film_image` does;
+    v = 0. `role` says what the four numbers mean: `burn` as `heat.stages` packs it, `film` as `blood.picture` does;
     `ink` is what is drawn or laid on the skin: its colour (sRGB, times alpha) and how much it covers; black is a skin
     marker's violet."""
 

@@ -2,7 +2,7 @@
 //
 //     node tests/browser/skin.mjs ADDRESS FOLDER
 //
-// Pictures go into FOLDER, figures to stdout; `tests/test_browser.py` judges both.
+// Pictures go into FOLDER, figures to stdout; `tests/browser/test_browser.py` judges both.
 
 import { join } from "node:path";
 import { assert, later, openBrowser, runChecks, until } from "./browser.mjs";

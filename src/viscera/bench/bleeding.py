@@ -13,12 +13,12 @@ import numpy as np
 from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.bench.skin import unrolled_ring
 from viscera.blood.balance import make_ledger, read_balance, step_ledger
-from viscera.blood.drops import DropParams, Drops, make_drops, step_drops
-from viscera.blood.film import Film, make_film, step_film
-from viscera.blood.film_image import make_film_image, shown_volume, step_film_image
-from viscera.blood.film_params import FilmParams
-from viscera.blood.vessels import VESSELS
-from viscera.blood.wounds import Wounds, add_wound, make_wounds, step_wounds
+from viscera.blood.drops.drops import DropParams, Drops, make_drops, step_drops
+from viscera.blood.film.film import Film, make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.picture.image import make_film_image, shown_volume, step_film_image
+from viscera.blood.wounds.vessels import VESSELS
+from viscera.blood.wounds.wounds import Wounds, add_wound, make_wounds, step_wounds
 from viscera.device import Device
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.skin import make_skin

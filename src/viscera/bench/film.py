@@ -25,10 +25,10 @@ import warp as wp
 
 from viscera.bench.neighbors import copy_bandwidth
 from viscera.bench.registry import Row, benchmark, median_ms, timed
-from viscera.blood.film import Film, make_film, set_film, step_film
-from viscera.blood.film_border import check_film, film_count, spawn
-from viscera.blood.film_kernels import Waiting
-from viscera.blood.film_params import BLOOD, FilmParams, Sheet, document_params
+from viscera.blood.film.border import check_film, film_count, spawn
+from viscera.blood.film.film import Film, make_film, set_film, step_film
+from viscera.blood.film.kernels import Waiting
+from viscera.blood.film.params import BLOOD, FilmParams, Sheet, document_params
 from viscera.device import Device, Stage
 from viscera.geometry import TriangleMesh, icosphere
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 import warp as wp
 
-from viscera.blood.drop_numbers import Purse
-from viscera.blood.drops import Drops
-from viscera.blood.film_params import LITTLE
-from viscera.blood.film_state import BROKEN, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
+from viscera.blood.drops.drops import Drops
+from viscera.blood.drops.numbers import Purse
+from viscera.blood.film.params import LITTLE
+from viscera.blood.film.state import BROKEN, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
 from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, RUN_OFF, DropView, FilmView, QueueView
-from viscera.blood.wound_kernels import WoundView
-from viscera.blood.wounds import Wounds
+from viscera.blood.wounds.kernels import WoundView
+from viscera.blood.wounds.wounds import Wounds
 from viscera.device import Port, Stage
 from viscera.errors import StateError
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film_state import STAYS
+from viscera.blood.film.state import STAYS
 from viscera.blood.views import FilmView
 
 wp.set_module_options({"enable_backward": False})

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from viscera.blood.film_state import FilmState
+from viscera.blood.film.state import FilmState
 from viscera.device import Device
 
 wp.set_module_options({"enable_backward": False})

@@ -16,10 +16,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.blood import film_image, gauze
-from viscera.blood.film_surface import MASKED, set_edges, set_obstacles
-from viscera.blood.placing import points_of
-from viscera.blood.surface_walk import BARRIER, DRAIN, OPEN
+from viscera.blood import gauze
+from viscera.blood.film.placing import points_of
+from viscera.blood.film.surface import MASKED, set_edges, set_obstacles
+from viscera.blood.film.walk import BARRIER, DRAIN, OPEN
+from viscera.blood.picture import image
 from viscera.device import Stage
 from viscera.geometry.mesh import TriangleMesh, weld
 from viscera.skin import Skin
@@ -90,7 +91,7 @@ class Dressing:
         self._gauze = kind
         over = {NONE: (0.0, 0.0), KEEPS_OUT: (MASKED, np.inf), SOAKS: (SOAKED, SOAKED_HEIGHT)}[kind]
         set_obstacles(self._blood.surface, 0, np.where(self._under, over[0], 0.0))
-        film_image.set_obstacles(self._blood.image, np.where(self._under, over[1], 0.0))
+        image.set_obstacles(self._blood.image, np.where(self._under, over[1], 0.0))
         self._draw()
 
     def set_incision(self, kind: int) -> None:

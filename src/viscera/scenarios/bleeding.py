@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood.film import set_film
-from viscera.blood.film_params import BILE, BLOOD, SALINE, FilmParams
-from viscera.blood.vessels import DISCHARGE, VesselParams, vessel_mmhg
-from viscera.blood.wounds import WoundParams, set_vessel, set_wounds
+from viscera.blood.film.film import set_film
+from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams
+from viscera.blood.wounds.vessels import DISCHARGE, VesselParams, vessel_mmhg
+from viscera.blood.wounds.wounds import WoundParams, set_vessel, set_wounds
 from viscera.geometry.tools import bipolar_forceps
 from viscera.heat.electrode import ElectrodeParams
 from viscera.inputs import Input, ToolInput
@@ -179,21 +179,14 @@ GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_
 
 
 def modules() -> list[types.ModuleType]:
-    from viscera.blood import (
-        balance,
-        drop_kernels,
-        drop_tools,
-        film_kernels,
-        film_mixing,
-        film_native,
-        film_order,
-        film_surface,
-        gauze,
-        image_finish,
-        image_kernels,
-        landing,
-        wound_kernels,
-    )
+    from viscera.blood import balance, gauze
+    from viscera.blood.drops import kernels as drop_kernels
+    from viscera.blood.drops import landing
+    from viscera.blood.drops import tools as drop_tools
+    from viscera.blood.film import kernels, mixing, native, order, surface
+    from viscera.blood.picture import finish
+    from viscera.blood.picture import kernels as picture_kernels
+    from viscera.blood.wounds import kernels as wound_kernels
     from viscera.neighbors import cells, ordering
     from viscera.world import bleeding
 
@@ -201,14 +194,14 @@ def modules() -> list[types.ModuleType]:
         balance,
         drop_kernels,
         drop_tools,
-        film_kernels,
-        film_mixing,
-        film_native,
-        film_order,
-        film_surface,
+        kernels,
+        mixing,
+        native,
+        order,
+        surface,
         gauze,
-        image_finish,
-        image_kernels,
+        finish,
+        picture_kernels,
         landing,
     ]
     return [*burning.modules(), *film, wound_kernels, cells, ordering, bleeding]
@@ -294,7 +287,7 @@ def beside(body: Body, wound: Wound) -> NDArray[np.float64]:
 
 
 def leaking(rate: float) -> VesselParams:
-    """The duct with the pressure that gives `rate` [m³/s]: Δp = R Q + K Q², see `blood.vessels`."""
+    """The duct with the pressure that gives `rate` [m³/s]: Δp = R Q + K Q², see `blood.wounds.vessels`."""
     k = BILE_DUCT.density / (2.0 * (DISCHARGE * math.pi * BILE_OPENING**2) ** 2)
     pressure = BILE_DUCT.resistance * rate + k * rate**2
     return replace(BILE_DUCT, systolic=pressure, diastolic=pressure)

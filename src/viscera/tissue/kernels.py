@@ -14,7 +14,7 @@ Differs from the source: the factor ½ before a·Δt² is dropped (it makes peri
 instead of 2x − x_prev in world coordinates; springs are damped; contact changes velocity, so that it adds no energy.
 
 `lattice_step` is the plain kernel: for cuda, and the readable form. native.py does the same for a whole tile of 16
-masses with the cpu's vector unit; tests/test_lattice.py holds the two together.
+masses with the cpu's vector unit; tests/tissue/test_lattice.py holds the two together.
 """
 
 # Warp's types speak of values; inside kernels the same names are declarations.

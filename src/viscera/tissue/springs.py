@@ -11,7 +11,7 @@ where k₁, k₂, k₃ are the stiffnesses of the three lengths [N/m]. Any split
 
     dt_crit = 2/ω_max = √(5/6)·dx·√(ρ/E) ≈ 0.913·dx·√(ρ/E)
 
-whatever the split (found by a sweep over the Brillouin zone; tests/test_lattice.py does it again).
+whatever the split (found by a sweep over the Brillouin zone; tests/tissue/test_lattice.py does it again).
 
 Masses and springs are shared by the cells around them: a full inner axis spring belongs to 4 cells, a face diagonal
 to 2, a body diagonal to 1, a mass to 8. At the boundary each has only the share of the cells that are there, so that

@@ -20,18 +20,18 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
-from viscera.blood.drops import DropParams, make_drops, set_tools, step_drops
-from viscera.blood.film import make_film, step_film
-from viscera.blood.film_border import arrays as film_arrays
-from viscera.blood.film_border import check_film
-from viscera.blood.film_border import load as load_film
-from viscera.blood.film_image import make_film_image, step_film_image
-from viscera.blood.film_params import FilmParams
-from viscera.blood.film_surface import make_surface, refresh_surface
-from viscera.blood.vessels import VesselParams
+from viscera.blood.drops.drops import DropParams, make_drops, set_tools, step_drops
+from viscera.blood.film.border import arrays as film_arrays
+from viscera.blood.film.border import check_film
+from viscera.blood.film.border import load as load_film
+from viscera.blood.film.film import make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.film.surface import make_surface, refresh_surface
+from viscera.blood.picture.image import make_film_image, step_film_image
 from viscera.blood.views import DropView
-from viscera.blood.wound_kernels import WoundView
-from viscera.blood.wounds import (
+from viscera.blood.wounds.kernels import WoundView
+from viscera.blood.wounds.vessels import VesselParams
+from viscera.blood.wounds.wounds import (
     CAPACITY,
     CLIPPED,
     add_wound,

@@ -1,0 +1,1 @@
+"""Drops that fly, land and let go."""

@@ -1,0 +1,287 @@
+"""Drops in the air: what the film lets go, what spurts and what a nozzle lets out, until it lands or is lost.
+
+A particle of the film, thickness t = 6 V/(π h²) (1 + Σ (1 − r/h)²) (the film's own density, times its kernel's
+normalisation), lets go where
+
+    t (g·n)/|g| > hanging       it hangs from the surface, heavier than the surface holds
+    t > overflow                it stands higher than surface tension can hold
+
+and of what is too much, the part 1 − exp(−dt/τ) in each step, drawn by lot from the world's seed. A wetting puddle is
+at most 2 ℓ sin(θ/2) high, ℓ = √(σ/ρg) = 2.3 mm for blood, which for a contact angle of 60° is ℓ itself (de Gennes,
+Brochard-Wyart and Quéré, Capillarity and Wetting Phenomena, §2.2); a pendant drop grows within τ ≈ √(ℓ/g) = 15 ms.
+
+A drop flies freely, v ← v + g dt, x ← x + v dt, and meets the moving surface (`landing`) or leaves the scene's box.
+Where it lands it joins the film with the velocity along the surface. Suction takes the nearest within its reach, no
+more than its rate; a nozzle lets out saline. Volumes are whole picolitres, and a drop keeps the volume of the particle
+it was.
+
+Room is bounded, and every picolitre has a place in `balance`: a film that fills up beyond `crowded` hangs on less and
+drips sooner; what lands on a film that is `fullest` runs off the organ; film that finds no place in the air stays film,
+and a nozzle runs slower.
+
+Simple on purpose: no air drag, no surface tension between drops, no splash. The document has none of it; its particles
+cannot leave the surface (§6.2.3 names it as future work).
+"""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike, NDArray
+
+from viscera.blood.drops import kernels, tools
+from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
+from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
+from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
+from viscera.blood.film.state import FilmState
+from viscera.blood.film.surface import Surface
+from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
+from viscera.device import Device, Port, Stage
+from viscera.errors import InputError
+
+
+@dataclass(frozen=True)
+class DropParams:
+    hanging: float = 0.26e-3
+    """[m]. Tuned to the film, whose particles cannot stack: at rest it is 0.24 mm thick and holds, where it gathers it
+    drips; blood would gather to ℓ."""
+    overflow: float = 0.8e-3
+    """[m]. Tuned in the same way: three times the film's thickness at rest."""
+    detach_time: float = 0.015
+    """τ [s]."""
+    box: float = 0.15
+    """Drops farther from the organs than this are lost [m]: they have reached the drape."""
+    highest: float = 0.8
+    """Against gravity they are kept up to here above the organs [m]: what spurts up comes down again. A jet of 4 m/s,
+    the speed of 65 mmHg (Bernoulli), rises u²/2g = 0.8 m."""
+    crowded: float = 0.7
+    """Part of the film's room: from here to `fullest` the film hangs on less and less. Tuned."""
+    fullest: float = 0.9
+    """Part of the film's room that landing drops fill; the rest is for wounds."""
+    jet_volume: float = 0.0
+    """Of a drop that a nozzle lets out [m³]; 0: as a particle of the film."""
+    spread: float = 0.05
+    """Sideways speed over forward speed of a nozzle's jet. Tuned."""
+    seed: int = 2
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            zero = f.name in ("spread", "seed", "crowded", "jet_volume")
+            if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
+                allowed = "of 0 or more" if zero else "above 0"
+                raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
+        if not self.crowded < self.fullest <= 1.0:
+            raise InputError(
+                f"crowded = {self.crowded} and fullest = {self.fullest} are not possible.",
+                "They are parts of the film's room: 0 ≤ crowded < fullest ≤ 1.",
+            )
+        if not self.jet_volume <= LARGEST_VOLUME * LITTLE:
+            raise InputError(
+                f"jet_volume = {self.jet_volume} is not possible.", f"Allowed is up to {LARGEST_VOLUME * LITTLE:g} m³."
+            )
+
+
+@dataclass(eq=False)
+class Drops:
+    """Made by `make_drops`."""
+
+    params: DropParams
+    film: FilmParams
+    device: Device
+    dt: float
+    state: DropArrays
+    spare: DropArrays
+    tree: LandingTree
+    numbers: Any
+    tools: Port
+    """One `Tools`; written by `set_tools`."""
+    purse: Any
+    gone_count: Any
+    gone_volume: Any
+    """Drops that have left so far, and their volume, by fate; int64, shape (DROP_FATES,) [pL]."""
+    film_view: Any
+    queue: Any
+    flag: tuple[Any, Any]
+    place: tuple[Any, Any]
+    """Scratch, shape of the film and of the drops."""
+    ring: Any
+    taken: Any
+    """Volumes in reach by ring, and what suction took in this step, int64 [pL]."""
+    surface: Surface
+
+
+def make_drops(
+    surface: Surface,
+    film: FilmParams,
+    state: FilmState,
+    params: DropParams | None = None,
+    dt: float = 0.016,
+    capacity: int = 8192,
+) -> Drops:
+    """No drops yet; room for `capacity`, one step is `dt` [s]."""
+    params = params or DropParams()
+    if not (math.isfinite(dt) and dt >= 0.0):
+        raise InputError(f"dt = {dt} is not possible.", "It must be a finite number of 0 or more.")
+    if not 1 <= capacity <= 2**24:
+        raise InputError(f"capacity = {capacity} is not possible.", f"Allowed are 1 to {2**24} drops.")
+    device = surface.device
+
+    def integers(count: int, kind: Any = wp.int32) -> Any:
+        return wp.zeros(count, dtype=kind, device=device.warp)
+
+    drops = Drops(
+        params,
+        film,
+        device,
+        dt,
+        make_drop_arrays(capacity, device),
+        make_drop_arrays(capacity, device),
+        make_landing(surface.vertices, surface.view.triangles, device),
+        wp.zeros(1, dtype=DropNumbers, device=device.warp),
+        device.port(1, Tools),
+        wp.zeros(1, dtype=Purse, device=device.warp),
+        integers(DROP_FATES, wp.int64),
+        integers(DROP_FATES, wp.int64),
+        film_view(state),
+        queue_view(state),
+        (integers(state.capacity), integers(capacity)),
+        (integers(state.capacity), integers(capacity)),
+        integers(tools.RINGS, wp.int64),
+        integers(1, wp.int64),
+        surface,
+    )
+    set_drops(drops, params)
+    return drops
+
+
+def set_drops(drops: Drops, params: DropParams) -> None:
+    """Changes parameters while programs run."""
+    drops.params = params
+    film = drops.film
+    numbers: Any = DropNumbers()
+    numbers.dt = numbers.exact_dt = drops.dt
+    numbers.gravity = wp.vec3(*film.gravity)
+    numbers.thickness = 6.0 * LITTLE / (math.pi * film.radius**2)
+    numbers.hanging, numbers.overflow = params.hanging, params.overflow
+    numbers.share = -math.expm1(-drops.dt / params.detach_time)
+    numbers.lower, numbers.upper = _box(drops.surface, params, film.gravity)
+    numbers.crowded, numbers.fullest = params.crowded, params.fullest
+    numbers.volume = round(params.jet_volume / LITTLE) or film.little_volume
+    names = [fluid.name for fluid in film.fluids]
+    numbers.rinse = wp.vec4(*film.pure("saline" if "saline" in names else names[0]))
+    numbers.spread = params.spread
+    numbers.seed = params.seed
+    wp.copy(drops.numbers, wp.array([numbers], dtype=DropNumbers, device=drops.device.warp))
+
+
+def set_tools(
+    drops: Drops,
+    suction: ArrayLike | None = None,
+    reach: float = 4.0e-3,
+    suction_rate: float = 20.0e-6,
+    nozzle: ArrayLike | None = None,
+    nozzle_velocity: ArrayLike = (0.0, 0.0, 0.0),
+    nozzle_rate: float = 5.0e-6,
+) -> None:
+    """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]. `nozzle` is
+    the outlet: drops are swept through it from a step's flight behind, all of which must be outside tissue."""
+    for name, value in (("reach", reach), ("suction_rate", suction_rate), ("nozzle_rate", nozzle_rate)):
+        if not (math.isfinite(value) and value >= 0.0):
+            raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
+    tip, out = _vector("suction", suction), _vector("nozzle", nozzle)
+    jet = _vector("nozzle_velocity", nozzle_velocity)
+    hands = drops.tools.host[0]
+    hands["suction"], hands["suction_reach"] = tip, 0.0 if suction is None else reach
+    hands["suction_rate"] = 0.0 if suction is None else suction_rate / LITTLE
+    hands["nozzle"], hands["nozzle_velocity"] = out, jet
+    hands["nozzle_rate"] = 0.0 if nozzle is None else nozzle_rate / LITTLE
+
+
+def step_drops(stage: Stage, drops: Drops) -> None:
+    """One step of `drops.dt`: tools, what lets go, flight, landing. Between two steps of the film."""
+    stage.upload(drops.tools)
+    fit_landing(stage, drops.tree)
+    _use_nozzle(stage, drops)
+    _suck(stage, drops)
+    _let_go(stage, drops)
+    _fly(stage, drops)
+    _close_ranks(stage, drops)
+    remember_surface(stage, drops.tree)
+
+
+def _once(stage: Stage, kernel: Any, args: list[Any], dim: int = 1) -> None:
+    stage.once(lambda: wp.launch(kernel, dim=dim, inputs=args, device=stage.device.warp))
+
+
+def _number(stage: Stage, flag: Any, place: Any) -> None:
+    """How many flags come before each."""
+    stage.once(lambda: wp.utils.array_scan(flag, place, inclusive=False))
+
+
+def _use_nozzle(stage: Stage, drops: Drops) -> None:
+    live, view = [drops.numbers, drops.tools.array], drops.state.view
+    _once(stage, tools.begin, [*live, view, drops.purse, drops.ring, drops.taken])
+    stage.launch(tools.spray, tools.JET, [*live, drops.purse, view])
+    _once(stage, tools.book_spray, [drops.numbers, drops.purse, drops.state.count])
+
+
+def _suck(stage: Stage, drops: Drops) -> None:
+    hands, film, air = drops.tools.array, drops.film_view, drops.state.view
+    took = [drops.numbers, hands, drops.purse]
+    _once(stage, tools.measure_film, [hands, film, drops.ring], dim=film.capacity)
+    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=air.capacity)
+    _once(stage, tools.aim, [drops.ring, drops.purse])
+    _once(stage, tools.suck_film, [*took, film, drops.taken], dim=film.capacity)
+    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=air.capacity)
+    _once(stage, tools.book_suck, [drops.taken, drops.purse])
+
+
+def _let_go(stage: Stage, drops: Drops) -> None:
+    flag, place, state = drops.flag[0], drops.place[0], drops.state
+    stage.launch(kernels.choose_loose, len(flag), [drops.numbers, drops.tree.view, drops.purse, drops.film_view, flag])
+    _number(stage, flag, place)
+    stage.launch(kernels.let_go, len(flag), [drops.numbers, flag, place, drops.film_view, state.view])
+    _once(stage, kernels.add_count, [state.capacity, flag, place, state.count])
+
+
+def _fly(stage: Stage, drops: Drops) -> None:
+    flag, place, view, tree = drops.flag[1], drops.place[1], drops.state.view, drops.tree.view
+    landed = [drops.numbers, flag, place]
+    stage.launch(kernels.fly, len(flag), [drops.numbers, tree, view, flag])
+    _number(stage, flag, place)
+    stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
+    _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
+
+
+def _close_ranks(stage: Stage, drops: Drops) -> None:
+    keep, place, state, n = drops.flag[1], drops.place[1], drops.state, drops.state.capacity
+    _once(stage, kernels.tally, [state.view, drops.gone_count, drops.gone_volume, keep], dim=n)
+    _number(stage, keep, place)
+    stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
+    stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])
+    _once(stage, kernels.set_count, [keep, place, state.count])
+
+
+def _box(surface: Surface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:
+    """Corners of where drops may be [m]: around the organs, and high above them."""
+    g = np.asarray(gravity, dtype=np.float64)
+    up = -g / max(float(np.linalg.norm(g)), 1e-12)
+    reach = np.maximum(params.highest * np.abs(up), params.box)
+    lower = np.asarray(surface.lower) - np.where(up < 0.0, reach, params.box)
+    upper = np.asarray(surface.upper) + np.where(up > 0.0, reach, params.box)
+    return wp.vec3(*lower.tolist()), wp.vec3(*upper.tolist())
+
+
+def _vector(name: str, values: ArrayLike | None) -> NDArray[np.float64]:
+    vector = np.asarray((0.0, 0.0, 0.0) if values is None else values, dtype=np.float64)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InputError(f"{name} = {values} is not possible.", "Give three finite numbers.")
+    return vector

@@ -1,0 +1,1 @@
+"""How a film is drawn on the skin."""

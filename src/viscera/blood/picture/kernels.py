@@ -1,0 +1,351 @@
+"""Kernels of the film's picture; `image.py` has the equations and says in which order they run."""
+
+# Warp's stubs know neither its own dtypes nor the fields of a struct.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.blood.film.state import STAYS
+from viscera.blood.views import FilmView
+from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
+
+wp.set_module_options({"enable_backward": False})
+
+TILE = 16
+"""Texels along a side of a tile: what is skipped, and what is sent, as one."""
+
+AROUND = wp.constant(8)
+"""Neighbours of a texel."""
+
+
+@wp.struct
+class Look:
+    """Live numbers of a picture; from an array, as scalars are frozen when a program is recorded."""
+
+    radius: float
+    """Of a splat [m]."""
+    scale: float
+    """4 / (π radius²): thickness in the middle of a particle, per volume [1/m²]."""
+    edge_low: float
+    edge_high: float
+    """Between these thicknesses the border rises from nothing to its full height [m]."""
+    facing: float
+    """Least cosine between the normals of a texel and of a particle that it shows."""
+    keep: float
+    """k, part of a texel's thickness that is left after one frame."""
+    trail_keep: float
+    trail: float
+    """Part of a trail's thickness that is left after one frame; thickness that a trail begins with [m]."""
+    drying: float
+    """Part of what is still fluid in a trail that dries in one frame."""
+    thinnest: float
+    """Below this nothing is shown [m]."""
+    thickest: float
+    """What 255 means [m]."""
+    document: int
+    """Not 0: what is kept is the blurred value, as in the document."""
+    little: float
+    """Volume of a picolitre [m³]."""
+    blood: int
+    bile: int
+    """Which fluid is blood and which bile; -1: none."""
+    first_face: int
+    faces: int
+    """The organ's triangles among the film's."""
+
+
+@wp.struct
+class Sources:
+    """Particles in the order of the picture's grid, one array per number: an inner loop on cpu takes 16 at once. Shape
+    (capacity + 16,)."""
+
+    x: wp.array(dtype=wp.float32)
+    y: wp.array(dtype=wp.float32)
+    z: wp.array(dtype=wp.float32)
+    """[m]"""
+    nx: wp.array(dtype=wp.float32)
+    ny: wp.array(dtype=wp.float32)
+    nz: wp.array(dtype=wp.float32)
+    """Normal of the surface there."""
+    volume: wp.array(dtype=wp.float32)
+    blood: wp.array(dtype=wp.float32)
+    bile: wp.array(dtype=wp.float32)
+    clot: wp.array(dtype=wp.float32)
+    """Volume of the particle, and of the blood, the bile and the clot in it [m³]."""
+
+
+@wp.struct
+class Texels:
+    """What the kernels know about the skin."""
+
+    width: int
+    tiles_x: int
+    texels: wp.array(dtype=wp.int32)
+    position: wp.array(dtype=wp.vec3)
+    face: wp.array(dtype=wp.int32)
+    triangles: wp.array(dtype=wp.vec3i)
+    vertices: wp.array(dtype=wp.vec3)
+    around: wp.array2d(dtype=wp.int32)
+    """Neighbours of covered texel i, its own number where there is none; shape (count, AROUND)."""
+    obstacle: wp.array(dtype=wp.float32)
+    """How far a detail of the surface sticks out, per texel [m]; infinite: blood is never seen there."""
+
+
+@wp.func
+def tile_of(view: Texels, texel: int):
+    return (texel // view.width // TILE) * view.tiles_x + (texel % view.width) // TILE
+
+
+@wp.func
+def texel_normal(view: Texels, texel: int):
+    corner = view.triangles[view.face[texel]]
+    a = view.vertices[corner[0]]
+    return wp.normalize(wp.cross(view.vertices[corner[1]] - a, view.vertices[corner[2]] - a))
+
+
+@wp.kernel
+def stamp_cells(
+    first: int,
+    # params
+    grid: GridView,
+    chunk: int,
+    # in
+    position: wp.array(dtype=wp.vec3),
+    frame: wp.array(dtype=wp.int32),
+    # out
+    near_out: wp.array(dtype=wp.int32),
+):
+    """Marks the cells around each particle with this frame's number. Several threads may write the same number."""
+    begin = (first + wp.tid()) * chunk
+    for s in range(begin, wp.min(begin + chunk, sorted_count(grid))):
+        cell = cell_of(grid, position[s])
+        for z in range(wp.max(cell[2] - 1, 0), wp.min(cell[2] + 2, grid.cells_z)):
+            for y in range(wp.max(cell[1] - 1, 0), wp.min(cell[1] + 2, grid.cells_y)):
+                for x in range(wp.max(cell[0] - 1, 0), wp.min(cell[0] + 2, grid.cells_x)):
+                    near_out[cell_index(grid, wp.vec3i(x, y, z))] = frame[0]
+
+
+@wp.kernel
+def take_content(
+    first: int,
+    # params
+    grid: GridView,
+    looks: wp.array(dtype=Look),
+    chunk: int,
+    # in
+    original: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    film: FilmView,
+    # out
+    sources_out: Sources,
+):
+    """Sorted particles; nothing of one that is on another organ or leaves."""
+    begin = (first + wp.tid()) * chunk
+    look = looks[0]
+    for s in range(begin, wp.min(begin + chunk, sorted_count(grid))):
+        i = original[s]
+        content = wp.vec4(0.0, 0.0, 0.0, 0.0)
+        own = film.face[i] - look.first_face
+        if film.fate[i] == STAYS and own >= 0 and own < look.faces:
+            mixture = film.fluid[i]
+            parts = wp.vec4(1.0, 0.0, 0.0, film.clot[i])
+            if look.blood >= 0:
+                parts[1] = mixture[look.blood]
+            if look.bile >= 0:
+                parts[2] = mixture[look.bile]
+            content = (look.little * float(film.volume[i])) * parts
+        sources_out.x[s] = position[s][0]
+        sources_out.y[s] = position[s][1]
+        sources_out.z[s] = position[s][2]
+        sources_out.nx[s] = film.normal[i][0]
+        sources_out.ny[s] = film.normal[i][1]
+        sources_out.nz[s] = film.normal[i][2]
+        sources_out.volume[s] = content[0]
+        sources_out.blood[s] = content[1]
+        sources_out.bile[s] = content[2]
+        sources_out.clot[s] = content[3]
+
+
+@wp.func
+def _smooth(low: float, high: float, x: float):
+    """0 below `low`, 1 above `high`, smooth between."""
+    part = float(1.0)
+    if x < high:
+        part = wp.clamp((x - low) / (high - low), 0.0, 1.0)
+    return part * part * (3.0 - 2.0 * part)
+
+
+@wp.func
+def thickness_at(
+    grid: GridView,
+    look: Look,
+    here: wp.vec3,
+    normal: wp.vec3,
+    sources: Sources,
+):
+    """Σ V W: thickness of all fluid, and of the blood, the bile and the clot in it [m]."""
+    total = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    square = look.radius * look.radius
+    cell = cell_of(grid, here)
+    for row in range(grid.rows):
+        begin, end = row_range(grid, cell, row)
+        for t in range(begin, end):
+            offset = wp.vec3(sources.x[t], sources.y[t], sources.z[t]) - here
+            q = 1.0 - wp.dot(offset, offset) / square
+            if q > 0.0 and wp.dot(wp.vec3(sources.nx[t], sources.ny[t], sources.nz[t]), normal) > look.facing:
+                content = wp.vec4(sources.volume[t], sources.blood[t], sources.bile[t], sources.clot[t])
+                total += (look.scale * q * q * q) * content
+    return total
+
+
+_SIXTEEN = """
+#if defined(__CUDA_ARCH__)
+return {0.0f, 0.0f, 0.0f, 0.0f};
+#else
+#pragma clang fp contract(fast)
+typedef float V __attribute__((ext_vector_type(16)));
+typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+typedef int M __attribute__((ext_vector_type(16)));
+typedef bool B __attribute__((ext_vector_type(16)));
+#define LOAD(name) ((V)(*(const U*)(sources.name.data + t)))
+#define SUM(v) ({ const V all_ = (v); const auto h_ = all_.lo + all_.hi; const auto q_ = h_.lo + h_.hi; \\
+    (q_.x + q_.z) + (q_.y + q_.w); })
+const V per = (V)(1.0f / (look.radius * look.radius));
+const M lanes = (M){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+V volume = (V)(0.0f), blood = (V)(0.0f), bile = (V)(0.0f), clot = (V)(0.0f);
+const int west = cell[0] > 0 ? cell[0] - 1 : 0, east = cell[0] < grid.cells_x - 1 ? cell[0] + 1 : cell[0];
+for (int row = 0; row < 9; ++row) {
+    const int y = cell[1] + row % 3 - 1, z = cell[2] + row / 3 - 1;
+    if (y < 0 || y >= grid.cells_y || z < 0 || z >= grid.cells_z) continue;
+    const int left = (z * grid.cells_y + y) * grid.cells_x;
+    const int begin = grid.cell_start.data[left + west], end = grid.cell_start.data[left + east + 1];
+    for (int t = begin; t < end; t += 16) {
+        const V ox = LOAD(x) - here[0], oy = LOAD(y) - here[1], oz = LOAD(z) - here[2];
+        const V q = (V)(1.0f) - (ox * ox + oy * oy + oz * oz) * per;
+        const M near = (q > (V)(0.0f)) & (lanes < (M)(end - t));
+        if (!__builtin_bit_cast(unsigned short, __builtin_convertvector(near, B))) continue;
+        const V turned = LOAD(nx) * normal[0] + LOAD(ny) * normal[1] + LOAD(nz) * normal[2];
+        const M seen = near & (turned > (V)(look.facing));
+        const V weight = seen ? q * q * q : (V)(0.0f);
+        volume += weight * LOAD(volume);
+        blood += weight * LOAD(blood);
+        bile += weight * LOAD(bile);
+        clot += weight * LOAD(clot);
+    }
+}
+const float scale = look.scale;
+return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(clot)};
+#undef LOAD
+#undef SUM
+#endif
+"""
+
+
+@wp.func_native(_SIXTEEN)
+def thickness_sixteen(
+    grid: GridView, look: Look, cell: wp.vec3i, here: wp.vec3, normal: wp.vec3, sources: Sources
+) -> wp.vec4:
+    """`thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits."""
+
+
+@wp.struct
+class Painting:
+    """What a picture keeps from one to the next."""
+
+    frame: wp.array(dtype=wp.int32)
+    near: wp.array(dtype=wp.int32)
+    """Frame in which a cell last had a particle around it."""
+    soft: wp.array(dtype=wp.float32)
+    kept: wp.array(dtype=wp.vec4)
+    trail: wp.array(dtype=wp.float32)
+    tile: wp.array(dtype=wp.int32)
+    pixel: wp.array(dtype=wp.uint32)
+
+
+@wp.func
+def _paint(view: Texels, look: Look, picture: Painting, i: int, seen: wp.vec4):
+    """What is kept of the frame before, under what is there now: `seen` as `thickness_at` gives it."""
+    t = view.texels[i]
+    fresh = seen * _smooth(look.edge_low, look.edge_high, seen[0])
+    above = wp.max(fresh[0] - view.obstacle[t], 0.0)
+    fresh = fresh * (above / wp.max(fresh[0], 1.0e-20))
+    old = picture.kept[t]
+    trail = picture.trail[t]
+    before = old[0]
+    if look.document != 0:
+        before = picture.soft[t]
+    if fresh[0] == 0.0 and before == 0.0 and trail == 0.0:
+        return
+    height = wp.max(fresh[0], look.keep * before)
+    trail = wp.max(wp.min(fresh[0], look.trail), look.trail_keep * trail)
+    # What is left of the frame before keeps its mixture; a trail that nothing flows over dries.
+    parts = wp.vec3(old[1], old[2], old[3])
+    if height > 0.0:
+        rest = height - fresh[0]
+        parts = (wp.vec3(fresh[1], fresh[2], fresh[3]) + rest * parts) / height
+    if fresh[0] == 0.0:
+        parts = wp.vec3(parts[0], parts[1], parts[2] + look.drying * (parts[0] - parts[2]))
+    if height < look.thinnest:
+        height = 0.0
+    if trail < look.thinnest:
+        trail = 0.0
+    picture.kept[t] = wp.vec4(height, parts[0], parts[1], parts[2])
+    picture.trail[t] = trail
+    picture.tile[tile_of(view, t)] = picture.frame[0]
+    for k in range(AROUND):
+        picture.tile[tile_of(view, view.around[i, k])] = picture.frame[0]
+
+
+@wp.kernel
+def splat(
+    first: int,
+    # params
+    grid: GridView,
+    view: Texels,
+    looks: wp.array(dtype=Look),
+    chunk: int,
+    # in
+    sources: Sources,
+    # out
+    picture_out: Painting,
+):
+    """A thread takes `chunk` texels: on cpu Warp copies a kernel's arguments for every thread, which costs more than a
+    dry texel does."""
+    begin = (first + wp.tid()) * chunk
+    look = looks[0]
+    for i in range(begin, wp.min(begin + chunk, view.texels.shape[0])):
+        t = view.texels[i]
+        here = view.position[t]
+        seen = wp.vec4(0.0, 0.0, 0.0, 0.0)
+        if picture_out.near[cell_index(grid, cell_of(grid, here))] == picture_out.frame[0]:
+            seen = thickness_at(grid, look, here, texel_normal(view, t), sources)
+        _paint(view, look, picture_out, i, seen)
+
+
+@wp.kernel
+def splat_sixteen(
+    first: int,
+    # params
+    grid: GridView,
+    view: Texels,
+    looks: wp.array(dtype=Look),
+    chunk: int,
+    # in
+    sources: Sources,
+    # out
+    picture_out: Painting,
+):
+    """`splat` with the loop in C, for cpu."""
+    begin = (first + wp.tid()) * chunk
+    look = looks[0]
+    for i in range(begin, wp.min(begin + chunk, view.texels.shape[0])):
+        t = view.texels[i]
+        here = view.position[t]
+        cell = cell_of(grid, here)
+        seen = wp.vec4(0.0, 0.0, 0.0, 0.0)
+        if picture_out.near[cell_index(grid, cell)] == picture_out.frame[0]:
+            seen = thickness_sixteen(grid, look, cell, here, texel_normal(view, t), sources)
+        _paint(view, look, picture_out, i, seen)

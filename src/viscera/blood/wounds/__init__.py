@@ -1,0 +1,1 @@
+"""Open vessels and what leaves them."""
