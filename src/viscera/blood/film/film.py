@@ -30,6 +30,7 @@ import numpy as np
 import warp as wp
 
 from viscera.blood.film import buckets, forces, kernels, native, order, springs
+from viscera.blood.film import mixing as mixtures
 from viscera.blood.film.kernels import Home, Waiting
 from viscera.blood.film.obstacles import Sheeted
 from viscera.blood.film.pairs import Carried, FilmView, Rates, Sorted
@@ -198,7 +199,7 @@ def step_film(stage: Stage, film: Film, mixing: int = 1) -> None:
     relax_film(stage, film)
     mixes = mixing if film.mixes else 0
     if mixes:
-        stage.launch(mixing.mix, view.capacity, [view, mixes, film.search, film.rates, s, film.cargo])
+        stage.launch(mixtures.mix, view.capacity, [view, mixes, film.search, film.rates, s, film.cargo])
     move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
     _chunks(stage, film, kernels.move_on, [view, mixes, *move])
 
