@@ -16,14 +16,15 @@ import session_fake_world
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from viscera.inputs import ToolInput
 from viscera.server import messages as m
 from viscera.server.app import Server
+from viscera.server.encode import read_message
 from viscera.session.process import SessionSpec
 
 SCENARIOS = [
     m.ScenarioInfo(name=name, title=name, summary="") for name in ("fake", "other", "never", "bug", "full_disk", "big")
 ]
-DECODER = msgspec.msgpack.Decoder(m.ServerMessage)
 
 Kind = TypeVar("Kind")
 
@@ -52,7 +53,7 @@ class Browser:
     def __init__(self, server: Server, *, greet: bool = True, acknowledge: bool = True, **options: Any) -> None:
         self.acknowledge = acknowledge
         self.frames = 0
-        self.newest: m.Frame | None = None
+        self.newest: m.FrameMessage | None = None
         address = f"ws://127.0.0.1:{server.port}/ws"
         self._stack = contextlib.ExitStack()
         self.socket: ClientConnection = self._stack.enter_context(
@@ -69,8 +70,8 @@ class Browser:
     def receive(self, seconds: float = 10.0) -> Any:
         data = self.socket.recv(timeout=seconds)
         assert isinstance(data, bytes)
-        message = DECODER.decode(data)
-        if isinstance(message, m.Frame):
+        message = read_message(data)
+        if isinstance(message, m.FrameMessage):
             self.frames += 1
             self.newest = message
             if self.acknowledge:
@@ -99,7 +100,7 @@ class Browser:
             "active": True,
             "tool": 0,
         }
-        self.send(m.Tool(sequence=sequence, **{**pose, **other}))
+        self.send(m.Tool(sequence=sequence, input=ToolInput(**{**pose, **other})))
 
     def watch(self, seconds: float) -> int:
         """Reads for a while; returns how many frames came."""

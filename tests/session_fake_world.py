@@ -18,10 +18,12 @@ import numpy as np
 
 from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.instruments import Pushes
 from viscera.view import (
     ArraySpec,
     Camera,
     Column,
+    Frame,
     Instrument,
     Measure,
     Parameter,
@@ -133,8 +135,10 @@ class FakeWorld:
     def _step(self) -> None:
         for given in self._waiting:
             if isinstance(given, ToolInput):
-                tool = ToolState(0, given.active, given.position, given.orientation)
-                tool.force = (0.0, 0.0, self._values["pull"] if given.active else 0.0)
+                tool = ToolState(
+                    0, given.position, given.orientation, 0.0, given.active,
+                    force=(0.0, 0.0, self._values["pull"] if given.active else 0.0),
+                )  # fmt: skip
                 self.tools = [tool]
             elif isinstance(given, Reset):
                 self._begin(given.seed)
@@ -152,9 +156,9 @@ class FakeWorld:
 
     def array_specs(self) -> dict[str, ArraySpec]:
         return {
-            "points": ((self.side**2, 3), "f4"),
-            "paint": ((PAINTED, PAINTED, 4), "u1"),
-            "drops": ((DROPS, 4), "f4"),
+            "points": ArraySpec((self.side**2, 3), "f4", "points"),
+            "paint": ArraySpec((PAINTED, PAINTED, 4), "u1", "tiles"),
+            "drops": ArraySpec((DROPS, 4), "f4", "particles"),
         }
 
     def write_arrays(self, out: dict[str, np.ndarray]) -> None:
@@ -162,25 +166,25 @@ class FakeWorld:
         out["paint"][:] = 0
         out["paint"][0, 0] = self.tick % 256
         out["paint"][-1, -1, 0] = 255
-        for number in range(self.particle_counts()["drops"]):
+        for number in range(min(self.tick, DROPS)):
             out["drops"][number] = (0.001 * number, 0.0, 0.1, 0.5)
 
     def snapshot(self) -> Snapshot:
-        arrays = {name: np.zeros(shape, kind) for name, (shape, kind) in self.array_specs().items()}
+        arrays = {name: np.zeros(spec.shape, spec.kind) for name, spec in self.array_specs().items()}
         self.write_arrays(arrays)
-        return Snapshot(self.tick, self.time, self.tools, self.parameter_values(), arrays)
+        return Snapshot(**vars(self.frame()), arrays=arrays)
 
-    def particle_counts(self) -> dict[str, int]:
-        return {"drops": min(self.tick, DROPS)}
-
-    def measure_values(self) -> dict[str, float]:
-        return {"height": float(self.position[0, 2])}
-
-    def table_rows(self) -> dict[str, tuple[tuple[float, ...], ...]]:
-        return {"stages": self._rows}
-
-    def parameter_values(self) -> dict[str, float]:
-        return dict(self._values)
+    def frame(self) -> Frame:
+        return Frame(
+            tick=self.tick,
+            time=self.time,
+            tools=self.tools,
+            parameters=dict(self._values),
+            counts={"drops": min(self.tick, DROPS)},
+            measures={"height": float(self.position[0, 2])},
+            tables={"stages": self._rows},
+            stages=self.stages,
+        )
 
     def scene(self) -> Scene:
         corner = np.arange(self.side**2).reshape(self.side, self.side)
@@ -195,7 +199,7 @@ class FakeWorld:
             bounds=((0.0, 0.0, -0.05), (0.1, 0.1, 0.05)),
             camera=Camera((0.05, -0.2, 0.1), (0.05, 0.05, 0.0), (0.0, 0.0, 1.0), 40.0),
             surfaces=(Surface("sheet", "tissue", triangles, "points", self.side**2),),
-            instruments=(Instrument("probe", "sphere", 0.005, 0.0, (0.05, 0.05, 0.05)),),
+            instruments=(Instrument("probe", (Pushes(0.005),), (0.05, 0.05, 0.05)),),
             parameters=PARAMETERS,
             textures=(Texture("paint", "sheet", "burn", PAINTED, PAINTED),),
             particles=(Particles("drops", "blood", 0.001, DROPS),),
@@ -227,7 +231,7 @@ class FakeWorld:
         self.rest = state["rest"].copy()
         self._values = dict(zip(self._values, state["values"].tolist(), strict=True))
         row: Any = state["tool"].tolist()
-        self.tools = [ToolState(0, bool(row[0]), tuple(row[1:4]), tuple(row[4:8]), tuple(row[8:11]))]
+        self.tools = [ToolState(0, tuple(row[1:4]), tuple(row[4:8]), 0.0, bool(row[0]), force=tuple(row[8:11]))]
 
     def close(self) -> None:
         pass

@@ -86,9 +86,9 @@ class Viewer:
     async def watch(self) -> None:
         async for data in self.socket:
             message = _decode(data if isinstance(data, bytes) else data.encode())
-            if isinstance(message, m.Frame):
+            if isinstance(message, m.FrameMessage):
                 now = time.monotonic()
-                self.frames.append((now, message.tick))
+                self.frames.append((now, message.state.tick))
                 self._answer_waiting(message, now)
                 if self.ack_delay:
                     await asyncio.sleep(self.ack_delay)
@@ -115,8 +115,8 @@ class Viewer:
         """Frames per second from `since` (monotonic) until now."""
         return sum(at >= since for at, _ in self.frames) / (time.monotonic() - since)
 
-    def _answer_waiting(self, frame: m.Frame, now: float) -> None:
-        newest = dict(frame.applied).get(self.client, 0)
+    def _answer_waiting(self, frame: m.FrameMessageMessage, now: float) -> None:
+        newest = dict(frame.state.applied).get(self.client, 0)
         for sequence in [number for number in self.waiting if number <= newest]:
             future = self.waiting.pop(sequence)
             if not future.done():

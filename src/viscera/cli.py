@@ -295,19 +295,17 @@ def _run_headless(scenario: str, seconds: float, out: Path | None, **options: An
     import viscera
     from viscera import console
     from viscera.headless import record_headless, run_headless
-    from viscera.scenarios import catalogue
 
     with console.progress_bar() as progress:
         world = viscera.make(scenario, progress=progress, **options)
-        script = catalogue()[scenario].script
         if options.get("mesh") is not None:
             for note in world.notes:
                 console.err().print(f"note: {note}")
         try:
             if out is None:
-                result = run_headless(world, seconds, script, progress=progress)
+                result = run_headless(world, seconds, world.script, progress=progress)
             else:
-                result, written = record_headless(world, seconds, script, out, options, progress)
+                result, written = record_headless(world, seconds, world.script, out, options, progress)
                 console.err().print(f"recorded to {written}")
         finally:
             world.close()

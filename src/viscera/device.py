@@ -373,6 +373,14 @@ class Device:
                     progress(f"compiled {name}", done / len(jobs))
 
 
+def loaded_kernel_modules() -> list[str]:
+    """Names of the modules whose kernels have been loaded in this process, Warp's own left out."""
+    from warp._src.context import user_modules
+
+    found = {module.name for module in user_modules.values() if module.execs}
+    return sorted(name for name in found if name in sys.modules and not name.startswith("warp"))
+
+
 def open_device(name: str | None = None, cores: int | None = None) -> Device:
     """The device called `name` (`cpu`, `cuda`, `cuda:1`), or the best one there is, with the reason for the choice."""
     _start_warp()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input
+from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
     from viscera.world import World
@@ -21,8 +22,8 @@ LONGEST = 24 * 3600.0
 
 Progress = Callable[[str, float], None]
 
-Script = Callable[["World", int], Iterable[Input]]
-"""A scenario's own hand: given the world and the tick that comes next, what the hand does before it."""
+Hand = Callable[[int], Iterable[Input]]
+"""What moves the tools: given the tick that comes next, what is done before it. `World.script` is a scenario's own."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,6 @@ class Result:
 
 def tick_count(seconds: float) -> int:
     """How many ticks `seconds` are; whole ticks, at least one."""
-    from viscera.world import TICK
-
     if not math.isfinite(seconds) or not TICK <= seconds <= LONGEST:
         raise InputError(
             f"seconds = {seconds:g} is not possible.",
@@ -63,20 +62,18 @@ def tick_count(seconds: float) -> int:
 def run_headless(
     world: World,
     seconds: float,
-    script: Script | None = None,
+    hand: Hand | None = None,
     record: Callable[[int, Input], None] | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Advance `world` by `seconds` [s]. `script` moves the hand; `record` is told each input with its tick."""
-    from viscera.world import TICKS_PER_FRAME
-
+    """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick."""
     ticks = tick_count(seconds)
     first = world.tick
     start_time = world.time
     start = time.perf_counter()
     for tick in range(first, first + ticks):
-        if script is not None:
-            for one in script(world, tick):
+        if hand is not None:
+            for one in hand(tick):
                 world.apply(one)
                 if record is not None:
                     record(tick, one)
@@ -100,7 +97,7 @@ def run_headless(
 
 
 def record_headless(
-    world: World, seconds: float, script: Script | None, out: Path, made_with: dict[str, Any], progress: Progress | None
+    world: World, seconds: float, hand: Hand | None, out: Path, made_with: dict[str, Any], progress: Progress | None
 ) -> tuple[Result, Path]:
     """As `run_headless`, and leave a recording and `result.json` in the folder `out`. `made_with` are the arguments of
     `viscera.make` that a replay needs again."""
@@ -118,7 +115,7 @@ def record_headless(
     )
     recorder = Recorder.create(out, header)
     try:
-        result = run_headless(world, seconds, script, recorder.input, progress)
+        result = run_headless(world, seconds, hand, recorder.input, progress)
     except StateError as error:
         recorder.fail(Failure(error.tick, error.stage, error.message))
         raise

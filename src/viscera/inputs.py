@@ -1,6 +1,7 @@
 """What a hand can do to a world: the only ways in, and so exactly what a recording has to keep.
 
-An input takes effect at the start of the next tick after `World.apply`. Everything here is plain data.
+An input takes effect at the start of the next tick after `World.apply`. Everything here is plain data. These are the
+types that browsers send, sessions hand on and recordings keep; there are no others on the way.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ Quaternion = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolInput:
-    """Where the hand holds an instrument. A tool that is not `active` is out of the body and touches nothing."""
+class Hold:
+    """Where a tool is and how it is held. One that is not `active` is out of the body and touches nothing."""
 
     tool: int
+    """Its number, from 0."""
     position: Vector3
     """World position of the tip [m]."""
     orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
     grip: float = 0.0
     """How far the handle or pedal is pressed, 0 to 1."""
     active: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInput(Hold):
+    """The hand moves."""
+
     direct: bool = False
     """The hand tells every tick where it is, as a haptic device does: the tool is where the hand is, without lag."""
 

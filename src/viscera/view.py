@@ -1,7 +1,8 @@
-"""What a world shows: a `Scene` that stays (topology, instruments, parameters) and a `Snapshot` per frame.
+"""What a world shows: a `Scene` that stays (topology, instruments, parameters) and a `Frame` per frame.
 
-Doors (server, recorder, examples) know a world through these types alone. Arrays are NumPy: positions in metres as
-float32, pictures on a surface as uint8.
+Doors (server, recorder, examples) know a world through these types alone, and they are what travels to the browser:
+`server/messages.py` holds them as they are, and the page's types are made from them. Arrays are NumPy: positions in
+metres as float32, pictures as uint8. How an array travels is its `ArraySpec.role`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
-from viscera.inputs import Quaternion, Vector3
+from viscera.inputs import Hold, Vector3
+from viscera.instruments.instrument import Instrument, Part
 
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int32]
 AnyArray = NDArray[Any]
 
-ArraySpec = tuple[tuple[int, ...], str]
-"""Shape and NumPy type (`f4`, `u1`) of an array that a snapshot holds."""
+Role = Literal["points", "particles", "tiles", "values", "topology"]
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array that a snapshot holds, and how it travels to a browser.
+
+    `points`: positions, shape (n, 3), in 16 bits. `particles`: positions and a shade, shape (capacity, 4). `tiles`: a
+    picture of bytes, shape (height, width, 4), of which only the tiles that changed are sent. `values`: a few rows of
+    float32, sent as they are. `topology`: sent whole when its version changes. Of arrays with a name in
+    `Frame.counts` only that many rows are there."""
+
+    shape: tuple[int, ...]
+    kind: Literal["f4", "i4", "u1"]
+    role: Role
 
 
 ADVANCED = "Advanced"
@@ -75,6 +90,20 @@ class Surface:
     """Its vertices at rest [m], shape (vertices, 3): what colour and bumps are painted on."""
     uv: FloatArray | None = None
     """Where each triangle's corners lie in the surface's textures, 0 to 1, shape (triangles, 3, 2)."""
+    triangle_capacity: int = 0
+    """0 for a surface whose triangles stay. Otherwise they change while the world runs (cuts): at most so many, with at
+    most `vertex_count` vertices. The present ones are the arrays `NAME/triangles`, `NAME/rest` and `NAME/uv`, which
+    come anew whenever `Frame.versions[NAME]` grows."""
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        points: dict[str, ArraySpec] = {self.array: ArraySpec((self.vertex_count, 3), "f4", "points")}
+        if not self.triangle_capacity:
+            return points
+        return points | {
+            f"{self.name}/triangles": ArraySpec((self.triangle_capacity, 3), "i4", "topology"),
+            f"{self.name}/rest": ArraySpec((self.vertex_count, 3), "f4", "topology"),
+            f"{self.name}/uv": ArraySpec((self.triangle_capacity, 6), "f4", "topology"),
+        }
 
 
 @dataclass(frozen=True)
@@ -90,21 +119,122 @@ class Texture:
     width: int
     height: int
 
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.height, self.width, 4), "u1", "tiles")}
+
 
 @dataclass(frozen=True)
 class Particles:
     """Particles that are drawn as one fluid: the snapshot array of its name, float32, shape (capacity, 4): position [m]
-    and a shade from 0 to 1. How many there are now stands in `Snapshot.counts`."""
+    and a shade from 0 to 1. How many there are now stands in `Frame.counts`."""
 
     name: str
-    look: Literal["water", "saline", "blood", "barium", "clip"]
-    """A `clip` is no fluid but a small steel clip per two rows: where it sits, and a point straight above; there is
-    none where the two are the same."""
+    fluid: Literal["water", "saline", "blood", "barium"]
     radius: float
-    """Of the ball that each one is drawn as [m]; of a clip half its length."""
+    """Of the ball that each one is drawn as [m]."""
     capacity: int
-    shade: str = ""
-    """What the shade means, for people: `speed, 0 to 2 m/s`. Empty when it means nothing."""
+    shade: Literal["", "share", "speed"] = ""
+    """What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is."""
+    fastest: float = 0.0
+    """Speed of shade 1 [m/s]."""
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.capacity, 4), "f4", "particles")}
+
+
+@dataclass(frozen=True)
+class Markers:
+    """Small rigid things that lie on or in tissue: the snapshot array of its name, float32, shape (capacity, 8):
+    position [m], orientation (x, y, z, w; its z axis stands on the tissue), and 1 where there is one, 0 where not."""
+
+    name: str
+    look: Literal["clip", "pin"]
+    size: float
+    """Half its length [m]."""
+    capacity: int
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.capacity, 8), "f4", "values")}
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Round threads: the snapshot array of its name, float32, shape (capacity, 4): points [m] one after the other, and
+    1 where the thread goes on to the next point, 0 at its last. How many points there are stands in `Frame.counts`."""
+
+    name: str
+    look: Literal["suture", "wire"]
+    radius: float
+    """[m]"""
+    capacity: int
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.capacity, 4), "f4", "values")}
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What fills space: smoke, blood in saline. The snapshot array of its name, uint8, shape (depth · height, width,
+    4): layers along z, rows along y. Red is the density, 255 at `densest`; green how much of it is blood; blue and
+    alpha are free. Width, and depth times height, are multiples of 32."""
+
+    name: str
+    look: Literal["smoke", "saline"]
+    width: int
+    height: int
+    depth: int
+    box: tuple[Vector3, Vector3]
+    """Two corners of the box that it fills [m]."""
+    densest: float
+    """Share of light that one metre of the densest takes away, as an exponent [1/m]."""
+
+    def __post_init__(self) -> None:
+        if self.width % 32 or (self.depth * self.height) % 32 or min(self.width, self.height, self.depth) < 1:
+            raise InputError(
+                f"volume {self.name!r} of {self.width} × {self.height} × {self.depth} cannot be streamed.",
+                "Make its width, and its depth times its height, multiples of 32.",
+            )
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.depth * self.height, self.width, 4), "u1", "tiles")}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
+    sRGB and alpha, row 0 at the bottom. Sides are multiples of 32."""
+
+    name: str
+    title: str
+    width: int
+    height: int
+    help: str = ""
+
+    def __post_init__(self) -> None:
+        if self.width % 32 or self.height % 32 or min(self.width, self.height) < 32:
+            raise InputError(
+                f"picture {self.name!r} of {self.width} × {self.height} pixels cannot be streamed.",
+                "Make both sides multiples of 32.",
+            )
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.height, self.width, 4), "u1", "tiles")}
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Marks over the view, in screen space: the snapshot array of its name, float32, shape (capacity, 4): x and y from
+    0 to 1 with the origin at the top left, radius over the view's height, strength from 0 to 1. How many there are
+    stands in `Frame.counts`."""
+
+    name: str
+    look: Literal["ring", "dot"]
+    capacity: int
+    label: str = ""
+    """For people; empty where it needs none."""
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.capacity, 4), "f4", "values")}
 
 
 @dataclass(frozen=True)
@@ -149,40 +279,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
-    y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed."""
-
-    start: Vector3
-    end: Vector3
-    radius: float
-    swing: float = 0.0
-
-
-@dataclass(frozen=True)
-class Instrument:
-    """A tool in a hand, its tip at the origin, its shaft along +z."""
-
-    name: str
-    shape: Literal["sphere", "capsule"]
-    """What touches tissue."""
-    radius: float
-    """[m]"""
-    length: float
-    """Of the capsule's axis [m]; 0 for a sphere."""
-    home: Vector3
-    """Where it waits, outside the body [m]."""
-    offset: float = 0.0
-    """Where the shape that touches begins, above the tip [m]."""
-    label: str = ""
-    """For people; the name where there is none."""
-    action: str = ""
-    """What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move."""
-    parts: tuple[Part, ...] = ()
-    """How its working end looks; a ball or rod of `radius` where there are none."""
-
-
-@dataclass(frozen=True)
 class Camera:
     position: Vector3
     target: Vector3
@@ -220,23 +316,24 @@ class Scene:
     parameters: tuple[Parameter, ...] = ()
     textures: tuple[Texture, ...] = ()
     particles: tuple[Particles, ...] = ()
+    markers: tuple[Markers, ...] = ()
+    threads: tuple[Threads, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
     measures: tuple[Measure, ...] = ()
     tables: tuple[Table, ...] = ()
     goals: tuple[Goal, ...] = ()
 
 
-@dataclass
-class ToolState:
+@dataclass(frozen=True, slots=True)
+class ToolState(Hold):
     """A tool as the world has it. `force` and `torque` are what the hand feels [N], [N·m] about the tip."""
 
-    tool: int
-    active: bool = False
     position: Vector3 = (0.0, 0.0, 0.0)
-    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    active: bool = False
     force: Vector3 = (0.0, 0.0, 0.0)
     torque: Vector3 = (0.0, 0.0, 0.0)
-    grip: float = 0.0
-    """How far the handle or pedal is pressed, 0 to 1."""
 
 
 @dataclass
@@ -250,23 +347,50 @@ class HapticState:
     """False while the device is away."""
     force: Vector3
     """What the hand was last made to feel, after every limit [N]."""
-    mode: str
-    """Why it is what it is: `running`, `late` (fading because the world is), `stalled`, `catching_up`, …"""
+    mode: Literal["running", "absent", "stalled", "broken", "jumped", "catching_up", "late"]
+    """Why it is what it is. `late`: the force fades because the world does not keep up. All others but `running`: there
+    is none."""
     gain: float
     """Share of the world's force that is let through, 0 to 1."""
 
 
-@dataclass
-class Snapshot:
-    """The world after `tick` ticks. `arrays` holds what `Scene` names; the caller owns the copies."""
+@dataclass(kw_only=True)
+class Frame:
+    """The world after `tick` ticks, all but its arrays. A session adds what it knows; on its own a world leaves that at
+    its defaults."""
 
     tick: int
     time: float
     """Simulated [s]."""
     tools: list[ToolState]
     parameters: dict[str, float]
-    arrays: dict[str, AnyArray] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    """Of each `Particles`, how many of its array's rows are there."""
+    """Of arrays that are not full: how many of their rows are there."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of surfaces whose triangles change: grows with each change."""
     measures: dict[str, float] = field(default_factory=dict)
     tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict)
+    """Mean wall time of each part of a frame [ms]."""
+    real_time_factor: float = 1.0
+    """Simulated seconds per second of wall clock, over the last half second or so."""
+    applied: list[tuple[int, int]] = field(default_factory=list)
+    """(browser, newest sequence number of its tool inputs that took effect)"""
+    haptics: list[HapticState] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Snapshot(Frame):
+    """A frame with its arrays, as the scene names them; the caller owns the copies."""
+
+    arrays: dict[str, AnyArray] = field(default_factory=dict)
+
+
+Shown = Surface | Texture | Particles | Markers | Threads | Volume | Picture | Overlay
+"""What a scene lists and arrays belong to."""
+
+__all__ = [
+    "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "FloatArray", "Frame", "Goal", "HapticState", "Instrument",
+    "IntArray", "Markers", "Measure", "Overlay", "Parameter", "Part", "Particles", "Picture", "Role", "Scene", "Shown",
+    "Snapshot", "Surface", "Table", "Texture", "Threads", "ToolState", "Volume",
+]  # fmt: skip

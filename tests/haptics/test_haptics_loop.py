@@ -539,8 +539,10 @@ def test_a_session_is_killed_under_a_hand_and_comes_back(tmp_path: Path) -> None
         assert haptic.names == ["hand"]
         link = haptic.link
         with running_server(tmp_path, factory=FACTORY, haptics=link) as server, Browser(server) as browser:
-            frame = browser.wait(m.Frame, lambda frame: bool(frame.haptics) and frame.haptics[0].present)
-            assert frame.haptics[0].device == "hand"
+            frame = browser.wait(
+                m.FrameMessage, lambda frame: bool(frame.state.haptics) and frame.state.haptics[0].present
+            )
+            assert frame.state.haptics[0].device == "hand"
             # On a busy machine ticks are late and little of the force gets through; some of it must.
             wait_for(lambda: hand_of(link).force[2] > 0.01)
             # A pointer over the page does not tear the tool out of the hand.
@@ -571,7 +573,9 @@ def test_live_with_a_hand_is_the_same_world_replayed(tmp_path: Path) -> None:
     with HapticProcess(HapticSpec(("hand",))) as haptic:  # noqa: SIM117
         with running_server(tmp_path, "palpation", haptics=haptic.link, **options) as server:
             with Browser(server) as browser:
-                browser.wait(m.Frame, lambda frame: math.hypot(*frame.tools[0].force) > 0.05, seconds=120.0)
+                browser.wait(
+                    m.FrameMessage, lambda frame: math.hypot(*frame.state.tools[0].force) > 0.05, seconds=120.0
+                )
                 browser.watch(0.5)
     (archive,) = tmp_path.glob("*.h5")
     done = replay_report(archive)

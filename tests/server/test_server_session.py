@@ -33,16 +33,16 @@ def archives(folder: Path) -> list[Path]:
 
 def test_live_headless_and_replay_give_the_same_world(tmp_path: Path) -> None:
     with running_server(tmp_path, seed=5, parameters={"pull": 2.0}) as server, Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         for sequence in range(60):
             browser.move(sequence, position=(0.0, 0.0, 0.001 * sequence))
             browser.watch(0.01)
         browser.send(m.SetParameter(name="pull", value=4.0))
-        browser.wait(m.Frame, lambda frame: frame.parameters["pull"] == 4.0)
+        browser.wait(m.FrameMessage, lambda frame: frame.state.parameters["pull"] == 4.0)
         browser.send(m.Control(action="reset", value=6))
-        browser.wait(m.SceneDescription, lambda scene: scene.seed == 6)
+        browser.wait(m.SceneDescription, lambda found: found.scene.seed == 6)
         browser.move(100)
-        browser.wait(m.Frame, lambda frame: (browser.number, 100) in frame.applied)
+        browser.wait(m.FrameMessage, lambda frame: (browser.number, 100) in frame.state.applied)
     (archive,) = archives(tmp_path)
     assert logs(tmp_path) == []
     done = replay_report(archive, factory=FACTORY)
@@ -61,31 +61,31 @@ def test_live_headless_and_replay_give_the_same_world(tmp_path: Path) -> None:
 
 def test_kill_9_is_told_and_restart_goes_on_from_the_log(tmp_path: Path) -> None:
     with running_server(tmp_path) as server, Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         browser.move(1, position=(0.0, 0.0, 0.03))
-        browser.wait(m.Frame, lambda frame: frame.tick > 2500, 30.0)
+        browser.wait(m.FrameMessage, lambda frame: frame.state.tick > 2500, 30.0)
         pid = health(server)["session_pid"]
         killed = time.monotonic()
         os.kill(pid, signal.SIGKILL)
         tick = 0
         while not (isinstance(message := browser.receive(), m.SessionState) and message.state == "crashed"):
-            tick = message.tick if isinstance(message, m.Frame) else tick
+            tick = message.state.tick if isinstance(message, m.FrameMessage) else tick
         assert time.monotonic() - killed < 1.0  # 0.04 s on a quiet machine
         assert "SIGKILL" in message.message
         assert "Restart" in message.message
         # The server lives, and shows who comes now what was last seen.
         with Browser(server) as late:
             assert late.wait_state("crashed").message == message.message
-            assert late.wait(m.Frame).tick >= tick
+            assert late.wait(m.FrameMessage).state.tick >= tick
         (log,) = logs(tmp_path)
         browser.send(m.Restart())
         browser.wait_state("running")
-        frame = browser.wait(m.Frame)
-        lost = tick - frame.tick
+        frame = browser.wait(m.FrameMessage)
+        lost = tick - frame.state.tick
         assert lost <= 1000
-        assert frame.tick > 1000
+        assert frame.state.tick > 1000
         assert frame.session == 2
-        assert frame.tools[0].position == (0.0, 0.0, 0.03)
+        assert frame.state.tools[0].position == (0.0, 0.0, 0.03)
         assert health(server)["session_pid"] != pid
         assert logs(tmp_path) == [log]
     (archive,) = archives(tmp_path)
@@ -94,7 +94,7 @@ def test_kill_9_is_told_and_restart_goes_on_from_the_log(tmp_path: Path) -> None
 
 def test_a_state_that_breaks_is_told_with_stage_and_tick_and_restart_goes_back(tmp_path: Path) -> None:
     with running_server(tmp_path) as server, Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         browser.send(m.SetParameter(name="break_at", value=600))
         state = browser.wait_state("crashed")
         for part in ("swing", "tick 600", "not finite", "softer", "Restart"):
@@ -103,7 +103,7 @@ def test_a_state_that_breaks_is_told_with_stage_and_tick_and_restart_goes_back(t
         assert browser.wait(m.Problem).code == "refused"
         browser.send(m.Restart())
         assert "before the state broke" in browser.wait_state("running").message
-        browser.wait(m.Frame, lambda frame: frame.session == 2 and frame.tick > 700)
+        browser.wait(m.FrameMessage, lambda frame: frame.session == 2 and frame.state.tick > 700)
     assert len(logs(tmp_path)) == 1  # what led to the failure is kept
     failed = read_recording(logs(tmp_path)[0])
     assert failed.failure is not None
@@ -113,13 +113,13 @@ def test_a_state_that_breaks_is_told_with_stage_and_tick_and_restart_goes_back(t
 
 def test_choose_switches_for_everyone_and_closes_the_old_recording(tmp_path: Path) -> None:
     with running_server(tmp_path) as server, Browser(server) as first, Browser(server) as second:
-        first.wait(m.Frame)
+        first.wait(m.FrameMessage)
         first.send(m.Choose(scenario="other", seed=8))
         for browser in (first, second):
             browser.wait_state("starting")
             scene = browser.wait(m.SceneDescription, lambda found: found.session == 2)
             assert (scene.scenario, scene.seed) == ("other", 8)
-            assert browser.wait(m.Frame).session == 2
+            assert browser.wait(m.FrameMessage).session == 2
     assert sorted(read_recording(path).header.scenario for path in archives(tmp_path)) == ["fake", "other"]
 
 
@@ -135,7 +135,7 @@ def test_a_session_that_cannot_start_says_why_and_another_can(tmp_path: Path, sc
         browser.wait_state("crashed")
         browser.send(m.Choose(scenario="fake"))
         browser.wait_state("running")
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
 
 
 def test_progress_is_told_while_it_starts_and_it_can_be_stopped_meanwhile(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_progress_is_told_while_it_starts_and_it_can_be_stopped_meanwhile(tmp_pa
 
 def test_a_disk_that_gets_full_is_told_and_the_world_goes_on(tmp_path: Path) -> None:
     with running_server(tmp_path, "full_disk") as server, Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         state = None
         for sequence in range(1000):
             browser.move(sequence)
@@ -163,8 +163,8 @@ def test_a_disk_that_gets_full_is_told_and_the_world_goes_on(tmp_path: Path) -> 
         assert state.state == "running"
         assert "disk is full" in state.notice
         assert "simulation goes on" in state.notice
-        tick = browser.wait(m.Frame).tick
-        browser.wait(m.Frame, lambda frame: frame.tick > tick + 100)
+        tick = browser.wait(m.FrameMessage).state.tick
+        browser.wait(m.FrameMessage, lambda frame: frame.state.tick > tick + 100)
     (kept,) = [*logs(tmp_path), *archives(tmp_path)]
     found = read_recording(kept)
     assert len(found.inputs) > 10
@@ -178,7 +178,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_world_goes_on(tmp_path:
         assert "not recorded" in notice
         assert str(tmp_path / "file" / "recordings") in notice
         assert "--out" in notice
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
 
 
 SERVER_SCRIPT = """
@@ -233,7 +233,7 @@ def test_when_the_server_goes_the_session_closes_its_recording_and_goes_too(
 ) -> None:
     elsewhere: Any = Elsewhere(tmp_path)
     with Browser(elsewhere) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         pid = health(elsewhere)["session_pid"]
         if way == signal.SIGINT:
             os.killpg(elsewhere.process.pid, way)  # as Ctrl-C in a terminal does, to all of them
@@ -249,7 +249,7 @@ def test_when_the_server_goes_the_session_closes_its_recording_and_goes_too(
 
 def test_exact_snapshots_are_there_for_programs(tmp_path: Path) -> None:
     with running_server(tmp_path) as server, Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         status, headers, body = get(server, "/api/snapshot")
         assert status == 200
         assert headers["Content-Type"] == "application/vnd.msgpack"

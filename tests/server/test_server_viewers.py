@@ -24,7 +24,7 @@ from viscera.server.client import IN_FLIGHT, Client
 def server(tmp_path: Path) -> Iterator[Server]:
     with running_server(tmp_path, "big") as found:
         with Browser(found) as browser:
-            browser.wait(m.Frame)
+            browser.wait(m.FrameMessage)
         yield found
 
 
@@ -53,7 +53,7 @@ class Watching(threading.Thread):
         with contextlib.suppress(Exception):
             while not self.done.is_set():
                 message = self.browser.receive(5.0)
-                if isinstance(message, m.Frame) and self.delay:
+                if isinstance(message, m.FrameMessage) and self.delay:
                     time.sleep(self.delay)
                     self.browser.send(m.FrameAck(number=message.number))
 
@@ -137,11 +137,11 @@ def test_several_viewers_get_their_frames_and_the_world_keeps_its_rate(server: S
 
 def test_a_browser_that_loses_its_connection_comes_back(server: Server) -> None:
     with Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         browser.socket.socket.close()  # as when a cable is pulled: no goodbye
     with Browser(server) as again:
-        tick = again.wait(m.Frame).tick
-        assert again.wait(m.Frame, lambda frame: frame.tick > tick)
+        tick = again.wait(m.FrameMessage).state.tick
+        assert again.wait(m.FrameMessage, lambda frame: frame.state.tick > tick)
         end = time.monotonic() + 10.0
         while health(server)["viewers"] != 1:
             assert time.monotonic() < end, "the lost one is still counted"

@@ -22,7 +22,7 @@ from viscera.server.encode import dequantise
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running_server(tmp_path_factory.mktemp("recordings")) as found:
         with Browser(found) as browser:
-            browser.wait(m.Frame)
+            browser.wait(m.FrameMessage)
         yield found
 
 
@@ -38,7 +38,7 @@ def closed_with(browser: Browser) -> int:
 def test_a_browser_gets_state_scene_and_frames_in_that_order(server: Server) -> None:
     with Browser(server) as browser:
         kinds = [type(browser.receive()) for _ in range(3)]
-        assert kinds == [m.SessionState, m.SceneDescription, m.Frame]
+        assert kinds == [m.SessionState, m.SceneDescription, m.FrameMessage]
 
 
 def test_vertices_equal_the_snapshot_within_quantisation(server: Server) -> None:
@@ -46,12 +46,12 @@ def test_vertices_equal_the_snapshot_within_quantisation(server: Server) -> None
         browser.send(m.Control(action="pause"))
         browser.wait_state("paused")
         # The last frame may have come before the news of the pause; no other follows it.
-        while (frame := browser.newest) is None or frame.tick != health(server)["tick"]:
+        while (frame := browser.newest) is None or frame.state.tick != health(server)["tick"]:
             browser.receive()
         exact = msgspec.msgpack.decode(get(server, "/api/snapshot")[2], type=m.ExactSnapshot)
         browser.send(m.Control(action="resume"))
         browser.wait_state("running")
-    assert (exact.tick, exact.session) == (frame.tick, frame.session)
+    assert (exact.tick, exact.session) == (frame.state.tick, frame.session)
     truth = np.frombuffer(exact.arrays[0].data, "<f4").reshape(exact.arrays[0].count, 3)
     low, high = (np.array(corner) for corner in frame.arrays[0].box)
     # Half a step of the 16-bit grid, and the rounding of float32 on the way back.
@@ -63,21 +63,21 @@ def test_vertices_equal_the_snapshot_within_quantisation(server: Server) -> None
 def test_an_input_is_echoed_and_felt(server: Server) -> None:
     with Browser(server) as browser:
         browser.move(7, position=(0.0, 0.0, 0.02))
-        frame = browser.wait(m.Frame, lambda found: (browser.number, 7) in found.applied)
-        assert frame.tools[0].position == (0.0, 0.0, 0.02)
+        frame = browser.wait(m.FrameMessage, lambda found: (browser.number, 7) in found.state.applied)
+        assert frame.state.tools[0].position == (0.0, 0.0, 0.02)
         browser.move(8, active=False)
-        browser.wait(m.Frame, lambda found: (browser.number, 8) in found.applied)
+        browser.wait(m.FrameMessage, lambda found: (browser.number, 8) in found.state.applied)
 
 
 def test_pause_step_speed_and_resume(server: Server) -> None:
     with Browser(server) as browser:
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         browser.send(m.Control(action="pause"))
         browser.wait_state("paused")
         time.sleep(0.1)
         before = health(server)["tick"]
         browser.send(m.Control(action="step"))
-        assert browser.wait(m.Frame, lambda found: found.tick > before).tick == before + 16
+        assert browser.wait(m.FrameMessage, lambda found: found.state.tick > before).state.tick == before + 16
         browser.send(m.Control(action="speed", value=0.25))
         assert browser.wait(m.SessionState, lambda found: found.speed == 0.25).state == "paused"
         browser.send(m.Control(action="resume"))
@@ -92,8 +92,8 @@ def test_reset_with_another_seed_sends_the_scene_again(server: Server) -> None:
     with Browser(server) as browser:
         browser.wait(m.SceneDescription)
         browser.send(m.Control(action="reset", value=42))
-        assert browser.wait(m.SceneDescription).seed == 42
-        browser.wait(m.Frame)
+        assert browser.wait(m.SceneDescription).scene.seed == 42
+        browser.wait(m.FrameMessage)
 
 
 def test_ping_is_answered(server: Server) -> None:
@@ -106,8 +106,8 @@ def test_several_browsers_see_the_same_and_know_of_each_other(server: Server) ->
     with Browser(server) as first, Browser(server) as second:
         assert first.wait(m.SessionState, lambda found: found.viewers >= 2)
         second.send(m.SetParameter(name="pull", value=3.5))
-        first.wait(m.Frame, lambda found: found.parameters["pull"] == 3.5)
-        second.wait(m.Frame, lambda found: found.parameters["pull"] == 3.5)
+        first.wait(m.FrameMessage, lambda found: found.state.parameters["pull"] == 3.5)
+        second.wait(m.FrameMessage, lambda found: found.state.parameters["pull"] == 3.5)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_is_not_allowed_is_refused_by_name(
         assert problem.code == code
         assert names in problem.message
         assert problem.hint
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
 
 
 def test_a_tool_that_is_not_there_or_nowhere_is_refused(server: Server) -> None:
@@ -145,7 +145,7 @@ def test_a_tool_that_is_not_there_or_nowhere_is_refused(server: Server) -> None:
             time.sleep(0.11)
             browser.move(1, **bad)
             assert browser.wait(m.Problem).code == "input"
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_malformed_messages_are_refused_then_end_the_connection(server: Server, 
     with Browser(server) as browser:
         browser.socket.send(data)
         assert browser.wait(m.Problem).code == "malformed"
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         with contextlib.suppress(ConnectionClosed):
             for _ in range(MALFORMED_LIMIT - 1):
                 browser.socket.send(data)
@@ -185,7 +185,7 @@ def test_oversized_messages(server: Server) -> None:
 
 def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(server: Server) -> None:
     with Browser(server) as other, Browser(server) as browser:
-        other.wait(m.Frame)
+        other.wait(m.FrameMessage)
         with contextlib.suppress(ConnectionClosed):
             for sequence in range(3 * FLOOD_LIMIT):
                 browser.move(sequence)
@@ -231,9 +231,9 @@ def test_frames_wait_for_answers_and_the_newest_wins(server: Server) -> None:
         last = browser.frames
         time.sleep(0.3)
         browser.send(m.FrameAck(number=10**9))
-        frame = browser.wait(m.Frame)
+        frame = browser.wait(m.FrameMessage)
         assert browser.frames == last + 1
-        assert abs(frame.tick - health(server)["tick"]) < 150
+        assert abs(frame.state.tick - health(server)["tick"]) < 150
 
 
 def test_frames_of_messages_are_not_compressed(server: Server) -> None:

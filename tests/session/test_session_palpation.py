@@ -17,7 +17,7 @@ def test_palpation_lives_dies_resumes_and_replays_bit_for_bit(tmp_path: Path) ->
     options = {"factory": DEFAULT_FACTORY, "device": "cpu", "seed": 4}
     with running_server(tmp_path, "palpation", **options) as server, Browser(server) as browser:
         scene = browser.wait(m.SceneDescription, seconds=120.0)
-        browser.wait(m.Frame)
+        browser.wait(m.FrameMessage)
         low, high = scene.bounds
         x, y = 0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])
         for sequence in range(1, 60):
@@ -31,7 +31,7 @@ def test_palpation_lives_dies_resumes_and_replays_bit_for_bit(tmp_path: Path) ->
         browser.send(m.Restart())
         browser.wait_state("running", 60.0)
         browser.move(100, position=(x, y, high[2]))
-        browser.wait(m.Frame, lambda frame: (browser.number, 100) in frame.applied)
+        browser.wait(m.FrameMessage, lambda frame: (browser.number, 100) in frame.state.applied)
     (archive,) = tmp_path.glob("*.h5")
     done = replay_report(archive)
     done.world.close()

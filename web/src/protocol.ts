@@ -1,7 +1,9 @@
 // Generated from src/viscera/server/messages.py by `python -m viscera.server.typescript`. Do not edit.
 
+export const PRESSED = 0.5;
+
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -9,9 +11,9 @@ export const MAX_CLIENT_MESSAGE = 4096;
 /** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest. */
 export const MIN_SPEED = 0.05;
 
-export type Vec3 = [number, number, number];
+export type Quaternion = [number, number, number, number];
 
-export type Quat = [number, number, number, number];
+export type Vector3 = [number, number, number];
 
 /** First message of a browser; the server answers `Welcome` or `Problem` and closes. */
 export interface Hello {
@@ -19,15 +21,22 @@ export interface Hello {
   protocol: number;
 }
 
+/** The hand moves. */
+export interface ToolInput {
+  tool: number;
+  position: Vector3;
+  orientation?: Quaternion;
+  grip?: number;
+  active?: boolean;
+  /** The hand tells every tick where it is, as a haptic device does: the tool is where the hand is, without lag. */
+  direct?: boolean;
+}
+
 /** The hand moved. `sequence` grows with each message; `Frame.applied` echoes the newest one that took effect. */
 export interface Tool {
   type: "tool";
-  tool: number;
-  position: Vec3;
-  orientation: Quat;
-  grip: number;
-  active: boolean;
   sequence: number;
+  input: ToolInput;
 }
 
 export interface SetParameter {
@@ -79,134 +88,6 @@ export interface ScenarioInfo {
   summary: string;
 }
 
-/**
- * `triangles` is little-endian uint32, three per triangle. Vertices are the frame array called `array`. `rest` is
- * little-endian float32, three per vertex: the surface at rest, on which colour and bumps are painted; may be
- * empty, then the first frame is taken. `uv` is little-endian float32, two per corner, three corners per triangle:
- * where it lies in the surface's textures; empty when it has none.
- */
-export interface SurfaceInfo {
-  name: string;
-  material: string;
-  triangles: Uint8Array;
-  array: string;
-  vertex_count: number;
-  rest: Uint8Array;
-  uv: Uint8Array;
-}
-
-/**
- * A picture of RGBA bytes on a surface, row 0 at v = 0; it begins all zero and changes by `Tiles`. `burn`: red is
- * the temperature, green how far it is coagulated, blue how far charred, alpha the water left. `film`: red is the
- * thickness, green the fraction of blood, blue that of bile, alpha how far it has clotted. `ink`: colour times
- * alpha, and how much of the skin it covers; black is a marker's violet. docs/page.md has the scales.
- */
-export interface TextureInfo {
-  name: string;
-  surface: string;
-  role: "burn" | "film" | "ink";
-  width: number;
-  height: number;
-}
-
-/**
- * Particles drawn as one fluid: the frame array of its name. `shade` says what the arrays' shades mean. A `clip` is
- * drawn per two points: where it sits, and straight above; none where the two are the same.
- */
-export interface ParticlesInfo {
-  name: string;
-  look: "water" | "saline" | "blood" | "barium" | "clip";
-  radius: number;
-  shade: string;
-}
-
-/** A number that people watch; `digits` after the point. */
-export interface MeasureInfo {
-  name: string;
-  label: string;
-  unit: string;
-  help: string;
-  digits: number;
-}
-
-/** What a drill asks of a measure: at least, or at most, so much. Reached when all goals are met at once. */
-export interface GoalInfo {
-  measure: string;
-  least: number | null;
-  most: number | null;
-}
-
-/** A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
-export interface ColumnInfo {
-  name: string;
-  label: string;
-  unit: string;
-  kind: "number" | "colour";
-  minimum: number;
-  maximum: number;
-  help: string;
-}
-
-/**
- * Numbers that a user may edit; `rows` as the world began. `row_names` are one per row or none at all; `fixed`
- * names the cells, row and column, that nobody may edit.
- */
-export interface TableInfo {
-  name: string;
-  label: string;
-  help: string;
-  columns: ColumnInfo[];
-  rows: number[][];
-  row_names: string[];
-  fixed: [number, number][];
-}
-
-/**
- * A round bar between two points of the instrument's frame [m]. A jaw turns about the frame's y axis through
- * `start` by `swing` · (1 − grip) [rad].
- */
-export interface PartInfo {
-  start: Vec3;
-  end: Vec3;
-  radius: number;
-  swing: number;
-}
-
-/** `label` is for people, `action` says what pressing does (empty: nothing); `parts` are how its end looks. */
-export interface InstrumentInfo {
-  name: string;
-  shape: "sphere" | "capsule";
-  radius: number;
-  length: number;
-  home: Vec3;
-  label: string;
-  action: string;
-  parts: PartInfo[];
-}
-
-/**
- * `choices` are what 0, 1, 2, … are called where the number stands for one of a few things. `group` is the heading
- * that it is shown under: headings come in the order of their first parameter, `Advanced` last and folded.
- */
-export interface ParameterInfo {
-  name: string;
-  label: string;
-  unit: string;
-  minimum: number;
-  maximum: number;
-  default: number;
-  help: string;
-  choices: string[];
-  group: string;
-}
-
-export interface CameraInfo {
-  position: Vec3;
-  target: Vec3;
-  up: Vec3;
-  field_of_view: number;
-}
-
 /** `client` is this browser's number in `Frame.applied`. */
 export interface Welcome {
   type: "welcome";
@@ -217,112 +98,427 @@ export interface Welcome {
   scenarios: ScenarioInfo[];
 }
 
-/** What stays; sent when a session starts or a browser joins, before any of its frames. */
-export interface SceneDescription {
-  type: "scene";
+export interface Camera {
+  position: Vector3;
+  target: Vector3;
+  up: Vector3;
+  /** Vertical [degrees]. */
+  field_of_view: number;
+}
+
+/** A triangle mesh whose vertices move. Its vertices are the snapshot array called `array`. */
+export interface Surface {
+  name: string;
+  /** How it looks: `tissue`, `liver`, `fat`, `vessel`, `steel`, `earth`. */
+  material: string;
+  /** Vertex indices, shape (triangles, 3), counter-clockwise seen from outside. */
+  triangles: Uint8Array;
+  array: string;
+  vertex_count: number;
+  /** Its vertices at rest [m], shape (vertices, 3): what colour and bumps are painted on. */
+  rest: Uint8Array | null;
+  /** Where each triangle's corners lie in the surface's textures, 0 to 1, shape (triangles, 3, 2). */
+  uv: Uint8Array | null;
+  /**
+   * 0 for a surface whose triangles stay. Otherwise they change while the world runs (cuts): at most so many, with at
+   * most `vertex_count` vertices. The present ones are the arrays `NAME/triangles`, `NAME/rest` and `NAME/uv`, which
+   * come anew whenever `Frame.versions[NAME]` grows.
+   */
+  triangle_capacity: number;
+}
+
+/** A ball, or a round rod along the shaft, that pushes tissue and water away. */
+export interface Pushes {
+  /** [m] */
+  radius: number;
+  /** Of the rod's axis [m]; 0 for a ball. */
+  length: number;
+  /** Where the ball's middle, or the rod's axis, begins above the tip [m]. */
+  offset: number;
+  /** Coulomb's, against tissue. Steel on wet tissue: about 0.02 to 0.2. */
+  friction: number;
+  kind: "pushes";
+}
+
+/** Current flows from the active parts of the instrument's `solid` into tissue. */
+export interface Heats {
+  /** That the generator is set to [W]. */
+  power: number;
+  /** Tissue nearer than this is heated [m]. */
+  reach: number;
+  /** Whether current goes from part to part, and heats what is within reach of all of them. */
+  bipolar: boolean;
+  kind: "heats";
+}
+
+/** Takes fluid away at the tip. Several that work at once share one pump: they take turns, frame by frame. */
+export interface Sucks {
+  /** [m] */
+  reach: number;
+  /** [m³/s] */
+  rate: number;
+  kind: "sucks";
+}
+
+/** A jet out of the tip, along the shaft. Several that work at once take turns, frame by frame. */
+export interface Rinses {
+  /** [m/s]; tuned: a jet that reaches and does not bounce. */
+  speed: number;
+  /** [m³/s]; about a syringe's. Twice as much is a flood that a film has no room for. */
+  rate: number;
+  /**
+   * From the tip back to the outlet [m]: such tubes have holes along their end, free while the tip is pressed into
+   * tissue.
+   */
+  outlet: number;
+  kind: "rinses";
+}
+
+/** Closes vessels near the tip with a clip that stays. */
+export interface Clips {
+  /** [m] */
+  reach: number;
+  kind: "clips";
+}
+
+/**
+ * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
+ * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
+ */
+export interface Part {
+  start: Vector3;
+  end: Vector3;
+  radius: number;
+  swing: number;
+}
+
+/** A tool in a hand, its tip at the origin, its shaft along +z. */
+export interface Instrument {
+  name: string;
+  /** What it does. */
+  effects: (Pushes | Heats | Sucks | Rinses | Clips)[];
+  /** Where it waits, outside the body [m]. */
+  home: Vector3;
+  /** For people; the name where there is none. */
+  label: string;
+  /** Its picture in the page. */
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors";
+  /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
+  action: string;
+  /** How its working end looks; a ball or rod as it pushes where there are none. */
+  parts: Part[];
+}
+
+/** A number that a user may change while the world runs. */
+export interface Parameter {
+  name: string;
+  label: string;
+  /** As people say it: kPa, mm, Hz. The scenario converts to SI at the border. */
+  unit: string;
+  minimum: number;
+  maximum: number;
+  default: number;
+  help: string;
+  /** What 0, 1, 2, … are called, where the number stands for one of a few things; empty where it is a quantity. */
+  choices: string[];
+  /** Under which heading the page shows it; headings come in the order of their first parameter, `ADVANCED` last. */
+  group: string;
+}
+
+/**
+ * A picture on a surface that changes: the snapshot array of its name, uint8, shape (height, width, 4), row 0 at
+ * v = 0. `role` says what the four numbers mean: `burn` as `heat.stages` packs it, `film` as `blood.picture` does;
+ * `ink` is what is drawn or laid on the skin: its colour (sRGB, times alpha) and how much it covers; black is a skin
+ * marker's violet.
+ */
+export interface Texture {
+  name: string;
+  surface: string;
+  role: "burn" | "film" | "ink";
+  width: number;
+  height: number;
+}
+
+/**
+ * Particles that are drawn as one fluid: the snapshot array of its name, float32, shape (capacity, 4): position [m]
+ * and a shade from 0 to 1. How many there are now stands in `Frame.counts`.
+ */
+export interface Particles {
+  name: string;
+  fluid: "water" | "saline" | "blood" | "barium";
+  /** Of the ball that each one is drawn as [m]. */
+  radius: number;
+  capacity: number;
+  /** What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is. */
+  shade: "" | "share" | "speed";
+  /** Speed of shade 1 [m/s]. */
+  fastest: number;
+}
+
+/**
+ * Small rigid things that lie on or in tissue: the snapshot array of its name, float32, shape (capacity, 8):
+ * position [m], orientation (x, y, z, w; its z axis stands on the tissue), and 1 where there is one, 0 where not.
+ */
+export interface Markers {
+  name: string;
+  look: "clip" | "pin";
+  /** Half its length [m]. */
+  size: number;
+  capacity: number;
+}
+
+/**
+ * Round threads: the snapshot array of its name, float32, shape (capacity, 4): points [m] one after the other, and
+ * 1 where the thread goes on to the next point, 0 at its last. How many points there are stands in `Frame.counts`.
+ */
+export interface Threads {
+  name: string;
+  look: "suture" | "wire";
+  /** [m] */
+  radius: number;
+  capacity: number;
+}
+
+/**
+ * What fills space: smoke, blood in saline. The snapshot array of its name, uint8, shape (depth · height, width,
+ * 4): layers along z, rows along y. Red is the density, 255 at `densest`; green how much of it is blood; blue and
+ * alpha are free. Width, and depth times height, are multiples of 32.
+ */
+export interface Volume {
+  name: string;
+  look: "smoke" | "saline";
+  width: number;
+  height: number;
+  depth: number;
+  /** Two corners of the box that it fills [m]. */
+  box: [Vector3, Vector3];
+  /** Share of light that one metre of the densest takes away, as an exponent [1/m]. */
+  densest: number;
+}
+
+/**
+ * A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
+ * sRGB and alpha, row 0 at the bottom. Sides are multiples of 32.
+ */
+export interface Picture {
+  name: string;
+  title: string;
+  width: number;
+  height: number;
+  help: string;
+}
+
+/**
+ * Marks over the view, in screen space: the snapshot array of its name, float32, shape (capacity, 4): x and y from
+ * 0 to 1 with the origin at the top left, radius over the view's height, strength from 0 to 1. How many there are
+ * stands in `Frame.counts`.
+ */
+export interface Overlay {
+  name: string;
+  look: "ring" | "dot";
+  capacity: number;
+  /** For people; empty where it needs none. */
+  label: string;
+}
+
+/** A number about how it goes, which people watch: charred area, blood lost. */
+export interface Measure {
+  name: string;
+  label: string;
+  unit: string;
+  help: string;
+  /** After the point. */
+  digits: number;
+}
+
+/** Of a `Table`. A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
+export interface Column {
+  name: string;
+  label: string;
+  unit: string;
+  kind: "number" | "colour";
+  minimum: number;
+  maximum: number;
+  help: string;
+}
+
+/** Numbers in rows that a user may edit while the world runs: the stages of a burn. The number of rows stays. */
+export interface Table {
+  name: string;
+  label: string;
+  help: string;
+  columns: Column[];
+  /** As the world begins; the present ones are in `Snapshot.tables`. */
+  rows: number[][];
+  /** What people call the rows, one each; empty where they have no names. */
+  row_names: string[];
+  /** Row and column of the cells that the page does not let a user edit, because another value is refused. */
+  fixed: [number, number][];
+}
+
+/** What a drill asks of a measure: at least, or at most, so much. */
+export interface Goal {
+  /** Its name. */
+  measure: string;
+  least: number | null;
+  most: number | null;
+}
+
+export interface Scene {
   scenario: string;
   title: string;
   summary: string;
+  /** What to do, for someone who never saw it; one line per step. */
   instructions: string;
   seed: number;
+  /** A box that holds all there is to see [m]. */
+  bounds: [Vector3, Vector3];
+  camera: Camera;
+  surfaces: Surface[];
+  instruments: Instrument[];
+  parameters: Parameter[];
+  textures: Texture[];
+  particles: Particles[];
+  markers: Markers[];
+  threads: Threads[];
+  volumes: Volume[];
+  pictures: Picture[];
+  overlays: Overlay[];
+  measures: Measure[];
+  tables: Table[];
+  goals: Goal[];
+}
+
+/** What stays; sent when a session starts or a browser joins, before any of its frames. */
+export interface SceneDescription {
+  type: "scene";
   /** Grows with each session; frames of another session are ignored. */
   session: number;
   /** What it runs on; `Welcome.device` is empty while the first session is still starting. */
   device: string;
-  bounds: [Vec3, Vec3];
-  camera: CameraInfo;
-  surfaces: SurfaceInfo[];
-  instruments: InstrumentInfo[];
-  parameters: ParameterInfo[];
-  textures: TextureInfo[];
-  particles: ParticlesInfo[];
-  measures: MeasureInfo[];
-  tables: TableInfo[];
-  goals: GoalInfo[];
+  scene: Scene;
 }
 
 /**
- * `data` is little-endian uint16, three per point: value = box[0] + (box[1] - box[0]) * q / 65535 per axis.
- * `shades` is one byte per point, 255 for a shade of 1; empty for surfaces.
+ * An array of `points` or `particles`. `data` is little-endian uint16, three per point:
+ * value = box[0] + (box[1] - box[0]) * q / 65535 per axis. `shades` is one byte per point, 255 for a shade of 1; empty
+ * for points.
  */
 export interface ArrayData {
   name: string;
   count: number;
-  box: [Vec3, Vec3];
+  box: [Vector3, Vector3];
   data: Uint8Array;
   shades: Uint8Array;
 }
 
 /**
- * Tiles of a texture that changed. `places` is little-endian uint16, column and row of each tile, in tiles;
- * `data` holds the tiles one after the other, row by row, RGBA.
+ * An array with every bit. `data` is little-endian float32 (`f4`), int32 (`i4`) or bytes (`u1`), `components` per
+ * row.
  */
-export interface TextureTiles {
+export interface ExactArray {
+  name: string;
+  count: number;
+  components: number;
+  data: Uint8Array;
+  kind: "f4" | "i4" | "u1";
+}
+
+/**
+ * Tiles of a picture of bytes that changed (textures, volumes, pictures). `places` is little-endian uint16, column
+ * and row of each tile, in tiles; `data` holds the tiles one after the other, row by row, RGBA.
+ */
+export interface ArrayTiles {
   name: string;
   places: Uint8Array;
   data: Uint8Array;
 }
 
 /**
- * What changed in the textures since this browser was last told; belongs to the frame before it. Tiles are square,
+ * What changed in the pictures since this browser last got tiles; belongs to the frame before it. Tiles are square,
  * `side` texels wide.
  */
 export interface Tiles {
   type: "tiles";
   session: number;
   side: number;
-  textures: TextureTiles[];
-}
-
-/** `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
-export interface ToolInfo {
-  tool: number;
-  active: boolean;
-  position: Vec3;
-  orientation: Quat;
-  force: Vec3;
-  torque: Vec3;
-  grip: number;
+  arrays: ArrayTiles[];
 }
 
 /**
- * A haptic device that drives a tool, so that no pointer does. `force` is what the hand was made to feel, after
- * every limit [N].
+ * The triangles of a surface have changed: `triangles`, `rest` and `uv` anew, as the arrays of `Surface` say. Comes
+ * before the frame whose `versions` has this version.
  */
-export interface HapticInfo {
+export interface Topology {
+  type: "topology";
+  session: number;
+  surface: string;
+  version: number;
+  arrays: ExactArray[];
+}
+
+/** A tool as the world has it. `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
+export interface ToolState {
   tool: number;
+  position: Vector3;
+  orientation: Quaternion;
+  grip: number;
+  active: boolean;
+  force: Vector3;
+  torque: Vector3;
+}
+
+/** A haptic device and the tool it drives, as people should see it. */
+export interface HapticState {
+  tool: number;
+  /** Its name. */
   device: string;
   /** False while the device is away. */
   present: boolean;
-  force: Vec3;
-  /** `late`: the force fades because the world does not keep up. All others but `running`: there is none. */
+  /** What the hand was last made to feel, after every limit [N]. */
+  force: Vector3;
+  /**
+   * Why it is what it is. `late`: the force fades because the world does not keep up. All others but `running`: there
+   * is none.
+   */
   mode: "running" | "absent" | "stalled" | "broken" | "jumped" | "catching_up" | "late";
   /** Share of the world's force that is let through, 0 to 1. */
   gain: number;
 }
 
-/** Mean time of one stage per frame [ms]. */
-export interface StageInfo {
-  name: string;
-  ms: number;
+/**
+ * The world after `tick` ticks, all but its arrays. A session adds what it knows; on its own a world leaves that at
+ * its defaults.
+ */
+export interface Frame {
+  tick: number;
+  /** Simulated [s]. */
+  time: number;
+  tools: ToolState[];
+  parameters: Record<string, number>;
+  /** Of arrays that are not full: how many of their rows are there. */
+  counts: Record<string, number>;
+  /** Of surfaces whose triangles change: grows with each change. */
+  versions: Record<string, number>;
+  measures: Record<string, number>;
+  tables: Record<string, number[][]>;
+  /** Mean wall time of each part of a frame [ms]. */
+  stages: Record<string, number>;
+  /** Simulated seconds per second of wall clock, over the last half second or so. */
+  real_time_factor: number;
+  /** (browser, newest sequence number of its tool inputs that took effect) */
+  applied: [number, number][];
+  haptics: HapticState[];
 }
 
-/** The newest snapshot. `applied` pairs a browser's number with its newest `Tool.sequence` in this state. */
-export interface Frame {
+/** The newest snapshot. Arrays whose role is `values` come as `values`. */
+export interface FrameMessage {
   type: "frame";
   number: number;
   session: number;
-  tick: number;
-  time: number;
-  real_time_factor: number;
+  state: Frame;
   arrays: ArrayData[];
-  tools: ToolInfo[];
-  parameters: Record<string, number>;
-  stages: StageInfo[];
-  applied: [number, number][];
-  haptics: HapticInfo[];
-  measures: Record<string, number>;
-  tables: Record<string, number[][]>;
+  values: ExactArray[];
 }
 
 /** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */
@@ -351,26 +547,13 @@ export interface Pong {
   client_time: number;
 }
 
-/** `data` is little-endian float32 (`f4`) or bytes (`u1`), `components` per point or texel, not quantised. */
-export interface ExactArray {
-  name: string;
-  count: number;
-  components: number;
-  data: Uint8Array;
-  kind: string;
-}
-
 /** What `/api/snapshot` answers: the newest state with every bit, for tests and measurements. */
 export interface ExactSnapshot {
   session: number;
-  tick: number;
-  time: number;
-  tools: ToolInfo[];
-  parameters: Record<string, number>;
+  state: Frame;
   arrays: ExactArray[];
-  measures: Record<string, number>;
 }
 
 export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping;
 
-export type ServerMessage = Welcome | SceneDescription | Frame | Tiles | SessionState | Problem | Pong;
+export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong;

@@ -22,12 +22,13 @@ from viscera.haptics.port import WARM_UP_TICKS, SessionPort
 from viscera.haptics.priority import SESSION_LEVEL, come_first, step_back
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.inputs import ToolInput
-from viscera.instruments import Tool
+from viscera.instruments import Tool, kit
 from viscera.session.clock import Pacer
+from viscera.timing import TICK
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
-from viscera.tissue.params import TICK, LatticeParams
-from viscera.view import Instrument, ToolState
+from viscera.tissue.params import LatticeParams
+from viscera.view import ToolState
 
 SIDE = 0.096
 """Of the block [m]."""
@@ -55,28 +56,25 @@ class Block:
         )
         self.masses = len(nodes)
         self.home = (0.0, 0.0, SIDE + 0.04)
-        probe = Instrument("probe", "sphere", max(0.008, PROBE_CELLS * spacing), 0.0, self.home)
-        self.tool = Tool(0, probe, friction=0.1)
+        self.radius = max(0.008, PROBE_CELLS * spacing)
+        self.tool = Tool(0, kit.probe(self.radius).at(self.home))
         self.tools = [ToolState(0, position=self.home)]
         self.tick = 0
 
     def step(self, given: list[ToolInput]) -> None:
-        tool, state = self.tool, self.tools[0]
+        tool = self.tool
         for one in given:
             tool.take(one)
-        state.active = tool.active
         if tool.active:
             tool.follow(TICK)
-            self.tissue.set_tool(
-                0, start=tool.start, end=tool.end, radius=tool.instrument.radius, friction=tool.friction
-            )
+            self.tissue.set_tool(0, start=tool.start, end=tool.end, radius=self.radius, friction=0.1)
         else:
             self.tissue.remove_tool(0)
         self.tissue.step()
         force, torque = self.tissue.tool_force(0)
         x, y, z = tool.tip.tolist()
-        state.position = (x, y, z)
-        state.force, state.torque = (force[0], force[1], force[2]), (torque[0], torque[1], torque[2])
+        felt = (force[0], force[1], force[2]), (torque[0], torque[1], torque[2])
+        self.tools = [ToolState(0, (x, y, z), active=tool.active, force=felt[0], torque=felt[1])]
         self.tick += 1
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device, open_device
 from viscera.scenarios import catalogue, make
-from viscera.world import TICK, TICKS_PER_FRAME, World
+from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.world import World
 
 REAL_TIME = 1.0 / TICK
 """[ticks/s]"""
@@ -25,11 +26,10 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
 
 def _row(device: Device, name: str, case: str, repeats: int) -> Row:
     world = make(name, device=device, seed=1)
-    script = catalogue()[name].script
 
     def frame() -> None:
         for _ in range(TICKS_PER_FRAME):
-            for one in script(world, world.tick):
+            for one in world.script(world.tick):
                 world.apply(one)
             world.step()
 

@@ -42,8 +42,8 @@ from viscera.haptics.loop import SPEED_CYCLES, Beat, Driven, HapticLoop
 from viscera.haptics.port import WARM_UP_TICKS, SessionPort
 from viscera.haptics.priority import SESSION_LEVEL, come_first, step_back
 from viscera.inputs import ToolInput, Vector3
-from viscera.instruments import Tool
-from viscera.view import Instrument, ToolState
+from viscera.instruments import Tool, kit
+from viscera.view import ToolState
 
 STIFFNESSES = (50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 1e6)
 """Of the walls [N/m]."""
@@ -94,7 +94,7 @@ class Wall:
         self.stiffness = stiffness
         self.tick = 0
         self.tools = [ToolState(0, position=HOME)]
-        self._tool = Tool(0, Instrument("probe", "sphere", 0.005, 0.0, HOME), friction=0.0)
+        self._tool = Tool(0, kit.probe(0.005).at(HOME))
 
     def step(self, given: list[ToolInput]) -> None:
         tool = self._tool
@@ -104,7 +104,7 @@ class Wall:
             tool.follow(PERIOD)
         x, y, z = tool.tip.tolist()
         push = self.stiffness * max(0.0, -z) if tool.active else 0.0
-        self.tools = [ToolState(0, tool.active, (x, y, z), force=(0.0, 0.0, push))]
+        self.tools = [ToolState(0, (x, y, z), active=tool.active, force=(0.0, 0.0, push))]
         self.tick += 1
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from viscera.haptics.coupling import ContactEstimator
 from viscera.haptics.link import TOOLS, ZERO, Hands, Link, Touches
@@ -99,7 +100,7 @@ class SessionPort:
         for place, hand in enumerate(self._hands.hands):
             name = self._link.name(place)
             if name:
-                mode = Mode(hand.mode).name.lower()
+                mode = cast(Any, Mode(hand.mode).name.lower())
                 present = hand.present and self._fresh
                 found.append(HapticState(hand.tool, name, present, hand.force, mode, hand.gain))
         return found

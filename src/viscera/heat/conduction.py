@@ -52,11 +52,9 @@ from viscera.heat.arrays import BLOCK, TILE, Conductances, Rates
 from viscera.heat.native import stage_cpu, stage_cuda
 from viscera.heat.network import WHOLE, Network, make_network, rebuild_network
 from viscera.skin import Skin
+from viscera.timing import FRAME
 
 wp.set_module_options({"enable_backward": False})
-
-FRAME = 0.016
-"""Default step [s]: heat is stepped once per frame."""
 
 HEADROOM = 2.0
 """How much stiffer than whole texels at rest bodies may be before conduction is cut: those at a border, and whole ones

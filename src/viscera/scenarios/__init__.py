@@ -1,25 +1,27 @@
 """Scenarios: small Python files that say what is in a world, what to do there, and how to try it without hands.
 
-Each file in this folder holds one `SCENARIO`. `catalogue()` finds them all; `viscera.make` builds a world from one.
+Each file or folder here holds one `SCENARIO`; a file of your own does too (docs/scenarios.md). `catalogue()` finds
+ours, `find_scenario` also takes the path of a file; `viscera.make` builds a world from one.
 """
 
 from __future__ import annotations
 
-import difflib
+import hashlib
 import importlib
 import importlib.util
 import pkgutil
-import types
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viscera.device import Device, ProgressCallback, open_device
 from viscera.errors import InputError
-from viscera.inputs import Input, SetParameter
+from viscera.inputs import SetParameter
+from viscera.scenarios.kernels import known_kernels, remember_kernels
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World
@@ -31,22 +33,27 @@ class Setting:
 
     device: Device
     seed: int
-    mesh: Path | None
+    mesh: Path | None = None
+    """A mesh that the user gave."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    title: str
-    summary: str
-    """One sentence for the list."""
-    instructions: str
-    """What to do, for someone who never saw it; one line per step."""
-    modules: Callable[[], list[types.ModuleType]]
-    """Modules whose kernels it needs, to be compiled before it starts."""
     build: Callable[[Setting], Contents]
-    script: Callable[[World, int], Iterable[Input]]
-    """The scenario's own hand for runs without a window: what it does before the given tick."""
+    """What is in the world."""
+    title: str = ""
+    """The name, where there is none."""
+    summary: str = ""
+    """One sentence for the list."""
+    instructions: str = ""
+    """What to do, for someone who never saw it; one line per step."""
+    file: Path | None = None
+    """Where it was loaded from, for one of the user's own."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.name.replace("_", " ").capitalize())
 
 
 FIRST = "palpation"
@@ -57,7 +64,7 @@ def catalogue() -> dict[str, Scenario]:
     """All scenarios by name. A file that does not load is left out with a warning, so that the others can be used."""
     found = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("_"):
+        if module.name.startswith("_") or module.name == "kernels":
             continue
         try:
             scenario = _load(module.name)
@@ -74,14 +81,50 @@ def _load(name: str) -> Scenario:
         scenario = importlib.import_module(f"{__name__}.{name}").SCENARIO
     # Whatever a file of the user's raises, from a slip of the pen to a library that is not there.
     except Exception as error:
-        trouble = f"{type(error).__name__}: {error}"
-        raise InputError(f"scenario file {name}.py does not load: {trouble}.", "Mend it, or move it away.") from error
+        raise _does_not_load(f"{name}.py", error) from error
+    return _checked(scenario, f"{name}.py")
+
+
+def load_file(path: Path) -> Scenario:
+    """The scenario of a Python file outside the package."""
+    if not path.is_file():
+        raise InputError(f"scenario file {path} is not there.", "Check the path; it ends in .py.")
+    # Its name is in the kernels' cache too, so two files of one name in different folders must not meet.
+    name = f"viscera_scenario_{path.stem}_{hashlib.sha256(bytes(path.resolve())).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+        scenario = module.SCENARIO
+    except Exception as error:
+        raise _does_not_load(path.name, error) from error
+    finally:
+        sys.path.pop(0)
+    return replace(_checked(scenario, path.name), file=path.resolve())
+
+
+def _does_not_load(file: str, error: Exception) -> InputError:
+    return InputError(
+        f"scenario file {file} does not load: {type(error).__name__}: {error}.", "Mend it, or move it away."
+    )
+
+
+def _checked(scenario: object, file: str) -> Scenario:
     if not isinstance(scenario, Scenario):
-        raise InputError(f"scenario file {name}.py does not load: SCENARIO is {scenario!r}.", "Make it a Scenario.")
+        raise InputError(f"scenario file {file} does not load: SCENARIO is {scenario!r}.", "Make it a Scenario.")
     return scenario
 
 
 def find_scenario(name: str) -> Scenario:
+    """By its name in the catalogue, or by the path of its file."""
+    from viscera.world.settings import closest_names
+
+    if name.endswith(".py"):
+        return load_file(Path(name))
     entries = catalogue()
     if name in entries:
         return entries[name]
@@ -90,15 +133,8 @@ def find_scenario(name: str) -> Scenario:
     raise InputError(f"scenario {name!r} is not known.", closest_names(name, entries))
 
 
-def closest_names(name: str, known: Mapping[str, object]) -> str:
-    """A hint for a name that is not there."""
-    close = difflib.get_close_matches(name, known, n=1)
-    maybe = f"Did you mean {close[0]!r}? " if close else ""
-    return f"{maybe}There are: {', '.join(sorted(known))}."
-
-
 def make(
-    name: str,
+    scenario: str | Scenario,
     *,
     device: str | Device | None = None,
     seed: int = 0,
@@ -109,18 +145,20 @@ def make(
 ) -> World:
     """Makes the world of a scenario, ready to step.
 
-    `device` is `cpu`, `cuda:0` or None for the best one; `parameters` are in the units the scenario states;
-    `progress` is told what is being compiled. The same seed, device kind and inputs give the same world, bit for bit.
+    `scenario` is a name, the path of a Python file, or a `Scenario`; `device` is `cpu`, `cuda:0` or None for the best
+    one; `parameters` are in the units the scenario states; `progress` is called with what is being compiled. The same
+    seed, device kind and inputs give the same world, bit for bit.
     """
     from viscera.world import World
 
-    scenario = find_scenario(name)
+    entry = scenario if isinstance(scenario, Scenario) else find_scenario(scenario)
     if not (isinstance(seed, int) and 0 <= seed < 2**63):
         raise InputError(f"seed = {seed!r} is not allowed.", "It is a whole number from 0 on.")
     place = device if isinstance(device, Device) else open_device(device, cores)
-    place.load(scenario.modules(), progress)
+    place.load(known_kernels(entry), progress)
     path = None if mesh is None else Path(mesh)
-    world = World(scenario, place, seed, lambda s: scenario.build(Setting(place, s, path)))
+    world = World(entry, place, seed, lambda s: entry.build(Setting(place, s, path)))
+    remember_kernels(entry)
     for key, value in (parameters or {}).items():
         world.set_now(SetParameter(key, float(value)))
     return world

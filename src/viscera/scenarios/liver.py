@@ -10,7 +10,6 @@ the front, where the seed puts it, lies a tumour.
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -22,25 +21,26 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import Tool
+from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._organ import (
-    TISSUE,
-    Body,
-    fill,
-    load_organ,
-    looking_down,
-    make_organ,
-    on_the_table,
-    tissue_parameters,
-)
+from viscera.scenarios._tissue import TISSUE, tissue_parameters
 from viscera.tissue.heartbeat import Heartbeat
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER, TUMOUR
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
-from viscera.view import ADVANCED, Instrument, Parameter
-from viscera.world import Contents, LiveParameter, World
+from viscera.view import ADVANCED, Parameter
+from viscera.world import (
+    Body,
+    Contents,
+    LiveParameter,
+    World,
+    fill,
+    load_organ,
+    looking_down,
+    make_organ,
+    on_the_table,
+)
 
 MASSES = 6_000
 """About as many; 6.3 mm apart in a liver of 1.5 L."""
@@ -109,12 +109,6 @@ Towards the left edge of the picture (the patient's right) the beat fades.
 One spot is harder: find the tumour. Every seed hides it elsewhere."""
 
 
-def modules() -> list[types.ModuleType]:
-    from viscera.tissue import driven, native, surface, volume
-
-    return [driven, native, surface, volume]
-
-
 def build(setting: Setting) -> Contents:
     body = _standard() if setting.mesh is None else _from_mesh(setting.mesh)
     positions = body.positions
@@ -138,27 +132,35 @@ def build(setting: Setting) -> Contents:
         ),
     )
     heart = Heartbeat(tissue)
+    organ = make_organ("liver", "liver", body, tissue)
     x, y, z = _over_the_vessels(body.mesh, positions[driven])
-    probe = Tool(0, Instrument("probe", "sphere", PROBE_RADIUS, 0.0, (x, y, z + HOME_HEIGHT)), friction=LIVER.friction)
-    camera, bounds = looking_down(body, (0.05, -0.65, 0.92))
+    camera, bounds = looking_down([organ], (0.05, -0.65, 0.92))
 
-    def set_rate(world: World, value: float) -> None:
+    def set_rate(value: float) -> None:
         heart.rate = value / 60.0
 
-    def set_pulse(world: World, value: float) -> None:
+    def set_pulse(value: float) -> None:
         heart.amplitude = value * MILLIMETRE
 
+    def script(world: World, tick: int) -> Iterable[Input]:
+        """A hand that rests the probe 6 mm deep over the vessels for two beats, then pushes 12 mm deep, every 10 ms."""
+        if tick % 10:
+            return []
+        push = 0.006 * math.sin(math.pi * ((tick % 3000) - 2000) / 1000.0) if tick % 3000 > 2000 else 0.0
+        return [ToolInput(0, (x, y, (z + HOME_HEIGHT) - HOME_HEIGHT + PROBE_RADIUS - 0.006 - push))]
+
     return Contents(
-        organs=[make_organ("liver", "liver", body, tissue)],
-        tools=[probe],
+        organs=[organ],
+        tools=kit.hand_out([kit.probe(PROBE_RADIUS)], (x, y, z + HOME_HEIGHT), LIVER.friction),
         parameters=[
             LiveParameter(HEART_RATE, set_rate),
             LiveParameter(PULSE, set_pulse),
-            *tissue_parameters(STIFFNESS, VISCOSITY),
+            *tissue_parameters(tissue, STIFFNESS, VISCOSITY),
         ],
         camera=camera,
         bounds=bounds,
         motions=[heart],
+        script=script,
     )
 
 
@@ -227,22 +229,10 @@ def _over_the_vessels(mesh: TriangleMesh, lifted: NDArray[np.float64]) -> tuple[
     return x, y, z
 
 
-def script(world: World, tick: int) -> Iterable[Input]:
-    """A hand that rests the probe 6 mm deep over the vessels for two beats, then pushes 12 mm deep, every 10 ms."""
-    if tick % 10:
-        return []
-    x, y, z = world.scene().instruments[0].home
-    surface = z - HOME_HEIGHT
-    push = 0.006 * math.sin(math.pi * ((tick % 3000) - 2000) / 1000.0) if tick % 3000 > 2000 else 0.0
-    return [ToolInput(0, (x, y, surface + PROBE_RADIUS - 0.006 - push))]
-
-
 SCENARIO = Scenario(
     name="liver",
     title="Liver",
     summary="Rest a probe on a living liver, feel the heart beat through it, and find the tumour.",
     instructions=INSTRUCTIONS,
-    modules=modules,
     build=build,
-    script=script,
 )

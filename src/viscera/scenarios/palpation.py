@@ -8,31 +8,21 @@ same depth.
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import Tool
+from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._organ import (
-    TISSUE,
-    Body,
-    fill,
-    load_organ,
-    looking_down,
-    make_organ,
-    on_the_table,
-    tissue_parameters,
-)
+from viscera.scenarios._tissue import TISSUE, tissue_parameters
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import ADVANCED, Instrument, Parameter
-from viscera.world import Contents, World
+from viscera.view import ADVANCED, Parameter
+from viscera.world import Contents, World, block, fill, load_organ, looking_down, make_organ, on_the_table
 
 SPACING = 0.004
 """[m]"""
@@ -50,6 +40,8 @@ NODULE_RADIUS = 0.01
 
 PROBE_RADIUS = 0.008
 """Two cells of the lattice: a smaller ball slips between the masses and turns springs inside out [m]."""
+HOME_HEIGHT = 0.04
+"""Of the waiting probe above the surface [m]."""
 WET_FRICTION = 0.1
 """Steel on wet tissue, about 0.02 to 0.2."""
 
@@ -80,14 +72,8 @@ Watch the force: over the hidden nodule the same depth takes more of it.
 Find the nodule. Every seed hides it elsewhere."""
 
 
-def modules() -> list[types.ModuleType]:
-    from viscera.tissue import native, surface, volume
-
-    return [native, surface, volume]
-
-
 def build(setting: Setting) -> Contents:
-    body = _block() if setting.mesh is None else fill(on_the_table(load_organ(setting.mesh)), MESH_MASSES)
+    body = block(CELLS, SPACING) if setting.mesh is None else fill(on_the_table(load_organ(setting.mesh)), MESH_MASSES)
     positions = body.positions
     low, high = positions.min(axis=0), positions.max(axis=0)
     tissue = make_lattice(
@@ -106,26 +92,27 @@ def build(setting: Setting) -> Contents:
             relative_young=_nodule(setting.seed, positions),
         ),
     )
-    home = (float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2] + 0.04))
-    camera, bounds = looking_down(body, (0.15, -0.95, 0.85))
+    organ = make_organ("tissue", "tissue", body, tissue)
+    home = (float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2] + HOME_HEIGHT))
+    camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
+
+    def script(world: World, tick: int) -> Iterable[Input]:
+        """A hand that pushes 8 mm deep, slides a little, and lets go, once every two seconds, every 10 ms."""
+        if tick % 10:
+            return []
+        phase = 2.0 * math.pi * (tick % 2000) / 2000.0
+        x, y, z = home
+        depth = 0.008 * max(0.0, math.sin(phase))
+        return [ToolInput(0, (x + 0.01 * math.cos(phase), y, z - HOME_HEIGHT + PROBE_RADIUS - depth))]
+
     return Contents(
-        organs=[make_organ("tissue", "tissue", body, tissue)],
-        tools=[Tool(0, Instrument("probe", "sphere", PROBE_RADIUS, 0.0, home), friction=WET_FRICTION)],
-        parameters=tissue_parameters(STIFFNESS, VISCOSITY),
+        organs=[organ],
+        tools=kit.hand_out([kit.probe(PROBE_RADIUS)], home, WET_FRICTION),
+        parameters=tissue_parameters(tissue, STIFFNESS, VISCOSITY),
         camera=camera,
         bounds=bounds,
+        script=script,
     )
-
-
-def _block() -> Body:
-    """A block with rounded edges, its underside at z = 0."""
-    from viscera.geometry.primitives import rounded_slab
-
-    size = np.array(CELLS) * SPACING
-    axes = [np.arange(cells + 1, dtype=np.int32) for cells in CELLS]
-    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    origin = (-0.5 * float(size[0]), -0.5 * float(size[1]), 0.0)
-    return Body(rounded_slab(size, centre=(0.0, 0.0, 0.5 * float(size[2]))), nodes, origin, SPACING)
 
 
 def _nodule(seed: int, positions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,23 +127,10 @@ def _nodule(seed: int, positions: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1.0 + (NODULE_STIFFNESS - 1.0) * rim
 
 
-def script(world: World, tick: int) -> Iterable[Input]:
-    """A hand that pushes 8 mm deep, slides a little, and lets go, once every two seconds, every 10 ms."""
-    if tick % 10:
-        return []
-    phase = 2.0 * math.pi * (tick % 2000) / 2000.0
-    x, y, z = world.scene().instruments[0].home
-    surface = z - 0.04
-    depth = 0.008 * max(0.0, math.sin(phase))
-    return [ToolInput(0, (x + 0.01 * math.cos(phase), y, surface + PROBE_RADIUS - depth))]
-
-
 SCENARIO = Scenario(
     name="palpation",
     title="Palpation",
     summary="Push a probe into soft tissue, feel the force, and find the hidden hard nodule.",
     instructions=INSTRUCTIONS,
-    modules=modules,
     build=build,
-    script=script,
 )

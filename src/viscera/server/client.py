@@ -89,7 +89,8 @@ class Client:
         self._send_state = self._send_scene = True
         self._frame_sent = 0
         self._textures_sent = 0
-        """Up to this frame the browser has all changes of textures; 0 after a scene, whose textures begin empty."""
+        """Up to this frame the browser has all changes of pictures and triangles; 0 after a scene, which begins
+        without."""
         self._in_flight: deque[int] = deque()
         self._sending = False
         self._limit = RateLimit(RATE, BURST)
@@ -193,9 +194,12 @@ class Client:
             if self._may_have_frame():
                 self._frame_sent = hub.frame_number
                 self._in_flight.append(hub.frame_number)
-                tiles = hub.textures.since(self._textures_sent)
+                frame, tiles = hub.frame_bytes, hub.textures.since(self._textures_sent)
+                topology = hub.topology.since(self._textures_sent)
                 self._textures_sent = hub.frame_number
-                await self._socket.send_bytes(hub.frame_bytes)
+                for message in topology:
+                    await self._socket.send_bytes(message)
+                await self._socket.send_bytes(frame)
                 if tiles:
                     await self._socket.send_bytes(tiles)
             self._sending = False

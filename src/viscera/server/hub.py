@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
-import pickle
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -22,12 +21,11 @@ from viscera import __version__
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
-from viscera.server.tiles import TextureStore
+from viscera.server.tiles import TextureStore, TopologyStore
 from viscera.session import commands as c
 from viscera.session.live import LiveSession
 from viscera.session.process import SessionSpec
-from viscera.session.snapshot import SnapshotHeader
-from viscera.view import AnyArray
+from viscera.session.snapshot import ArraySpecs, SharedSnapshot
 
 FRAMES_PER_SECOND = 700.0
 """Frames sent to all browsers together. Up to eleven get every frame; twenty get 35 a second each. Sending costs the
@@ -72,6 +70,8 @@ class Hub:
         self.frame_bytes = b""
         self.frame_number = 0
         self.textures = TextureStore(0)
+        self.topology = TopologyStore(0)
+        self._specs: ArraySpecs = {}
         self.tick = 0
         self.session_number = 0
         self._first = spec
@@ -106,6 +106,7 @@ class Hub:
         self.session_number += 1
         self.scene_bytes = self.frame_bytes = b""
         self.textures = TextureStore(self.session_number)
+        self.topology = TopologyStore(self.session_number)
         self._fresh = False
         self._log = str(spec.resume or "")
         self.tick = 0
@@ -171,8 +172,8 @@ class Hub:
 
     def _act(self, client: Client, message: m.ClientMessage) -> None:
         if isinstance(message, m.Tool):
-            pose = (message.position, message.orientation, message.grip, message.active)
-            self._send(c.MoveTool(client.number, message.sequence, message.tool, *pose))
+            # Only a haptic device is where its hand is without lag.
+            self._send(c.MoveTool(client.number, message.sequence, dataclasses.replace(message.input, direct=False)))
         elif isinstance(message, m.SetParameter):
             if len(message.name) > LONGEST_NAME:
                 raise Refusal("input", "the name of a parameter is too long.", "Use one the scene lists.")
@@ -231,7 +232,7 @@ class Hub:
             self.status.progress = report.fraction
             self._tell("starting", report.message)
         elif isinstance(report, c.Ready):
-            self._device, self._log = report.device, report.log
+            self._device, self._log, self._specs = report.device, report.log, report.specs
             self._new_scene(report.scene)
             self._tell("running", report.note)
         elif isinstance(report, c.SceneChanged):
@@ -267,9 +268,8 @@ class Hub:
             return "Press Restart to go on from its recording; at most the last second is lost."
         return "Press Restart to begin again."
 
-    def _new_scene(self, pickled: bytes) -> None:
-        # Pickled by our own session process, on this machine; nothing from a browser ever gets here.
-        self.scene_bytes = _encode(scene_message(pickle.loads(pickled), self.session_number, self._device))
+    def _new_scene(self, scene: bytes) -> None:
+        self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device))
         for client in self._clients:
             client.scene_changed()
 
@@ -316,29 +316,29 @@ class Hub:
             return
         self._fresh = False
         self._next_frame = time.monotonic() + len(self._clients) / FRAMES_PER_SECOND
-        _, header, arrays = newest
-        self.tick = header.tick
-        frame = frame_message(self.frame_number + 1, self.session_number, header, arrays)
-        self.frame_bytes = _encode(frame)
+        self.tick = newest.frame.tick
         self.frame_number += 1
-        self.textures.update(self.frame_number, arrays)
+        frame = frame_message(self.frame_number, self.session_number, newest, self._specs)
+        self.frame_bytes = _encode(frame)
+        self.textures.update(self.frame_number, newest.arrays)
+        self.topology.update(self.frame_number, newest)
         for client in self._clients:
             client.frame_changed()
 
     def exact_snapshot(self) -> bytes | None:
         """The newest snapshot with every bit, encoded; None while there is none."""
         newest = self._newest()
-        return None if newest is None else _encode(exact_message(self.session_number, newest[1], newest[2]))
+        return None if newest is None else _encode(exact_message(self.session_number, newest))
 
     def newest_tick(self) -> int:
         newest = self._newest()
-        return newest[1].tick if newest is not None else 0
+        return newest.frame.tick if newest is not None else 0
 
     def newest_factor(self) -> float:
         newest = self._newest()
-        return newest[1].real_time_factor if newest is not None else 0.0
+        return newest.frame.real_time_factor if newest is not None else 0.0
 
-    def _newest(self) -> tuple[int, SnapshotHeader, dict[str, AnyArray]] | None:
+    def _newest(self) -> SharedSnapshot | None:
         if self._session is None or self._session.reader is None:
             return None
         return self._session.reader.read()

@@ -1,4 +1,4 @@
-"""Textures as tiles: what changed since a browser was last told.
+"""Pictures as tiles: what changed since a browser last got some.
 
 A browser skips frames, each its own ones, so every tile remembers the frame in which it last changed. What a browser is
 owed are the tiles that changed after the frame it has; browsers that have the same frame get the same bytes, packed
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.server import messages as m
+from viscera.server.encode import topology_messages
+from viscera.session.snapshot import SharedSnapshot
 from viscera.view import AnyArray
 
 SIDE = 32
@@ -20,8 +22,29 @@ SIDE = 32
 _encode = msgspec.msgpack.Encoder().encode
 
 
+class TopologyStore:
+    """The newest triangles of surfaces that change, encoded, and when each changed."""
+
+    def __init__(self, session: int) -> None:
+        self._session = session
+        self._versions: dict[str, int] = {}
+        self._packed: dict[str, tuple[int, bytes]] = {}
+
+    def update(self, frame: int, shown: SharedSnapshot) -> None:
+        if shown.frame.versions == self._versions:
+            return
+        for surface, message in topology_messages(self._session, shown).items():
+            if self._versions.get(surface) != message.version:
+                self._packed[surface] = (frame, _encode(message))
+        self._versions = dict(shown.frame.versions)
+
+    def since(self, frame: int) -> list[bytes]:
+        """`Topology` messages of the surfaces that changed after this frame (0: of all)."""
+        return [packed for changed, packed in self._packed.values() if changed > frame]
+
+
 class TextureStore:
-    """The newest textures of one session, and when each of their tiles changed."""
+    """The newest pictures of bytes of one session, and when each of their tiles changed."""
 
     def __init__(self, session: int) -> None:
         self._session = session
@@ -47,16 +70,16 @@ class TextureStore:
     def since(self, frame: int) -> bytes:
         """A `Tiles` message with what changed after this frame (0: everything that is not zero); empty if nothing."""
         if frame not in self._packed:
-            textures = []
+            changes = []
             for name, changed in self._changed.items():
                 rows, columns = np.nonzero(changed > frame)
                 if len(rows) == 0:
                     continue
                 data = _tiled(self._newest[name])[rows, columns].tobytes()
                 places = np.stack([columns, rows], axis=1).astype("<u2").tobytes()
-                textures.append(m.TextureTiles(name=name, places=places, data=data))
-            message = m.Tiles(session=self._session, side=SIDE, textures=textures)
-            self._packed[frame] = _encode(message) if textures else b""
+                changes.append(m.ArrayTiles(name=name, places=places, data=data))
+            message = m.Tiles(session=self._session, side=SIDE, arrays=changes)
+            self._packed[frame] = _encode(message) if changes else b""
         return self._packed[frame]
 
 

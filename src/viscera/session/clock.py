@@ -6,10 +6,8 @@ import time
 
 import numpy as np
 
+from viscera.timing import TICK
 from viscera.waiting import Waiter
-
-TICK_S = 0.001
-"""Simulated time of a tick [s]."""
 
 MAX_BACKLOG_S = 0.03
 """After a stall the world runs faster than real time until it has made up this much, not more [s]."""
@@ -34,7 +32,7 @@ class Pacer:
 
     def wait(self) -> float:
         """Call after each tick; returns when the next one is due. Gives back the time [s]."""
-        self.due += TICK_S / self.speed
+        self.due += TICK / self.speed
         now = time.perf_counter()
         left = self.due - now
         if left <= 0.0:
@@ -62,7 +60,7 @@ class RealTimeFactor:
         if self._last is not None:
             index = self._count % WINDOW
             self._wall[index] = now - self._last[0]
-            self._simulated[index] = (tick - self._last[1]) * TICK_S
+            self._simulated[index] = (tick - self._last[1]) * TICK
             self._count += 1
         self._last = (now, tick)
 

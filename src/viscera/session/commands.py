@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from viscera.inputs import Quaternion, Vector3
+from viscera.inputs import ToolInput
 from viscera.view import ArraySpec
 
 
@@ -27,11 +27,7 @@ class MoveTool(_Struct, tag="tool"):
 
     client: int
     sequence: int
-    tool: int
-    position: Vector3
-    orientation: Quaternion
-    grip: float
-    active: bool
+    input: ToolInput
 
 
 class SetValue(_Struct, tag="set"):
@@ -95,7 +91,7 @@ class Progress(_Struct, tag="progress"):
 
 
 class Ready(_Struct, tag="ready"):
-    """The world is made. `scene` is a pickled `view.Scene`: it never leaves this machine's own processes."""
+    """The world is made. `scene` is a `view.Scene` as browsers get it."""
 
     scene: bytes
     specs: dict[str, ArraySpec]

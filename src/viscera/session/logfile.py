@@ -11,19 +11,20 @@ it had not yet written.
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, get_type_hints
 
 import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Input, Quaternion, Reset, SetParameter, SetTable, ToolInput, Vector3
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 
 FORMAT = 1
 MAGIC = b"VISCERALOG1\n"
@@ -52,34 +53,14 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     """ISO 8601, with the time zone."""
 
 
-class _Record(msgspec.Struct, tag_field="k", array_like=True):
-    tick: int
+KINDS: dict[str, type[Input]] = {"t": ToolInput, "p": SetParameter, "a": SetTable, "r": Reset}
+"""How each kind of input is marked in a log."""
+_MARKS = {kind: mark for mark, kind in KINDS.items()}
+_FIELDS = {kind: [field.name for field in dataclasses.fields(kind)] for kind in KINDS.values()}
+_TYPES: dict[type[Input], Any] = {kind: tuple[tuple(get_type_hints(kind).values())] for kind in KINDS.values()}
 
-
-class ToolRecord(_Record, tag="t"):
-    tool: int
-    position: Vector3
-    orientation: Quaternion
-    grip: float
-    active: bool
-    direct: bool = False
-
-
-class ParameterRecord(_Record, tag="p"):
-    name: str
-    value: float
-
-
-class TableRecord(_Record, tag="a"):
-    name: str
-    rows: tuple[tuple[float, ...], ...]
-
-
-class ResetRecord(_Record, tag="r"):
-    seed: int
-
-
-Record = ToolRecord | ParameterRecord | TableRecord | ResetRecord
+Record = list[Any]
+"""Mark, tick, and the fields of the input in their order. Fields at the end that have defaults may be missing."""
 
 
 class Records(msgspec.Struct, array_like=True):
@@ -142,23 +123,18 @@ class Recording:
 
 
 def to_record(tick: int, given: Input) -> Record:
-    if isinstance(given, ToolInput):
-        return ToolRecord(tick, given.tool, given.position, given.orientation, given.grip, given.active, given.direct)
-    if isinstance(given, SetParameter):
-        return ParameterRecord(tick, given.name, given.value)
-    if isinstance(given, SetTable):
-        return TableRecord(tick, given.name, given.rows)
-    return ResetRecord(tick, given.seed)
+    return [_MARKS[type(given)], tick, *(getattr(given, name) for name in _FIELDS[type(given)])]
 
 
-def to_input(record: Record) -> Input:
-    if isinstance(record, ToolRecord):
-        return ToolInput(record.tool, record.position, record.orientation, record.grip, record.active, record.direct)
-    if isinstance(record, ParameterRecord):
-        return SetParameter(record.name, record.value)
-    if isinstance(record, TableRecord):
-        return SetTable(record.name, record.rows)
-    return Reset(record.seed)
+def from_record(record: Record) -> tuple[int, Input]:
+    """Tick and input; raises `msgspec.ValidationError` for what is neither."""
+    mark, tick, *values = record
+    if mark not in KINDS or not isinstance(tick, int):
+        raise msgspec.ValidationError(f"{mark!r} at {tick!r} is no input")
+    kind = KINDS[mark]
+    given = [getattr(field, "default", None) for field in dataclasses.fields(kind)]
+    given[: len(values)] = values
+    return tick, kind(*msgspec.convert(given, _TYPES[kind]))
 
 
 def pack_block(kind: bytes, payload: bytes) -> bytes:
@@ -226,7 +202,7 @@ def _add_block(recording: Recording | None, path: Path, kind: bytes, payload: by
         return Recording(path, header, header_end=end)
     if kind == b"RECS":
         records = msgspec.msgpack.decode(payload, type=Records)
-        recording.inputs += [(record.tick, to_input(record)) for record in records.records]
+        recording.inputs += [from_record(record) for record in records.records]
         recording.tick = max(recording.tick, records.tick)
     elif kind == b"CKPT":
         (tick,) = CHECKPOINT_TICK.unpack_from(payload)

@@ -9,9 +9,9 @@ is the same world. Nothing here waits for the server or for the disk. Haptic dev
 from __future__ import annotations
 
 import gc
-import pickle
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ import numpy as np
 from viscera.errors import InputError
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
-from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Input, Reset, SetParameter, SetTable
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
-from viscera.session.clock import TICK_S, Pacer, RealTimeFactor
+from viscera.session.clock import Pacer, RealTimeFactor
 from viscera.session.recorder import (
     CHECKPOINT_S,
     FLUSH_S,
@@ -31,11 +31,10 @@ from viscera.session.recorder import (
     checkpoint_interval,
     state_size,
 )
-from viscera.session.snapshot import SnapshotHeader, SnapshotWriter
+from viscera.session.snapshot import SnapshotWriter
+from viscera.session.wire import pack
+from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import AnyArray
-
-TICKS_PER_FRAME = 16
-FRAME_S = TICKS_PER_FRAME * TICK_S
 
 COLLECT_S = 5.0
 """Between two garbage collections; the loop itself makes no cycles, so there is little to find [s]."""
@@ -134,7 +133,7 @@ class Loop:
         tick = self.world.tick
         if tick % TICKS_PER_FRAME == 0:
             self._publish(now)
-        elif self._pacer.speed < 1.0 and now - self._published >= FRAME_S:
+        elif self._pacer.speed < 1.0 and now - self._published >= FRAME:
             # In slow motion a frame takes longer than the eye likes, so what lies between frames is shown as well.
             between = self.world.snapshot().arrays
             self._publish(now, lambda out: _copy(between, out))
@@ -163,20 +162,13 @@ class Loop:
         self._factor.add(now, world.tick)
         if self._priority is not None:
             self._priority.watch(now)
-        header = SnapshotHeader(
-            tick=world.tick,
-            time=world.time,
-            real_time_factor=self._factor.value(),
-            tools=world.tools,
-            parameters=world.parameter_values() | self._values_to_come,
-            stages=world.stages,
-            applied=list(self._applied.items()),
-            haptics=[] if self._port is None else self._port.states(),
-            counts=world.particle_counts(),
-            measures=world.measure_values(),
-            tables=world.table_rows() | self._rows_to_come,
-        )
-        self._writer.publish(header, write_arrays or world.write_arrays)
+        frame = world.frame()
+        frame.real_time_factor = self._factor.value()
+        frame.applied = list(self._applied.items())
+        frame.haptics = [] if self._port is None else self._port.states()
+        frame.parameters |= self._values_to_come
+        frame.tables |= self._rows_to_come
+        self._writer.publish(frame, write_arrays or world.write_arrays)
         self._published = now
         self._reports.offer(c.Published())
 
@@ -188,7 +180,7 @@ class Loop:
 
     def obey(self, command: c.Command) -> None:
         if isinstance(command, c.MoveTool):
-            self._poses[command.tool] = command
+            self._poses[command.input.tool] = command
         elif isinstance(command, c.SetValue):
             self._set_value(command)
         elif isinstance(command, c.SetRows):
@@ -225,12 +217,11 @@ class Loop:
 
     def _apply_poses(self) -> None:
         for pose in self._poses.values():
-            if self._port is not None and self._port.holds(pose.tool):
+            if self._port is not None and self._port.holds(pose.input.tool):
                 continue  # a device holds this tool; a pointer over the page must not tear it away
-            given = ToolInput(pose.tool, pose.position, pose.orientation, pose.grip, pose.active)
-            if self._apply(pose.client, given):
+            if self._apply(pose.client, pose.input):
                 self._applied[pose.client] = pose.sequence
-                self._held[pose.tool] = pose
+                self._held[pose.input.tool] = pose
         self._poses.clear()
         while len(self._applied) > MAX_APPLIED:
             del self._applied[next(iter(self._applied))]
@@ -241,8 +232,8 @@ class Loop:
             if pose.client == client:
                 del self._held[tool]
                 self._poses.pop(tool, None)
-                if pose.active:
-                    self._apply(client, ToolInput(tool, pose.position, pose.orientation, 0.0, active=False))
+                if pose.input.active:
+                    self._apply(client, replace(pose.input, grip=0.0, active=False))
 
     def _apply(self, client: int, given: Input) -> bool:
         """Gives an input to the world and to the record, or tells the browser why not."""
@@ -290,7 +281,7 @@ class Loop:
         scene = self.world.scene()
         if self._port is not None:
             self._port.homes = [tool.home for tool in scene.instruments]
-        self._reports.send(c.SceneChanged(pickle.dumps(scene)))
+        self._reports.send(c.SceneChanged(pack(scene)))
 
     def _look_after_recording(self, now: float, *, between_ticks: bool) -> None:
         recorder = self.recorder

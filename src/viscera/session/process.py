@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import pickle
 import signal
 import sys
 import traceback
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from viscera.errors import RecordingError, SessionError, StateError, VisceraError
+from viscera.errors import RecordingError, StateError, VisceraError
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
 from viscera.session import commands as c
@@ -28,6 +27,7 @@ from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
 from viscera.session.replay import DEFAULT_FACTORY, build, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
+from viscera.session.wire import pack
 
 SWITCH_INTERVAL_S = 0.0005
 """The recorder's thread gives the interpreter back at least this soon [s]; Python's default is ten times that."""
@@ -143,14 +143,9 @@ class _Process:
     def _begin(self) -> Loop:
         """Tells the server what there is, and waits until it has made room for it."""
         specs = self.world.array_specs()
-        for name, (shape, kind) in specs.items():
-            if (len(shape), kind) not in ((2, "f4"), (3, "u1")):
-                raise SessionError(f"array {name!r} has shape {shape} of {kind}; points are f4, textures u1.")
         log = str(self.recorder.path) if self.recorder is not None else ""
         scene = self.world.scene()
-        self.reports.send(
-            c.Ready(pickle.dumps(scene), specs, self.world.device.description, log, self.world.tick, self.note)
-        )
+        self.reports.send(c.Ready(pack(scene), specs, self.world.device.description, log, self.world.tick, self.note))
         if self.notice:
             self.reports.send(c.Notice(self.notice))
         early: list[c.Command] = []

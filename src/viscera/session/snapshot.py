@@ -13,15 +13,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from viscera.errors import SessionError
 from viscera.memory import Segment
-from viscera.view import AnyArray, ArraySpec, HapticState, ToolState
+from viscera.view import AnyArray, ArraySpec, Frame
 
 SLOTS = 3
 HEADER_SPACE = 32 * 1024
@@ -34,28 +33,6 @@ _LINE = 64
 ArraySpecs = dict[str, ArraySpec]
 
 
-@dataclass
-class SnapshotHeader:
-    """All of a snapshot but its arrays."""
-
-    tick: int
-    time: float
-    """Simulated [s]."""
-    real_time_factor: float
-    """Simulated seconds per second of wall clock, over the last half second or so."""
-    tools: list[ToolState]
-    parameters: dict[str, float]
-    stages: dict[str, float]
-    """Mean time per frame [ms]."""
-    applied: list[tuple[int, int]] = field(default_factory=list)
-    """(browser, newest sequence number of its tool inputs that took effect)"""
-    haptics: list[HapticState] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    """Of particles: how many rows of the array count."""
-    measures: dict[str, float] = field(default_factory=dict)
-    tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
-
-
 class _Slot:
     def __init__(self, memory: memoryview, start: int, specs: ArraySpecs) -> None:
         self.before = np.frombuffer(memory, np.uint64, 1, start)
@@ -63,9 +40,9 @@ class _Slot:
         self.header = memory[start + _LINE : start + _LINE + HEADER_SPACE]
         self.arrays: dict[str, AnyArray] = {}
         place = start + _LINE + HEADER_SPACE
-        for name, (shape, kind) in specs.items():
-            self.arrays[name] = np.frombuffer(memory, kind, math.prod(shape), place).reshape(shape)
-            place += _array_size((shape, kind))
+        for name, spec in specs.items():
+            self.arrays[name] = np.frombuffer(memory, spec.kind, math.prod(spec.shape), place).reshape(spec.shape)
+            place += _array_size(spec)
         self.after = np.frombuffer(memory, np.uint64, 1, place)
 
 
@@ -79,8 +56,7 @@ def _slot_size(specs: ArraySpecs) -> int:
 
 
 def _array_size(spec: ArraySpec) -> int:
-    shape, kind = spec
-    return -(-math.prod(shape) * np.dtype(kind).itemsize // _LINE) * _LINE
+    return -(-math.prod(spec.shape) * np.dtype(spec.kind).itemsize // _LINE) * _LINE
 
 
 class _Shared:
@@ -107,12 +83,12 @@ class SnapshotWriter:
         self.number = 0
         """Of the newest snapshot; they count from 1."""
 
-    def publish(self, header: SnapshotHeader, write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
+    def publish(self, frame: Frame, write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
         """Makes a new snapshot the newest; `write_arrays` fills the arrays it is given, in place."""
-        data = self._encoder.encode(header)
+        data = self._encoder.encode(frame)
         if len(data) > HEADER_SPACE:
             raise SessionError(
-                f"the header of a snapshot takes {len(data)} bytes; {HEADER_SPACE} are allowed.",
+                f"a frame without its arrays takes {len(data)} bytes; {HEADER_SPACE} are allowed.",
                 "The scenario has too many tools, parameters or stages.",
             )
         shared = self._shared
@@ -135,13 +111,24 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
+class SharedSnapshot(NamedTuple):
+    """What a reader got."""
+
+    number: int
+    """They count from 1."""
+    frame: Frame
+    packed: bytes
+    """The frame as MessagePack, as it goes on to browsers."""
+    arrays: dict[str, AnyArray]
+
+
 class SnapshotReader:
     def __init__(self, segment: Segment, specs: ArraySpecs) -> None:
         self._shared = _Shared(segment, specs)
-        self._decoder = msgspec.msgpack.Decoder(SnapshotHeader)
+        self._decoder = msgspec.msgpack.Decoder(Frame)
 
-    def read(self) -> tuple[int, SnapshotHeader, dict[str, AnyArray]] | None:
-        """The newest snapshot, its number first, as copies; None while there is none that holds still."""
+    def read(self) -> SharedSnapshot | None:
+        """The newest snapshot, as copies; None while there is none that holds still."""
         shared = self._shared
         for _ in range(READ_ATTEMPTS):
             number = int(shared.newest[0])
@@ -153,5 +140,5 @@ class SnapshotReader:
             arrays = {name: array.copy() for name, array in slot.arrays.items()}
             shared.fence()
             if int(slot.before[0]) == number and int(slot.after[0]) == number:
-                return number, self._decoder.decode(header), arrays
+                return SharedSnapshot(number, self._decoder.decode(header), header, arrays)
         return None

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from viscera.device import Device, Port, Program, Stage
 from viscera.errors import InputError, StateError
 from viscera.geometry.distance import DistanceField
+from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue import field_contact, kernels, native, volume
 from viscera.tissue.creep import creep_on
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE, Layout, make_layout
-from viscera.tissue.params import TICK, LatticeParams, bulk_step, check_params, checked_substeps
+from viscera.tissue.params import LatticeParams, bulk_step, check_params, checked_substeps
 from viscera.tissue.remedies import stiffness_factor, torsion_forces
 from viscera.tissue.springs import (
     DIRECTIONS,
@@ -37,9 +38,6 @@ from viscera.tissue.springs import (
 
 NATIVE_BLOCK = 1024 // TILE
 """Tiles per block when a launch is over tiles."""
-
-FRAME = 16
-"""Ticks between two updates of creep."""
 
 PROBE_ROUNDS = 60
 """Of power iteration for the highest frequency."""
@@ -118,7 +116,7 @@ class Tissue:
         self._program("tick", self._record_tick).run()
         self.current = (self.current + self.substeps) % 2
         self.ticks += 1
-        if self.params.creep.fraction > 0.0 and self.ticks % FRAME == 0:
+        if self.params.creep.fraction > 0.0 and self.ticks % TICKS_PER_FRAME == 0:
             self._program("creep", self._record_creep).run()
         self.device.synchronize()
         if self.state.broken.host[0]:
@@ -209,7 +207,7 @@ class Tissue:
 
     def _record_creep(self, stage: Stage) -> None:
         creep = self.params.creep
-        approach = 1.0 - float(np.exp(-FRAME * TICK / creep.time))
+        approach = 1.0 - float(np.exp(-TICKS_PER_FRAME * TICK / creep.time))
         args = [self.constants, creep.fraction, approach, self.state.position[self.current], self.constants.creep]
         stage.launch(creep_on, len(self.layout.tile_slot) * TILE, args)
 

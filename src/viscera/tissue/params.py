@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
+from viscera.timing import TICK
 from viscera.tissue.materials import Material
 from viscera.tissue.springs import axis_stiffness, highest_frequency2
 from viscera.tissue.volume import bulk_share_of_young, spring_share_of_young
-
-TICK = 1.0e-3
-"""[s]"""
 
 SAFETY = 0.8
 """A substep is at most this share of the largest stable one."""

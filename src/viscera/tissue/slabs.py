@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError, StateError
 from viscera.geometry.distance import DistanceField
+from viscera.timing import TICKS_PER_FRAME
 from viscera.tissue import kernels
-from viscera.tissue.lattice import FRAME, Tissue, make_lattice
+from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.slab_cuts import Cut, Halo, cut_out, halos_at, layers_of, make_slab, share_out
 
@@ -72,7 +73,7 @@ class Slabs:
         for part in self.parts:
             part.current = (part.current + part.substeps) % 2
             part.ticks += 1
-        if self.params.creep.fraction > 0.0 and self.ticks % FRAME == 0:
+        if self.params.creep.fraction > 0.0 and self.ticks % TICKS_PER_FRAME == 0:
             for number, part in enumerate(self.parts):
                 self._program(("creep", number), part.device, part._record_creep).run()
         self._wait()

@@ -1,29 +1,28 @@
-"""The coupled world: `world.py` says what happens in a tick and in a frame; read it first. The other files here couple
-phenomena that know nothing of each other, one file per coupling."""
+"""The coupled world: `world.py` says what happens in a tick and in a frame; read it first. `systems/` has one
+phenomenon per file; `system.py` says what a system is."""
 
-from viscera.world.system import LiveTable, System
-from viscera.world.world import (
-    TICK,
-    TICKS_PER_FRAME,
-    Camera,
-    Contents,
-    Instrument,
-    LiveParameter,
-    Motion,
-    Organ,
-    World,
-)
+from viscera.world.contents import Contents, Motion, looking_down
+from viscera.world.organ import Body, Organ, block, fill, load_organ, make_organ, on_the_table, surface_height
+from viscera.world.system import Field, LiveParameter, LiveTable, Moment, Show, System
+from viscera.world.world import World
 
 __all__ = [
-    "TICK",
-    "TICKS_PER_FRAME",
-    "Camera",
+    "Body",
     "Contents",
-    "Instrument",
+    "Field",
     "LiveParameter",
     "LiveTable",
+    "Moment",
     "Motion",
     "Organ",
+    "Show",
     "System",
     "World",
+    "block",
+    "fill",
+    "load_organ",
+    "looking_down",
+    "make_organ",
+    "on_the_table",
+    "surface_height",
 ]

@@ -1,67 +1,179 @@
-"""What happens once a frame beside the tissue: heat, a film of blood, a fluid in a vessel.
+"""A system: one phenomenon of a world, as one value. It takes its turn once a frame, beside the tissue.
 
-A system couples phenomena to the organs and to the hands. It reads the world as it is at the end of tick 16 f and its
-effect is there before tick 16 f + 1; all that it changes and that matters for what comes is in `arrays`.
+A system is made by a function in `world/systems/` (or by a scenario's own), from phenomena that know nothing of each
+other. It reads the world as it is at the end of a frame, and its effect is there before the next tick. Systems meet in
+named arrays only (`Field`): heat writes an organ's temperature, burns read it and write the burn level, wounds and
+stiffening read that. A field counts its changes, so that whoever reads it sleeps while nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
-from viscera.view import Measure, Particles, Table, Texture
-
-if TYPE_CHECKING:
-    from viscera.world.world import World
+from viscera.instruments import Tool
+from viscera.view import Measure, Parameter, Shown, Table
 
 Rows = tuple[tuple[float, ...], ...]
+Saved = dict[str, NDArray[Any]]
+AnyEffect = TypeVar("AnyEffect")
 
 
-class System(Protocol):
-    """One coupling. Everything is made when the world is; `frame` allocates nothing."""
+@dataclass(frozen=True)
+class Moment:
+    """What a system sees of the world as a frame ends."""
 
-    name: str
-    """Of its stage in the timings."""
+    tick: int
+    tools: Sequence[Tool]
+    """The tools in their hands, as the last tick left them."""
+    measures: Callable[[], Mapping[str, float]]
+    """What people watch, by name."""
 
-    def frame(self, world: World) -> None:
-        """Advances by one frame, from the organs and tools as they are now."""
+    def using(self, effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
+        """The tools with this effect that are in the body with their handle pressed."""
+        return [(tool, one) for tool, one in having(self.tools, effect) if tool.pressed]
 
-    def arrays(self) -> dict[str, Any]:
-        """All that changes and cannot be made again from the rest: `wp.array` or NumPy, by name."""
-        ...
 
-    def load(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Back to what `arrays` held."""
+def having(tools: Sequence[Tool], effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
+    """The tools with this effect, and the effect."""
+    found = [(tool, tool.instrument.effect(effect)) for tool in tools]
+    return [(tool, one) for tool, one in found if one is not None]
 
-    def textures(self) -> list[tuple[Texture, Any]]:
-        """What it paints: the picture and its array, uint8, shape (height, width, 4)."""
-        ...
 
-    def particles(self) -> list[tuple[Particles, Any, int]]:
-        """What floats: its description, its array of vec4, and how many there are now."""
-        ...
+@dataclass
+class Field:
+    """A named array on an organ's skin in which systems meet."""
 
-    def measures(self) -> list[tuple[Measure, float]]:
-        """What people watch, in the unit that the measure states."""
-        ...
+    array: Any
+    """One number per texel, `wp.array` of float32."""
+    changes: int = 0
+    """Grows whenever it was written."""
+
+
+class Watch:
+    """Whether a field has changed since it was last asked about; without a field it never has."""
+
+    def __init__(self, watched: Field | None) -> None:
+        self._field = watched
+        self._seen = 0 if watched is None else watched.changes
+
+    def changed(self) -> bool:
+        if self._field is None or self._field.changes == self._seen:
+            return False
+        self._seen = self._field.changes
+        return True
+
+
+@dataclass
+class Show:
+    """One thing to be seen, and the arrays that hold it as of the last frame, by the names that `what.arrays()` gives
+    them (`wp.array` or NumPy)."""
+
+    what: Shown
+    arrays: Mapping[str, Any]
+    counts: Callable[[], Mapping[str, int]] = dict
+    """Of arrays that are not full: how many rows are there."""
+    version: Callable[[], int] | None = None
+    """Of a surface whose triangles change."""
+
+
+@dataclass
+class LiveParameter:
+    """A parameter and what changing it does."""
+
+    parameter: Parameter
+    change: Callable[[float], None]
 
 
 @dataclass
 class LiveTable:
-    """A table and what changing it does to the world."""
+    """A table and what changing it does."""
 
     table: Table
-    change: Callable[[World, Rows], None]
+    change: Callable[[Rows], None] = lambda rows: None
     check: Callable[[Rows], None] = lambda rows: None
     """Raises `InputError` for rows that fit the columns and still cannot be."""
 
 
-def check_rows(table: Table, rows: Rows) -> None:
+@dataclass(kw_only=True)
+class System:
+    """Everything is made when the world is; `frame` allocates nothing."""
+
+    name: str
+    """Of its part in the timings and of its arrays in a saved state; one of a kind in a world."""
+    frame: Callable[[Moment], None] = lambda now: None
+    """Advances by `every` frames, from organs and tools as they are now."""
+    every: int = 1
+    """It takes its turn in every frame, every second one, …"""
+    reads: tuple[str, ...] = ()
+    """Fields that it reads, as `organ.field`."""
+    writes: tuple[str, ...] = ()
+    """Fields that it writes."""
+    save: Callable[[], Saved] = dict
+    """All that changes and cannot be made again from the rest, as copies by name."""
+    load: Callable[[Saved], None] = lambda saved: None
+    """Back to what `save` gave."""
+    shows: Sequence[Show] = ()
+    measures: Callable[[], Sequence[tuple[Measure, float]]] = tuple
+    """What people watch, in the unit that the measure states."""
+    parameters: Sequence[LiveParameter] = ()
+    tables: Sequence[LiveTable] = ()
+    holds: Any = None
+    """What it is about (a `Film`, a `Heat`), for those who look at it from Python."""
+
+
+class Kept:
+    """`save` and `load` of a system whose state is plain arrays, `wp.array` or NumPy; `then` runs after loading."""
+
+    def __init__(self, arrays: Mapping[str, Any], then: Callable[[], None] = lambda: None) -> None:
+        self._arrays, self._then = dict(arrays), then
+
+    def save(self) -> Saved:
+        return {name: as_saved(array) for name, array in self._arrays.items()}
+
+    def load(self, saved: Saved) -> None:
+        for name, array in self._arrays.items():
+            put_back(array, saved[name])
+        self._then()
+
+
+def as_saved(array: Any) -> NDArray[Any]:
+    """A copy; an array of structs as its bytes, which every file knows."""
+    values = array if isinstance(array, np.ndarray) else array.numpy()
+    if values.dtype.fields is not None:
+        return np.frombuffer(values.tobytes(), dtype=np.uint8).copy()
+    return np.array(values)
+
+
+def put_back(array: Any, saved: NDArray[Any]) -> None:
+    if isinstance(array, np.ndarray):
+        array[...] = saved
+        return
+    kind = array.numpy().dtype
+    array.assign(np.frombuffer(saved.tobytes(), dtype=kind) if kind.fields is not None else saved)
+
+
+def check_parameter(live: LiveParameter, value: float) -> None:
+    """Refuses a value that the parameter does not allow."""
+    p = live.parameter
+    # A comparison with NaN is false, so this refuses it too.
+    if not p.minimum <= value <= p.maximum:
+        raise InputError(
+            f"{p.name} = {value:g} {p.unit} is not allowed.", f"Allowed are {p.minimum:g} to {p.maximum:g} {p.unit}."
+        )
+    if p.choices and not float(value).is_integer():
+        named = ", ".join(f"{number} ({choice})" for number, choice in enumerate(p.choices))
+        raise InputError(f"{p.name} = {value:g} is none of its choices.", f"Allowed are {named}.")
+
+
+def check_rows(live: LiveTable, rows: Rows) -> None:
     """Refuses rows that do not fit the table."""
+    table = live.table
     if len(rows) != len(table.rows):
         raise InputError(f"{table.name} with {len(rows)} rows is not allowed.", f"It has {len(table.rows)} rows.")
     for number, row in enumerate(rows):
@@ -76,3 +188,4 @@ def check_rows(table: Table, rows: Rows) -> None:
                     f"{column.name} = {value:g} {column.unit} in row {number} of {table.name} is not allowed.",
                     f"Allowed are {column.minimum:g} to {column.maximum:g} {column.unit}.",
                 )
+    live.check(rows)

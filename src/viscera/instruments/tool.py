@@ -1,4 +1,4 @@
-"""Instruments in hands: how a commanded pose becomes the tool that touches tissue.
+"""An instrument in a hand: how a commanded pose becomes the tool that touches tissue.
 
 A hand sends poses when it moves, a browser some 60 to 120 times a second. The tool follows its hand each tick,
 
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
-from viscera.inputs import ToolInput
-from viscera.view import Instrument
+from viscera.inputs import ToolInput, Vector3
+from viscera.instruments.effects import PRESSED, Pushes
+from viscera.instruments.instrument import Instrument
 
 FASTEST_TOOL = 0.6
 """[m/s]; hands in laparoscopy move at up to about 0.5 m/s."""
@@ -36,7 +37,6 @@ class Tool:
 
     number: int
     instrument: Instrument
-    friction: float
     follow_time: float = POINTER_FOLLOW_TIME
     active: bool = False
     grip: float = 0.0
@@ -52,7 +52,19 @@ class Tool:
     end: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
     """Both ends of its axis as this tick ends [m]."""
 
+    @property
+    def pressed(self) -> bool:
+        """Whether it is in the body with its handle or pedal pressed."""
+        return self.active and self.grip >= PRESSED
+
+    @property
+    def shaft(self) -> Vector3:
+        """Unit vector from the tip along the shaft."""
+        x, y, z, w = self.orientation
+        return (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
+
     def __post_init__(self) -> None:
+        self._pushes = self.instrument.effect(Pushes)
         self.hand[:] = self.instrument.home
         self.tip[:] = self.instrument.home
         self._place(self.end)
@@ -82,10 +94,9 @@ class Tool:
         self._place(self.end)
 
     def _place(self, ends: NDArray[np.float64]) -> None:
-        x, y, z, w = self.orientation
-        shaft = (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
-        first = self.instrument.offset
-        last = first + self.instrument.length
+        shaft = self.shaft
+        first = 0.0 if self._pushes is None else self._pushes.offset
+        last = first + (0.0 if self._pushes is None else self._pushes.length)
         for axis in range(3):
             ends[0, axis] = self.tip[axis] + first * shaft[axis]
             ends[1, axis] = self.tip[axis] + last * shaft[axis]

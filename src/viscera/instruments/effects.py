@@ -1,0 +1,78 @@
+"""What an instrument does, as data on it. Systems ask the world for the tools with an effect (`world.Moment.using`).
+
+An effect beside `Pushes` works while the handle is pressed (`PRESSED`). An instrument may have several: one that sucks
+and rinses has two. Each has a `kind`, so that the page knows it without reading labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+PRESSED = 0.5
+"""From this grip on a handle or pedal is pressed."""
+
+
+@dataclass(frozen=True)
+class Pushes:
+    """A ball, or a round rod along the shaft, that pushes tissue and water away."""
+
+    radius: float
+    """[m]"""
+    length: float = 0.0
+    """Of the rod's axis [m]; 0 for a ball."""
+    offset: float = 0.0
+    """Where the ball's middle, or the rod's axis, begins above the tip [m]."""
+    friction: float = 0.1
+    """Coulomb's, against tissue. Steel on wet tissue: about 0.02 to 0.2."""
+    kind: Literal["pushes"] = "pushes"
+
+
+@dataclass(frozen=True)
+class Heats:
+    """Current flows from the active parts of the instrument's `solid` into tissue."""
+
+    power: float = 30.0
+    """That the generator is set to [W]."""
+    reach: float = 0.3e-3
+    """Tissue nearer than this is heated [m]."""
+    bipolar: bool = False
+    """Whether current goes from part to part, and heats what is within reach of all of them."""
+    kind: Literal["heats"] = "heats"
+
+
+@dataclass(frozen=True)
+class Sucks:
+    """Takes fluid away at the tip. Several that work at once share one pump: they take turns, frame by frame."""
+
+    reach: float = 4.0e-3
+    """[m]"""
+    rate: float = 20.0e-6
+    """[m³/s]"""
+    kind: Literal["sucks"] = "sucks"
+
+
+@dataclass(frozen=True)
+class Rinses:
+    """A jet out of the tip, along the shaft. Several that work at once take turns, frame by frame."""
+
+    speed: float = 0.8
+    """[m/s]; tuned: a jet that reaches and does not bounce."""
+    rate: float = 2.0e-6
+    """[m³/s]; about a syringe's. Twice as much is a flood that a film has no room for."""
+    outlet: float = 8.0e-3
+    """From the tip back to the outlet [m]: such tubes have holes along their end, free while the tip is pressed into
+    tissue."""
+    kind: Literal["rinses"] = "rinses"
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Closes vessels near the tip with a clip that stays."""
+
+    reach: float = 4.0e-3
+    """[m]"""
+    kind: Literal["clips"] = "clips"
+
+
+Effect = Pushes | Heats | Sucks | Rinses | Clips

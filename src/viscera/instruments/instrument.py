@@ -1,0 +1,61 @@
+"""An instrument: how it looks, what it does, where it waits. Plain data, made by `kit.py` or by a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from viscera.inputs import Vector3
+from viscera.instruments.effects import Effect
+
+if TYPE_CHECKING:
+    # Geometry needs Warp, which the server does not load.
+    from viscera.geometry.parts import PartShape
+
+OFF_THE_WIRE = "off_the_wire"
+"""Metadata of a field that stays in this process: no browser sees it."""
+
+Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors"]
+
+AnyEffect = TypeVar("AnyEffect")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
+    y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed."""
+
+    start: Vector3
+    end: Vector3
+    radius: float
+    swing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """A tool in a hand, its tip at the origin, its shaft along +z."""
+
+    name: str
+    effects: tuple[Effect, ...]
+    """What it does."""
+    home: Vector3 = (0.0, 0.0, 0.0)
+    """Where it waits, outside the body [m]."""
+    label: str = ""
+    """For people; the name where there is none."""
+    icon: Icon = "tool"
+    """Its picture in the page."""
+    action: str = ""
+    """What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move."""
+    parts: tuple[Part, ...] = ()
+    """How its working end looks; a ball or rod as it pushes where there are none."""
+    solid: Callable[[], tuple[PartShape, ...]] | None = field(default=None, metadata={OFF_THE_WIRE: True})
+    """Its closed meshes, for what needs the exact distance to it."""
+
+    def effect(self, kind: type[AnyEffect]) -> AnyEffect | None:
+        """Its effect of this kind, if it has one."""
+        return next((one for one in self.effects if isinstance(one, kind)), None)
+
+    def at(self, home: Vector3) -> Instrument:
+        """The same, waiting there [m]."""
+        return replace(self, home=home)

@@ -1,0 +1,135 @@
+"""Ready instruments: how they look, what they do. A new one is one function here, or in a scenario of your own.
+
+Every function gives an `Instrument` that waits at the origin; `instrument.at(home)` puts it elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from viscera.geometry.tools import (
+    FOOT,
+    JAW,
+    JAW_GAP,
+    JAW_OPENING,
+    SHAFT_RADIUS,
+    WIRE_HEIGHT,
+    WIRE_RADIUS,
+    bipolar_forceps,
+    monopolar_hook,
+)
+from viscera.inputs import Vector3
+from viscera.instruments.effects import Clips, Heats, Pushes, Rinses, Sucks
+from viscera.instruments.instrument import Instrument, Part
+from viscera.instruments.tool import Tool
+
+SHAFT_LENGTH = 0.28
+"""Of a laparoscopic instrument, as far as it is seen [m]."""
+
+TOUCH = 2.0e-3
+"""Radius of the round end that pushes tissue: the metal itself is too thin for the lattice to feel [m]."""
+
+ROUND_END = Pushes(TOUCH, offset=TOUCH)
+
+
+def hand_out(instruments: list[Instrument], place: Vector3, friction: float, apart: float = 0.02) -> list[Tool]:
+    """The tools of a world: waiting in a row along x through `place`, `apart` from each other [m], with the friction of
+    the tissue that they meet."""
+    x, y, z = place
+    tools = []
+    for number, one in enumerate(instruments):
+        effects = tuple(replace(e, friction=friction) if isinstance(e, Pushes) else e for e in one.effects)
+        home = (x + apart * (number - 0.5 * (len(instruments) - 1)), y, z)
+        tools.append(Tool(number, replace(one, effects=effects, home=home)))
+    return tools
+
+
+def probe(radius: float) -> Instrument:
+    """A ball on a shaft; the tip is the ball's middle."""
+    return Instrument("probe", (Pushes(radius),), icon="probe")
+
+
+def ball(radius: float) -> Instrument:
+    """A ball in the hand."""
+    return Instrument("ball", (Pushes(radius),), icon="probe")
+
+
+def _shaft(height: float) -> Part:
+    return Part((0.0, 0.0, height), (0.0, 0.0, height + SHAFT_LENGTH), SHAFT_RADIUS)
+
+
+def hook(power: float = 30.0) -> Instrument:
+    """A monopolar L-hook; its foot lies along +x."""
+    foot = Part((FOOT, 0.0, WIRE_RADIUS), (0.0, 0.0, WIRE_RADIUS), WIRE_RADIUS)
+    wire = Part((0.0, 0.0, WIRE_RADIUS), (0.0, 0.0, WIRE_HEIGHT), WIRE_RADIUS)
+    return Instrument(
+        "hook",
+        (ROUND_END, Heats(power)),
+        label="Monopolar hook",
+        icon="hook",
+        action="coagulate",
+        parts=(foot, wire, _shaft(WIRE_HEIGHT)),
+        solid=monopolar_hook,
+    )
+
+
+def forceps(power: float = 30.0) -> Instrument:
+    """Bipolar forceps. What lies between the jaws is within 1.5 mm of both."""
+    thick, _, long = JAW
+    jaws = [
+        Part((0.5 * side * (thick + JAW_GAP), 0.0, long), (0.5 * side * (thick + JAW_GAP), 0.0, 0.5 * thick),
+             0.5 * thick, swing=-side * JAW_OPENING)
+        for side in (-1.0, 1.0)
+    ]  # fmt: skip
+    return Instrument(
+        "forceps",
+        (ROUND_END, Heats(power, reach=1.5e-3, bipolar=True)),
+        label="Bipolar forceps",
+        icon="forceps",
+        action="coagulate",
+        parts=(*jaws, _shaft(long)),
+        solid=bipolar_forceps,
+    )
+
+
+TUBE = (2.0e-3, 2.5e-3)
+"""Radius of a tube's end and of its shaft [m]."""
+TUBE_END = 0.012
+"""Length of the narrower end [m]."""
+
+TUBE_PARTS = (
+    Part((0.0, 0.0, 0.0), (0.0, 0.0, TUBE_END), TUBE[0]),
+    Part((0.0, 0.0, TUBE_END), (0.0, 0.0, TUBE_END + SHAFT_LENGTH), TUBE[1]),
+)
+
+
+def suction() -> Instrument:
+    return Instrument("suction", (ROUND_END, Sucks()), label="Suction", icon="suction", action="suck", parts=TUBE_PARTS)
+
+
+def irrigator() -> Instrument:
+    return Instrument(
+        "irrigator", (ROUND_END, Rinses()), label="Irrigator", icon="water", action="rinse", parts=TUBE_PARTS
+    )
+
+
+CLIP_JAW = (0.75e-3, 0.7e-3, 0.011, 0.42)
+"""Of a clip applier's jaws: how far from the middle, radius and length [m], and how far each stands open [rad]: 4 mm at
+the tip, so that closing is seen."""
+
+
+def clip_applier() -> Instrument:
+    """Two short jaws that close over a vessel."""
+    apart, radius, long, opening = CLIP_JAW
+    jaws = [
+        Part((side * apart, 0.0, long), (side * apart, 0.0, radius), radius, swing=-side * opening)
+        for side in (-1.0, 1.0)
+    ]
+    return Instrument(
+        "clips",
+        (ROUND_END, Clips()),
+        label="Clip applier",
+        icon="clip",
+        action="clip",
+        parts=(*jaws, _shaft(long)),
+    )

@@ -1,0 +1,199 @@
+"""Bleeding: find the vessel under the blood, stop it with current or a clip, rinse and suck, and lose little blood.
+
+A pad of liver (or the user's own closed mesh) bleeds from vessels that the seed puts somewhere on its upper side: a
+small artery that beats with the heart, and a vein that wells up. Blood runs down, gathers in the furrow and drips onto
+the cloth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.blood.drops.drops import DropParams, make_drops
+from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
+from viscera.blood.wounds.wounds import make_wounds
+from viscera.heat.burn import make_burn
+from viscera.heat.conduction import make_heat
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import kit
+from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._tissue import tissue_parameters
+from viscera.scenarios.bleeding.dressing import Dressing
+from viscera.scenarios.bleeding.settings import (
+    BILE_DUCT,
+    BILE_OPENING,
+    FILM,
+    dressing_parameters,
+    patient_parameters,
+)
+from viscera.timing import FRAME
+from viscera.tissue.materials import LIVER
+from viscera.view import Goal
+from viscera.world import Body, Contents, Organ, System, looking_down, surface_height
+from viscera.world.system import LiveParameter
+from viscera.world.systems.burns import burning
+from viscera.world.systems.drops import flying
+from viscera.world.systems.film import flowing, make_film_on
+from viscera.world.systems.film_picture import film_picture
+from viscera.world.systems.gauze import Gauze, covering
+from viscera.world.systems.heat import heating
+from viscera.world.systems.ink import ink_on
+from viscera.world.systems.ledger import ledger
+from viscera.world.systems.stiffening import stiffening
+from viscera.world.systems.wounds import Wound, bleeding
+
+PARTICLES = 5_000
+"""Of blood and saline on the organ, 0.2 to 0.4 µL each: 1 to 2 mL. Chosen for two cores."""
+DROPS = 2_048
+"""In the air at once."""
+RINSING = DropParams(jet_volume=0.4e-9)
+"""Saline comes in drops of 0.4 µL, twice a particle of blood, so that rinsing takes half as many [m³]."""
+HEATING = 2
+"""Heat is stepped in every second frame."""
+POWER = 25.0
+"""Of the forceps [W]."""
+
+SUCTION, IRRIGATOR, FORCEPS, CLIPS = range(4)
+"""What keys 1 to 4 choose."""
+
+SMALL_ARTERY = vessel_mmhg(70.0, 45.0, 0.5, 30.0)
+SMALL_VEIN = vessel_mmhg(9.0, 7.0, 1.2, 60.0)
+"""Of the size that a surgeon coagulates rather than ties."""
+ARTERY_OPENING, VEIN_OPENING = 0.11e-3, 0.16e-3
+"""Radii of the openings [m]: a nick."""
+ASIDE = 11.0e-3
+"""From the artery to the middle of the gauze, towards the middle of the organ [m]."""
+
+INSTRUCTIONS = """\
+Somewhere under the blood two vessels are open. Find them, stop them, and lose as little blood as you can.
+Move the pointer over the organ: the instrument follows its surface. Hold the left button to use it.
+Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
+Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
+Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
+Watch the measures: blood lost, bleeding now, open vessels.
+Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
+
+
+GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3))
+"""In mL: what both vessels lose in a minute; sucked dry but for what clings."""
+
+
+def build(setting: Setting) -> Contents:
+    organ = liver_pad(setting)
+    instruments = [kit.suction(), kit.irrigator(), kit.forceps(POWER), kit.clip_applier()]
+    tools = kit.hand_out(instruments, above(organ.body), LIVER.friction)
+    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
+    burn = make_burn(heat)
+    burns = [
+        heating(organ, heat, burn, tools, every=HEATING),
+        burning(organ, burn),
+        stiffening(organ, burn, every=HEATING),
+    ]
+    # Of the generator's settings only its power: the rest belongs to the drill of cautery.
+    burns[0].parameters = burns[0].parameters[:1]
+    vessels = open_vessels(organ.body, setting.seed)
+    blood, parameters = bleed(organ, vessels)
+    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
+    return Contents(
+        organs=[organ],
+        tools=tools,
+        systems=[*burns, *blood],
+        parameters=[*parameters, *tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY)],
+        camera=camera,
+        bounds=bounds,
+        goals=GOALS,
+        script=lambda world, tick: script(organ, vessels[0], tick),
+    )
+
+
+def bleed(organ: Organ, vessels: list[Wound]) -> tuple[list[System], list[LiveParameter]]:
+    """All that has to do with blood, in the order of a frame, and its settings."""
+    film = make_film_on(organ, FILM, PARTICLES)
+    assert film.surface is not None
+    drops = make_drops(film.surface, FILM, film.state, RINSING, FRAME, DROPS)
+    wounds = make_wounds(film.surface, FILM, film.state, dt=FRAME, drops=drops.state)
+    wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels)])
+    picture = film_picture(organ, film)
+    drawing, ink = ink_on(organ)
+    gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0]))
+    dressing = Dressing(organ, wounds, gauze, ink)
+    systems = [
+        wounding,
+        flying(organ.name, drops),
+        flowing(film),
+        ledger(film, wounds, drops),
+        picture,
+        drawing,
+        covering(gauze),
+        dressing.system(),
+    ]
+    return systems, [*patient_parameters(wounding.holds, film), *dressing_parameters(gauze, dressing)]
+
+
+def open_vessels(body: Body, seed: int) -> list[Wound]:
+    """An artery and a vein, where the seed puts them on the upper side, off the rim and apart."""
+    rng = np.random.default_rng(seed)
+    low, high = body.mesh.bounds
+    size = high - low
+    while True:
+        share = rng.uniform(0.28, 0.72, size=(2, 2))
+        places = low[:2] + share * size[:2]
+        if np.linalg.norm(places[0] - places[1]) > 0.25 * size[0]:
+            break
+    kinds: list[tuple[VesselParams, float]] = [(SMALL_ARTERY, ARTERY_OPENING), (SMALL_VEIN, VEIN_OPENING)]
+    wounds = []
+    for place, (vessel, opening) in zip(places, kinds, strict=True):
+        x, y, z = _on_top(body, place)
+        wounds.append(Wound((x, y, z), vessel, opening))
+    return wounds
+
+
+def bile_duct(body: Body, vessels: list[Wound]) -> Wound:
+    """A torn duct halfway between the vessels; tight until the parameter says otherwise."""
+    middle = np.mean([vessel.point[:2] for vessel in vessels], axis=0)
+    return Wound(_on_top(body, middle), BILE_DUCT, BILE_OPENING, "bile")
+
+
+def beside(body: Body, wound: Wound) -> NDArray[np.float64]:
+    """A place `ASIDE` of a wound towards the middle of the organ, on the table [m]."""
+    low, high = body.mesh.bounds
+    way = 0.5 * (low + high)[:2] - wound.point[:2]
+    return np.asarray(wound.point[:2]) + ASIDE * way / max(float(np.linalg.norm(way)), 1e-9)
+
+
+def _on_top(body: Body, place: NDArray[np.float64]) -> tuple[float, float, float]:
+    """The middle of the upper triangle nearest to this place of the table [m]."""
+    centres = body.mesh.corners.mean(axis=1)
+    upper = np.flatnonzero(body.mesh.face_vectors[:, 2] > 0.0)
+    x, y, z = centres[upper[np.argmin(np.linalg.norm(centres[upper, :2] - place, axis=1))]].tolist()
+    return x, y, z
+
+
+def script(organ: Organ, wound: Wound, tick: int) -> Iterable[Input]:
+    """A hand that lets it bleed for two seconds, sucks over the first vessel for two, then holds the forceps on it."""
+    if tick % 10:
+        return []
+    x, y, _ = wound.point
+    z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+    if tick < 2000:
+        return []
+    if tick < 4000:
+        turn = 2.0 * math.pi * tick / 500.0
+        return [ToolInput(SUCTION, (x + 0.005 * math.cos(turn), y + 0.005 * math.sin(turn), z + 0.001), grip=1.0)]
+    if tick == 4000:
+        return [ToolInput(SUCTION, (x, y, z + 0.04), active=False)]
+    return [ToolInput(FORCEPS, (x, y, z - 0.0005), grip=1.0)]
+
+
+SCENARIO = Scenario(
+    name="bleeding",
+    title="Bleeding",
+    summary="Find the open vessels under the blood, seal them, rinse and suck; lose little blood.",
+    instructions=INSTRUCTIONS,
+    build=build,
+)

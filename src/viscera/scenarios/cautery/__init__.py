@@ -1,0 +1,93 @@
+"""Cautery: coagulate tissue along a drawn line, white and not black, with a monopolar hook or bipolar forceps.
+
+A pad of liver (96 × 72 × 28 mm, or the user's own closed mesh) lies before the surgeon with a line in violet ink on it.
+What is burnt is decided by how long and how hard: 30 W into a square millimetre boil it at once and char it within two
+seconds, a hook that moves on in time leaves a white line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from viscera.geometry.tools import FOOT
+from viscera.heat.burn import make_burn
+from viscera.heat.conduction import make_heat
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import kit
+from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._tissue import tissue_parameters
+from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
+from viscera.tissue.materials import LIVER
+from viscera.view import Goal
+from viscera.world import Contents, World, looking_down, surface_height
+from viscera.world.systems.burns import burning
+from viscera.world.systems.heat import heating
+from viscera.world.systems.ink import ink_on
+from viscera.world.systems.stiffening import stiffening
+
+INSTRUCTIONS = """\
+Coagulate the violet line until it is white, without turning anything black.
+Move the pointer over the tissue: the instrument follows its surface.
+Hold the left button to press the pedal: current flows while you hold it. Keep moving.
+Keys 1 and 2, or the buttons below, choose the hook or the forceps; the wheel goes deeper.
+Watch the measures: line done, charred, astray. T shows the temperature.
+Too black? Move faster or lower the generator's power. Held still, the hook chars within two seconds."""
+
+
+GOALS = (Goal("line_done", least=90.0), Goal("charred", most=0.5), Goal("astray", most=10.0))
+"""In %, mm², mm². A hand at 8 mm/s with 30 W reaches 92 %, none and none."""
+
+SPEED = 0.008
+"""Of the script's hand along the line [m/s]."""
+
+
+def build(setting: Setting) -> Contents:
+    organ = liver_pad(setting)
+    tools = kit.hand_out([kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04)
+    heat = make_heat(organ.need_skin(), LIVING_LIVER)
+    burn = make_burn(heat)
+    drawing, ink = ink_on(organ)
+    systems = [
+        heating(organ, heat, burn, tools),
+        burning(organ, burn),
+        stiffening(organ, burn),
+        drawing,
+        burn_drill(organ, burn, ink, *marked(organ.need_skin(), organ.body, setting.seed)),
+    ]
+    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
+    points = line_points(organ.body, setting.seed)
+    lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+
+    def script(world: World, tick: int) -> Iterable[Input]:
+        """A hand that takes the hook along the line at 8 mm/s with the pedal down, every 10 ms."""
+        if tick % 10:
+            return []
+        way = min(SPEED * 0.001 * tick, float(lengths[-1]))
+        # The foot of the hook, 4 mm along x, is taken along by its middle.
+        x, y = (float(np.interp(way, lengths, column)) for column in points.T)
+        x -= 0.5 * FOOT
+        z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+        return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
+
+    return Contents(
+        organs=[organ],
+        tools=tools,
+        systems=systems,
+        parameters=tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY),
+        camera=camera,
+        bounds=bounds,
+        goals=GOALS,
+        script=script,
+    )
+
+
+SCENARIO = Scenario(
+    name="cautery",
+    title="Cautery",
+    summary="Coagulate tissue along a drawn line with hook or forceps: white, not black.",
+    instructions=INSTRUCTIONS,
+    build=build,
+)

@@ -1,0 +1,70 @@
+"""Tools and tissue: which tool touches through which of a lattice's places, and what each hand feels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from viscera.instruments import Pushes, Tool
+from viscera.timing import TICK
+from viscera.tissue.kernels import TOOLS
+from viscera.view import ToolState
+from viscera.world.organ import Organ
+
+
+class Contact:
+    """A lattice feels `TOOLS` instruments at once; one that comes in beyond that touches nothing until another has
+    left."""
+
+    def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ]) -> None:
+        self._tools, self._organs = tools, organs
+        self._pushes = [tool.instrument.effect(Pushes) for tool in tools]
+        self.slots: dict[int, int] = {}
+        """Place in the lattices of each tool that is in the body."""
+
+    def move(self) -> None:
+        """Tools follow their hands for one tick."""
+        for tool, pushes in zip(self._tools, self._pushes, strict=True):
+            if not tool.active:
+                self._let_go(tool)
+                continue
+            tool.follow(TICK)
+            slot = None if pushes is None else self._slot_of(tool)
+            if pushes is None or slot is None:
+                continue
+            for organ in self._organs:
+                organ.tissue.set_tool(
+                    slot, start=tool.start, end=tool.end, radius=pushes.radius, friction=pushes.friction
+                )
+
+    def feel(self) -> tuple[list[ToolState], float]:
+        """What each hand feels, the sum over all organs, and the strongest force among them [N]."""
+        states, strongest = [], 0.0
+        for tool in self._tools:
+            fx = fy = fz = tx = ty = tz = 0.0
+            slot = self.slots.get(tool.number)
+            if slot is not None:
+                for organ in self._organs:
+                    force, torque = organ.tissue.tool_force(slot)
+                    fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
+                    tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
+                strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
+            x, y, z = tool.tip.tolist()
+            qx, qy, qz, qw = tool.orientation.tolist()
+            held = (tool.number, (x, y, z), (qx, qy, qz, qw), tool.grip, tool.active)
+            states.append(ToolState(*held, force=(fx, fy, fz), torque=(tx, ty, tz)))
+        return states, strongest
+
+    def _slot_of(self, tool: Tool) -> int | None:
+        if tool.number not in self.slots:
+            free = [slot for slot in range(TOOLS) if slot not in self.slots.values()]
+            if not free:
+                return None
+            self.slots[tool.number] = free[0]
+        return self.slots[tool.number]
+
+    def _let_go(self, tool: Tool) -> None:
+        slot = self.slots.pop(tool.number, None)
+        if slot is not None:
+            for organ in self._organs:
+                organ.tissue.remove_tool(slot)

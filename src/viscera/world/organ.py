@@ -1,0 +1,186 @@
+"""An organ: tissue, the surface that is seen of it, and the skin that is painted on that.
+
+`fill` puts masses into a closed mesh, `make_organ` hangs the mesh on their lattice. What follows the surface (a film's
+own copy of it) is recorded into the same program (`Organ.followers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.geometry.embedding import embed
+from viscera.geometry.mesh import TriangleMesh
+from viscera.skin import Skin, rebuild_skin
+from viscera.tissue.lattice import Tissue
+from viscera.tissue.surface import follow_lattice
+from viscera.view import Surface
+from viscera.world.system import Field, Show
+
+FEWEST_MASSES = 100
+"""With fewer the organ is too thin to feel like one."""
+
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A surface and the lattice positions inside it."""
+
+    mesh: TriangleMesh
+    nodes: NDArray[np.int32]
+    """Integer positions of the masses, shape (masses, 3)."""
+    origin: Point
+    """World position of node (0, 0, 0) [m]."""
+    spacing: float
+    """[m]"""
+
+    @property
+    def positions(self) -> NDArray[np.float64]:
+        """World positions of the masses, shape (masses, 3) [m]."""
+        return np.asarray(self.origin) + self.nodes.astype(np.float64) * self.spacing
+
+
+@dataclass(eq=False)
+class Organ:
+    """Made by `make_organ`."""
+
+    name: str
+    look: str
+    body: Body
+    tissue: Tissue
+    rest: wp.array[Any]
+    """Rest positions of the surface's vertices, world frame [m]."""
+    places: wp.array[Any]
+    """Lattice places each vertex hangs on, shape (vertices, 8)."""
+    weights: wp.array[Any]
+    vertices: wp.array[Any]
+    """As of the last frame [m]."""
+    skin: Skin | None = None
+    """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
+    notes: tuple[str, ...] = ()
+    """What was guessed or mended when it was made of a user's mesh."""
+    fields: dict[str, Field] = field(default_factory=dict)
+    """Named arrays of its skin, in which systems meet."""
+    followers: list[Callable[[Stage], None]] = field(default_factory=list)
+    """What is recorded after its surface was brought up to the lattice."""
+
+    def need_skin(self) -> Skin:
+        """Its skin; refuses when it has none."""
+        if self.skin is None:
+            raise InputError(f"{self.name} has no skin to paint on.", "Make the organ with a skin (skin.make).")
+        return self.skin
+
+    def write_field(self, name: str, array: Any) -> Field:
+        """A field for others to read, made by the system that writes it."""
+        if name in self.fields:
+            raise InputError(f"two systems write {name!r} on {self.name}.", "List one of them.")
+        self.fields[name] = Field(array)
+        return self.fields[name]
+
+    def read_field(self, name: str) -> Field:
+        """A field that a system made before; refuses when none did."""
+        if name not in self.fields:
+            have = ", ".join(sorted(self.fields)) or "none"
+            raise InputError(
+                f"nothing writes {name!r} on {self.name}.",
+                f"Make the system that does before this one. Fields there are: {have}.",
+            )
+        return self.fields[name]
+
+    def surface_work(self) -> int:
+        return len(self.vertices) + (0 if self.skin is None else self.skin.count)
+
+    def record_surface(self, stage: Stage) -> None:
+        """Brings the surface up to the lattice as it is in the buffer that is current now."""
+        tissue = self.tissue
+        args = [
+            self.rest, self.places, self.weights, tissue.layout.slots, tissue.state.live.array,
+            tissue.state.position[tissue.current], tissue.state.velocity, self.vertices,
+        ]  # fmt: skip
+        stage.launch(follow_lattice, len(self.vertices), args)
+        if self.skin is not None:
+            rebuild_skin(stage, self.skin)
+        for follow in self.followers:
+            follow(stage)
+
+    def show(self) -> Show:
+        triangles = np.asarray(self.body.mesh.triangles, dtype=np.int32)
+        rest = np.array(self.rest.numpy(), dtype=np.float32)
+        uv = None if self.skin is None else self.skin.atlas.corners.astype(np.float32)
+        surface = Surface(self.name, self.look, triangles, self.name, len(self.vertices), rest, uv)
+        return Show(surface, {self.name: self.vertices})
+
+
+def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:
+    """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
+    held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
+    device = tissue.device.warp
+    vertices = wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device) if skin is None else skin.vertices
+    return Organ(
+        name=name,
+        look=look,
+        body=body,
+        tissue=tissue,
+        rest=wp.array(body.mesh.vertices.astype(np.float32), dtype=wp.vec3, device=device),
+        places=wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device),
+        weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
+        vertices=vertices,
+        skin=skin,
+        notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
+    )
+
+
+def point(values: NDArray[np.float64]) -> Point:
+    return (float(values[0]), float(values[1]), float(values[2]))
+
+
+def load_organ(path: Path) -> TriangleMesh:
+    """The closed mesh of a file; refuses any other."""
+    from viscera.geometry.inspect import require_closed
+    from viscera.geometry.mesh import load_mesh
+
+    return require_closed(load_mesh(path))
+
+
+def on_the_table(mesh: TriangleMesh) -> TriangleMesh:
+    """The mesh with its box centred over the origin and its lowest point at z = 0."""
+    low, high = mesh.bounds
+    return mesh.moved([-0.5 * (low[0] + high[0]), -0.5 * (low[1] + high[1]), -low[2]])
+
+
+def fill(mesh: TriangleMesh, masses: int) -> Body:
+    """The body inside a closed mesh, with about so many masses."""
+    from viscera.geometry.voxels import lattice_for_count
+
+    voxels = lattice_for_count(mesh, masses)
+    if len(voxels.nodes) < FEWEST_MASSES:
+        raise InputError(f"{mesh.name} gives only {len(voxels.nodes)} masses.", "Use a larger or less thin organ.")
+    return Body(mesh, voxels.nodes, point(np.asarray(voxels.origin)), float(voxels.spacing))
+
+
+def block(cells: tuple[int, int, int], spacing: float) -> Body:
+    """A block of so many cells of `spacing` [m] with rounded edges, over the origin, its underside at z = 0."""
+    from viscera.geometry.primitives import rounded_slab
+
+    size = np.array(cells) * spacing
+    axes = [np.arange(count + 1, dtype=np.int32) for count in cells]
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    origin = (-0.5 * float(size[0]), -0.5 * float(size[1]), 0.0)
+    return Body(rounded_slab(size, centre=(0.0, 0.0, 0.5 * float(size[2]))), nodes, origin, spacing)
+
+
+def surface_height(vertices: NDArray[np.float32], x: float, y: float) -> float:
+    """Of the upper side over this place of the table: a plane through the nearest vertices [m]."""
+    off = np.hypot(vertices[:, 0] - x, vertices[:, 1] - y) + 10.0 * (vertices[:, 2] < 0.5 * vertices[:, 2].max())
+    near = vertices[np.argsort(off)[:6]].astype(np.float64)
+    plane = np.stack([np.ones(len(near)), near[:, 0] - x, near[:, 1] - y], axis=1)
+    return float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])

@@ -1,0 +1,64 @@
+"""What a user may change while a world runs: parameters and tables, their present values, and what changing them
+does."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from viscera.errors import InputError
+from viscera.inputs import SetParameter, SetTable
+from viscera.view import Parameter, Table
+from viscera.world.contents import Contents
+from viscera.world.system import Rows, check_parameter, check_rows
+
+
+def closest_names(name: str, known: Mapping[str, object]) -> str:
+    """A hint for a name that is not there."""
+    close = difflib.get_close_matches(name, known, n=1)
+    maybe = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{maybe}There are: {', '.join(sorted(known))}."
+
+
+class Settings:
+    """Of one world: the scenario's own first, then its systems'."""
+
+    def __init__(self, scenario: str, contents: Contents) -> None:
+        self._scenario = scenario
+        parameters = [*contents.parameters, *(live for system in contents.systems for live in system.parameters)]
+        tables = [*contents.tables, *(live for system in contents.systems for live in system.tables)]
+        self._parameters = {live.parameter.name: live for live in parameters}
+        self._tables = {live.table.name: live for live in tables}
+        self.values = {name: live.parameter.default for name, live in self._parameters.items()}
+        self.rows: dict[str, Rows] = {name: live.table.rows for name, live in self._tables.items()}
+        for name, value in self.values.items():
+            self._parameters[name].change(value)
+        for name, rows in self.rows.items():
+            self._tables[name].change(rows)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(live.parameter for live in self._parameters.values())
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(live.table for live in self._tables.values())
+
+    def check(self, one: SetParameter | SetTable) -> None:
+        """Refuses what cannot be, with what could."""
+        known = self._parameters if isinstance(one, SetParameter) else self._tables
+        kind = "parameter" if isinstance(one, SetParameter) else "table"
+        if one.name not in known:
+            raise InputError(f"{kind} {one.name!r} is not known in {self._scenario!r}.", closest_names(one.name, known))
+        if isinstance(one, SetParameter):
+            check_parameter(self._parameters[one.name], one.value)
+        else:
+            check_rows(self._tables[one.name], one.rows)
+
+    def set(self, name: str, value: float) -> None:
+        self.values[name] = value
+        self._parameters[name].change(value)
+
+    def set_rows(self, name: str, rows: Rows) -> None:
+        self.rows[name] = rows
+        self._tables[name].change(rows)

@@ -1,0 +1,98 @@
+"""What of a world is seen: its scene, the arrays of a snapshot, and how they are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viscera.view import (
+    AnyArray,
+    ArraySpec,
+    Markers,
+    Overlay,
+    Particles,
+    Picture,
+    Scene,
+    Surface,
+    Texture,
+    Threads,
+    Volume,
+)
+from viscera.world.contents import Contents
+from viscera.world.system import Show
+
+if TYPE_CHECKING:
+    from viscera.scenarios import Scenario
+
+_LISTS: dict[str, type] = {
+    "surfaces": Surface,
+    "textures": Texture,
+    "particles": Particles,
+    "markers": Markers,
+    "threads": Threads,
+    "volumes": Volume,
+    "pictures": Picture,
+    "overlays": Overlay,
+}
+"""Which list of a scene holds which kind of thing."""
+
+
+def all_shows(contents: Contents) -> list[Show]:
+    """Everything that is seen, in the order of the scene."""
+    still = [Show(surface, {surface.array: surface.rest}) for surface in contents.scenery]
+    systems = [show for system in contents.systems for show in system.shows]
+    return [*(organ.show() for organ in contents.organs), *still, *systems]
+
+
+def make_scene(
+    entry: Scenario, seed: int, contents: Contents, shows: Sequence[Show], settings: dict[str, Any]
+) -> Scene:
+    lists: dict[str, Any] = {
+        name: tuple(show.what for show in shows if isinstance(show.what, kind)) for name, kind in _LISTS.items()
+    }
+    return Scene(
+        scenario=entry.name,
+        title=entry.title,
+        summary=entry.summary,
+        instructions=entry.instructions,
+        seed=seed,
+        bounds=contents.bounds,
+        camera=contents.camera,
+        instruments=tuple(tool.instrument for tool in contents.tools),
+        measures=tuple(measure for system in contents.systems for measure, _ in system.measures()),
+        goals=tuple(contents.goals),
+        **lists,
+        **settings,
+    )
+
+
+def array_specs(shows: Sequence[Show]) -> dict[str, ArraySpec]:
+    """Every array that a snapshot holds."""
+    return {name: spec for show in shows for name, spec in show.what.arrays().items()}
+
+
+def counts(shows: Sequence[Show]) -> dict[str, int]:
+    return {name: count for show in shows for name, count in show.counts().items()}
+
+
+def versions(shows: Sequence[Show]) -> dict[str, int]:
+    return {show.what.name: show.version() for show in shows if show.version is not None}
+
+
+def write_arrays(shows: Sequence[Show], out: dict[str, AnyArray]) -> None:
+    """Fills the caller's arrays with what the last frame shows; of arrays that are not full only as many rows as there
+    are."""
+    for show in shows:
+        there = show.counts()
+        for name, array in show.arrays.items():
+            target = out[name]
+            if name in there:
+                if there[name]:  # Warp makes no slices of nothing
+                    source = array[: there[name]]
+                    values = source if isinstance(source, np.ndarray) else source.numpy()
+                    np.copyto(target[: there[name]], values.reshape(-1, *target.shape[1:]))
+            else:
+                values = array if isinstance(array, np.ndarray) else array.numpy()
+                np.copyto(target, values.reshape(target.shape))

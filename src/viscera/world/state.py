@@ -1,0 +1,89 @@
+"""The whole state of a world as arrays: saved, put back, and hashed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.inputs import Reset
+from viscera.instruments import Tool
+from viscera.world.system import Saved
+
+if TYPE_CHECKING:
+    from viscera.world.world import World
+
+_TOOL_NUMBERS = 25
+"""That `_pack` gives."""
+
+
+def save_state(world: World) -> Saved:
+    """Everything that changes, as arrays; `load_state` continues from it bit for bit."""
+    contents = world.contents
+    state: Saved = {
+        "tick": np.array([world.tick], dtype=np.int64),
+        "began": np.array([world.began], dtype=np.int64),
+        "seed": np.array([world.seed], dtype=np.int64),
+        "parameters": np.array(list(world.settings.values.values()), dtype=np.float64),
+        "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
+        "slots": np.array([world.contact.slots.get(tool.number, -1) for tool in contents.tools], dtype=np.int64),
+        "peak_force": np.array([world.peak_force]),
+    }
+    for name, rows in world.settings.rows.items():
+        state[f"tables/{name}"] = np.array(rows, dtype=np.float64)
+    for number, motion in enumerate(contents.motions):
+        state[f"motions/{number}"] = motion.state.copy()
+    for organ in contents.organs:
+        state[f"{organ.name}/ticks"] = np.array([organ.tissue.ticks], dtype=np.int64)
+        for name, array in organ.tissue.arrays().items():
+            state[f"{organ.name}/{name}"] = np.array(array.numpy())
+    for system in contents.systems:
+        state |= {f"{system.name}/{name}": array for name, array in system.save().items()}
+    return state
+
+
+def load_state(world: World, state: Saved) -> None:
+    world.take(Reset(int(state["seed"][0])))
+    contents, settings = world.contents, world.settings
+    world.tick, world.began = int(state["tick"][0]), int(state["began"][0])
+    world.peak_force = float(state["peak_force"][0])
+    for name, value in zip(list(settings.values), state["parameters"].tolist(), strict=True):
+        settings.set(name, value)
+    for name in list(settings.rows):
+        settings.set_rows(name, tuple(tuple(row) for row in state[f"tables/{name}"].tolist()))
+    for tool, packed in zip(contents.tools, state["tools"].reshape(-1, _TOOL_NUMBERS), strict=True):
+        _unpack(tool, packed)
+    slots = zip(contents.tools, state["slots"].tolist(), strict=True)
+    world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
+    for number, motion in enumerate(contents.motions):
+        motion.state[:] = state[f"motions/{number}"]
+    for organ in contents.organs:
+        arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
+        organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
+    world.show_organs()
+    for system in contents.systems:
+        start = f"{system.name}/"
+        system.load({name.removeprefix(start): array for name, array in state.items() if name.startswith(start)})
+
+
+def state_hash(state: Saved) -> str:
+    """SHA-256 over every array, names and types included; the strongest force is for people and left out."""
+    digest = hashlib.sha256()
+    for name, array in sorted(state.items()):
+        if name != "peak_force":
+            digest.update(f"{name}:{array.dtype.str}:{array.shape};".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _pack(tool: Tool) -> NDArray[np.float64]:
+    flags = np.array([float(tool.active), tool.grip, float(tool.direct)])
+    return np.concatenate([flags, tool.hand, tool.orientation, tool.tip, tool.start.ravel(), tool.end.ravel()])
+
+
+def _unpack(tool: Tool, packed: NDArray[Any]) -> None:
+    tool.active, tool.grip, tool.direct = bool(packed[0]), float(packed[1]), bool(packed[2])
+    for target, begin in ((tool.hand, 3), (tool.orientation, 6), (tool.tip, 10), (tool.start, 13), (tool.end, 19)):
+        target.ravel()[:] = packed[begin : begin + target.size]

@@ -1,0 +1,43 @@
+"""The film of blood, bile and saline on an organ: it runs, mixes and clots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from viscera.blood.film.border import arrays, check_film, load
+from viscera.blood.film.film import Film, make_film, step_film
+from viscera.blood.film.params import FilmParams
+from viscera.blood.film.surface import make_surface, refresh_surface
+from viscera.timing import FRAME
+from viscera.world.organ import Organ
+from viscera.world.system import Moment, Saved, System
+
+MIXING = 4
+"""Every so many steps of the film, fluids mix and clot: that takes as long as all the rest of a step on cpu."""
+
+
+def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams, capacity: int) -> Film:
+    """A film whose surface follows one organ, or several."""
+    several = [organs] if isinstance(organs, Organ) else list(organs)
+    surface = make_surface([organ.need_skin() for organ in several])
+    several[-1].followers.append(lambda stage: refresh_surface(stage, surface))
+    return make_film(surface, params, capacity)
+
+
+def flowing(film: Film) -> System:
+    """As many steps of the film as make a frame."""
+    device = film.device
+    mix = device.record(lambda stage: step_film(stage, film, MIXING), work=film.work)
+    plain = device.record(lambda stage: step_film(stage, film, 0), work=film.work)
+    steps = round(FRAME / film.params.dt)
+
+    def frame(now: Moment) -> None:
+        for number in range(steps):
+            (plain if number % MIXING else mix).run()
+        device.synchronize()
+        check_film(film, tick=now.tick)
+
+    def restore(saved: Saved) -> None:
+        load(film, saved)
+
+    return System(name="film", frame=frame, save=lambda: dict(arrays(film)), load=restore, holds=film)

@@ -1,0 +1,38 @@
+"""The film as a picture on an organ's skin: how thick it is, what it is, how far it has clotted."""
+
+from __future__ import annotations
+
+from viscera.blood.film.film import Film
+from viscera.blood.picture.image import make_film_image, step_film_image
+from viscera.timing import FRAME
+from viscera.view import Texture
+from viscera.world.organ import Organ
+from viscera.world.system import Kept, Moment, Show, System
+
+PAINTING = 2
+"""Frames from one picture to the next: 31 pictures a second, for a quarter of a frame's work less."""
+
+_STATE = ("height", "kept", "wet", "words", "tiles", "frame")
+
+
+def film_picture(organ: Organ, film: Film) -> System:
+    """After `flowing` in the order of a frame."""
+    skin = organ.need_skin()
+    image = make_film_image(skin, film.params, film.state, dt=PAINTING * FRAME)
+    paint = skin.device.record(lambda stage: step_film_image(stage, image), work=skin.count)
+    texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height)
+
+    def frame(now: Moment) -> None:
+        paint.run()
+        skin.device.synchronize()
+
+    kept = Kept({name: getattr(image, name) for name in _STATE})
+    return System(
+        name="film_picture",
+        frame=frame,
+        every=PAINTING,
+        save=kept.save,
+        load=kept.load,
+        shows=[Show(texture, {texture.name: image.pixels})],
+        holds=image,
+    )

@@ -1,0 +1,186 @@
+"""Heat on an organ's skin: instruments under current warm it, and the warmth spreads.
+
+Writes `ORGAN.temperature`. An organ that is as warm as the body, with no pedal down, costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from viscera.device import Program, Stage
+from viscera.errors import InputError
+from viscera.geometry.parts import PartShape, make_tool
+from viscera.heat.burn import Burn, set_burn
+from viscera.heat.conduction import Heat, set_heat, step_heat
+from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
+from viscera.heat.network import rebuild_network
+from viscera.instruments import Heats, Tool
+from viscera.units import MILLIMETRE
+from viscera.view import Measure, Parameter
+from viscera.world.organ import Organ
+from viscera.world.system import Kept, LiveParameter, Moment, System, having
+
+COLD = 0.05
+"""Tissue that is nowhere warmer than the body by more than this is taken to be as warm as the body [K]."""
+LOOK = 64
+"""Steps between two looks whether everything is cold again."""
+
+POWER_GIVEN = Measure(
+    "power", "Power", "W", "That the generator gives into tissue now; dry tissue takes less.", digits=0
+)
+
+POWER = Parameter(
+    "power", "Power", "W", 5.0, 80.0, 30.0, "Power of the generator while the pedal is down.", group="Generator"
+)
+BY_DISTANCE = Parameter(
+    "by_distance",
+    "Heats by",
+    "",
+    0.0,
+    1.0,
+    0.0,
+    "Contact: tissue within reach of the metal is heated alike. Distance: the nearer the more.",
+    choices=("Contact", "Distance"),
+    group="Generator",
+)
+LAYER = Parameter(
+    "layer",
+    "Heated layer",
+    "mm",
+    0.3,
+    3.0,
+    1.0,
+    "How deep tissue heats through at once; thicker heats more slowly.",
+    group="Tissue",
+)
+PERFUSION = Parameter(
+    "perfusion",
+    "Blood flow",
+    "%",
+    0.0,
+    300.0,
+    100.0,
+    "Of the tissue, against normal: it carries heat away.",
+    group="Tissue",
+)
+
+
+def heating(organ: Organ, heat: Heat, burn: Burn, tools: Sequence[Tool], *, every: int = 1) -> System:
+    """The tools that heat, and conduction. `heat` is made with a step of `every` frames: with 2 it takes its turn in
+    every second frame; tools are swept, so none is missed. How burnt tissue is decides where current goes (`burn`)."""
+    if organ.need_skin() is not heat.skin:
+        raise InputError(f"this heat is not that of {organ.name}.", "Make it of the organ's own skin.")
+    return _Heating(organ, heat, burn, tools).system(every)
+
+
+class _Heating:
+    def __init__(self, organ: Organ, heat: Heat, burn: Burn, tools: Sequence[Tool]) -> None:
+        self.organ, self.heat, self.burn = organ, heat, burn
+        self._device = heat.skin.device
+        self._hands = having(tools, Heats)
+        self._metal = [make_tool(tool.instrument.name, _solid(tool), self._device) for tool, _ in self._hands]
+        self.electrodes: list[Electrode] = [
+            make_electrode(metal, burn, ElectrodeParams(power=one.power, reach=one.reach, bipolar=one.bipolar))
+            for metal, (_, one) in zip(self._metal, self._hands, strict=True)
+        ]
+        self._inside = np.zeros(len(self._hands), dtype=np.bool_)
+        self._rest = np.array([1, 0])
+        """Whether all is cold, and steps since that was looked at."""
+        self._programs: dict[tuple[int, ...], Program] = {}
+        """One for each set of electrodes that are on: those that are off cost nothing."""
+        for on in ((), *((number,) for number in range(len(self._hands)))):
+            self._program(on)
+        self._field = organ.write_field("temperature", heat.temperature)
+
+    def system(self, every: int) -> System:
+        poses = {f"pose{place}": metal.end for place, metal in enumerate(self._metal)}
+        given = {f"given{place}": one.delivered.host for place, one in enumerate(self.electrodes)}
+        flags = {"inside": self._inside, "rest": self._rest}
+        kept = Kept({"temperature": self.heat.temperature} | flags | poses | given)
+        return System(
+            name="heat",
+            frame=self.frame,
+            every=every,
+            writes=(f"{self.organ.name}.temperature",),
+            save=kept.save,
+            load=kept.load,
+            measures=lambda: [(POWER_GIVEN, self._given())],
+            parameters=self._parameters(),
+            holds=self.heat,
+        )
+
+    def frame(self, now: Moment) -> None:
+        if self._rest[1] >= LOOK:
+            self._look()
+        on: list[int] = []
+        for place, (hand, _) in enumerate(self._hands):
+            electrode = self.electrodes[place]
+            self._metal[place].place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
+            self._inside[place] = hand.active
+            electrode.press(hand.pressed)
+            if hand.pressed:
+                on.append(place)
+                self._rest[0] = 0
+            elif electrode.delivered.host.any():
+                electrode.delivered.host[:] = 0.0
+        if not self._rest[0]:
+            self._program(tuple(on)).run()
+            self._device.synchronize()
+            self._rest[1] += 1
+            self._field.changes += 1
+
+    def _look(self) -> None:
+        """Whether all is cold again."""
+        self._rest[1] = 0
+        if self._given() == 0.0 and float(np.abs(self.heat.temperature.numpy()).max()) < COLD:
+            self.heat.temperature.zero_()
+            self._rest[0] = 1
+
+    def _given(self) -> float:
+        return sum(float(electrode.delivered.host[0]) for electrode in self.electrodes)
+
+    def _program(self, on: tuple[int, ...]) -> Program:
+        if on not in self._programs:
+            work = self.heat.skin.count
+            self._programs[on] = self._device.record(lambda stage: self._record(stage, on), work=work)
+        return self._programs[on]
+
+    def _record(self, stage: Stage, on: tuple[int, ...]) -> None:
+        rebuild_network(stage, self.heat.skin, self.heat.network)
+        if on:
+            step_electrodes(stage, [self.electrodes[number] for number in on])
+        else:
+            stage.once(self.heat.power.zero_)
+        step_heat(stage, self.heat)
+
+    def _parameters(self) -> list[LiveParameter]:
+        usual = self.heat.params
+
+        def set_electrodes(**fields: Any) -> None:
+            for electrode in self.electrodes:
+                electrode.set(replace(electrode.params, **fields))
+
+        def change(**fields: float) -> None:
+            set_heat(self.heat, replace(self.heat.params, **fields))
+            set_burn(self.burn, self.burn.params)  # its rates follow from the layer
+
+        power = self._hands[0][1].power if self._hands else POWER.default
+        nearness = ("contact", "distance")
+        return [
+            LiveParameter(replace(POWER, default=power), lambda value: set_electrodes(power=value)),
+            LiveParameter(BY_DISTANCE, lambda value: set_electrodes(nearness=nearness[round(value)])),
+            LiveParameter(LAYER, lambda value: change(thickness=value * MILLIMETRE)),
+            LiveParameter(PERFUSION, lambda value: change(perfusion=0.01 * value * usual.perfusion)),
+        ]
+
+
+def _solid(tool: Tool) -> tuple[PartShape, ...]:
+    if tool.instrument.solid is None:
+        raise InputError(
+            f"{tool.instrument.name} heats, but has no solid shape.", "Give its closed meshes (Instrument.solid)."
+        )
+    return tool.instrument.solid()

@@ -1,0 +1,53 @@
+"""Where every picolitre is: one ledger over vessels, film, air and what has gone. Stops the world when one is
+missing."""
+
+from __future__ import annotations
+
+from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
+from viscera.blood.drops.drops import Drops
+from viscera.blood.film.film import Film
+from viscera.blood.wounds.wounds import Wounds
+from viscera.units import MILLILITRE
+from viscera.view import Measure
+from viscera.world.system import Moment, Saved, System
+
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
+SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
+
+
+class Accounts:
+    """`balance` is where all fluid is, as of the last frame."""
+
+    def __init__(self, film: Film, wounds: Wounds, drops: Drops) -> None:
+        self._device = drops.device
+        self._ledger = make_ledger(film.state, wounds, drops)
+        self._program = self._device.record(
+            lambda stage: step_ledger(stage, self._ledger), work=len(drops.state.position)
+        )
+        self.load({})
+
+    def load(self, saved: Saved) -> None:
+        """All of it follows from what it counts."""
+        self._program.run()
+        self._device.synchronize()
+        self.balance: Balance = read_balance(self._ledger)
+
+    def frame(self, now: Moment) -> None:
+        self._program.run()
+        self._device.synchronize()
+        self.balance = check_balance(self._ledger, now.tick)
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        now = self.balance
+        return [
+            (BLOOD_LOST, now.blood_lost / MILLILITRE),
+            (ON_ORGAN, (now.film + now.queue) / MILLILITRE),
+            (SUCKED, now.sucked / MILLILITRE),
+        ]
+
+
+def ledger(film: Film, wounds: Wounds, drops: Drops) -> System:
+    """After `flowing` in the order of a frame."""
+    accounts = Accounts(film, wounds, drops)
+    return System(name="ledger", frame=accounts.frame, load=accounts.load, measures=accounts.measures, holds=accounts)
