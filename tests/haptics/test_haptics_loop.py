@@ -33,11 +33,11 @@ from viscera.haptics.priority import SHORTEST_REST_S, SessionPriority
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.haptics.safety import FALL, JUMP_REST_S, Mode
 from viscera.inputs import ToolInput, Vector3
-from viscera.instruments import FASTEST_TOOL, Tool
+from viscera.instruments import FASTEST_TOOL, Tool, kit
 from viscera.server import messages as m
 from viscera.session.replay import DEFAULT_FACTORY, replay_report
-from viscera.view import Instrument, ToolState
-from viscera.world.world import _pack, _unpack
+from viscera.view import ToolState
+from viscera.world.state import _pack, _unpack
 
 ZERO: Vector3 = (0.0, 0.0, 0.0)
 
@@ -430,11 +430,11 @@ def test_cycles_leave_nothing_behind_in_memory() -> None:
 
 
 def test_a_direct_hand_has_no_lag_and_a_checkpoint_knows() -> None:
-    probe = Instrument("probe", "sphere", 0.005, 0.0, HOME)
+    probe = kit.probe(0.005).at(HOME)
     near = (0.0, 0.0, HOME[2] - 4e-4)
     tips = {}
     for direct in (False, True):
-        tool, copy = Tool(0, probe, 0.0), Tool(0, probe, 0.0)
+        tool, copy = Tool(0, probe), Tool(0, probe)
         tool.take(ToolInput(0, near, direct=direct))
         _unpack(copy, _pack(tool))
         for one in (tool, copy):

@@ -118,7 +118,7 @@ def test_choose_switches_for_everyone_and_closes_the_old_recording(tmp_path: Pat
         for browser in (first, second):
             browser.wait_state("starting")
             scene = browser.wait(m.SceneDescription, lambda found: found.session == 2)
-            assert (scene.scenario, scene.seed) == ("other", 8)
+            assert (scene.scene.scenario, scene.scene.seed) == ("other", 8)
             assert browser.wait(m.FrameMessage).session == 2
     assert sorted(read_recording(path).header.scenario for path in archives(tmp_path)) == ["fake", "other"]
 

@@ -51,7 +51,7 @@ def test_vertices_equal_the_snapshot_within_quantisation(server: Server) -> None
         exact = msgspec.msgpack.decode(get(server, "/api/snapshot")[2], type=m.ExactSnapshot)
         browser.send(m.Control(action="resume"))
         browser.wait_state("running")
-    assert (exact.tick, exact.session) == (frame.state.tick, frame.session)
+    assert (exact.state.tick, exact.session) == (frame.state.tick, frame.session)
     truth = np.frombuffer(exact.arrays[0].data, "<f4").reshape(exact.arrays[0].count, 3)
     low, high = (np.array(corner) for corner in frame.arrays[0].box)
     # Half a step of the 16-bit grid, and the rounding of float32 on the way back.

@@ -7,15 +7,16 @@ import numpy as np
 from session_fake_world import FakeWorld
 
 from viscera.server import messages as m
-from viscera.server.encode import dequantise, frame_message, scene_message
+from viscera.server.encode import dequantise, frame_message, read_message, scene_message
 from viscera.server.tiles import SIDE, TextureStore
-from viscera.session.snapshot import SnapshotHeader
+from viscera.session.snapshot import SharedSnapshot
+from viscera.session.wire import pack
 
 
 def paint(picture: np.ndarray, message: bytes) -> None:
     """What a browser does with a `Tiles` message."""
     tiles = msgspec.msgpack.decode(message, type=m.Tiles)
-    for texture in tiles.textures:
+    for texture in tiles.arrays:
         places = np.frombuffer(texture.places, "<u2").reshape(-1, 2)
         blocks = np.frombuffer(texture.data, np.uint8).reshape(-1, tiles.side, tiles.side, 4)
         for (column, row), block in zip(places.tolist(), blocks, strict=True):
@@ -52,7 +53,7 @@ def test_only_what_changed_is_sent() -> None:
     assert store.since(0) == b""
     picture[100, 40, 2] = 1
     store.update(2, {"film": picture.copy()})
-    tiles = msgspec.msgpack.decode(store.since(1), type=m.Tiles).textures[0]
+    tiles = msgspec.msgpack.decode(store.since(1), type=m.Tiles).arrays[0]
     assert np.frombuffer(tiles.places, "<u2").tolist() == [40 // SIDE, 100 // SIDE]
     assert len(tiles.data) == 4 * SIDE * SIDE
     store.update(3, {"film": picture.copy()})
@@ -63,25 +64,20 @@ def test_a_frame_holds_as_many_particles_as_there_are_and_no_texture() -> None:
     world = FakeWorld("fake", 0, {})
     world.step(7)
     arrays = world.snapshot().arrays
-    header = SnapshotHeader(
-        tick=7,
-        time=0.007,
-        real_time_factor=1.0,
-        tools=world.tools,
-        parameters={},
-        stages={},
-        counts=world.particle_counts(),
-        measures=world.measure_values(),
-        tables=world.table_rows(),
-    )
-    frame = frame_message(1, 1, header, arrays)
+    told = world.frame()
+    shown = SharedSnapshot(1, told, msgspec.msgpack.encode(told), arrays)
+    message = msgspec.msgpack.encode(frame_message(1, 1, shown, world.array_specs()))
+    frame = read_message(message)
     packed = {array.name: array for array in frame.arrays}
     assert set(packed) == {"points", "drops"}
     assert packed["drops"].count == 7
     np.testing.assert_allclose(dequantise(packed["drops"]), arrays["drops"][:7, :3], atol=1e-6)
     assert packed["drops"].shades == bytes([128] * 7)
-    assert frame.tables == {"stages": [[1.0], [2.0]]}
-    assert frame.measures == world.measure_values()
-    scene = scene_message(world.scene(), 1, "fake")
+    assert frame.state.tables == {"stages": ((1.0,), (2.0,))}
+    assert frame.state.measures == told.measures
+    scene = read_message(msgspec.msgpack.encode(scene_message(pack(world.scene()), 1, "fake"))).scene
     assert [texture.name for texture in scene.textures] == ["paint"]
     assert scene.tables[0].columns[0].maximum == 10.0
+    assert len(scene.surfaces[0].triangles) == world.scene().surfaces[0].triangles.nbytes
+    assert scene.instruments[0].effects[0].kind == "pushes"
+    assert not hasattr(scene.instruments[0], "solid")

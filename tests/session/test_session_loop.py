@@ -14,14 +14,17 @@ import pytest
 from session_fake_world import FACTORY, FakeWorld
 
 from viscera.errors import SessionError
+from viscera.inputs import ToolInput
 from viscera.session import commands as c
 from viscera.session.channel import PIPE_BUF, ChannelClosed, open_channel
-from viscera.session.clock import MAX_BACKLOG_S, TICK_S, Pacer, RealTimeFactor
+from viscera.session.clock import MAX_BACKLOG_S, Pacer, RealTimeFactor
 from viscera.session.logfile import read_log
 from viscera.session.loop import Loop
 from viscera.session.process import SessionSpec, _Process
 from viscera.session.recorder import Recorder, make_header
-from viscera.session.snapshot import Segment, SnapshotHeader, SnapshotReader, SnapshotWriter, segment_size
+from viscera.session.snapshot import Segment, SnapshotReader, SnapshotWriter, segment_size
+from viscera.timing import TICK
+from viscera.view import Frame
 
 # --- the clock -------------------------------------------------------------------------------------------------------
 
@@ -33,7 +36,7 @@ def test_ticks_keep_to_the_wall_clock() -> None:
         pacer.wait()
     taken = time.perf_counter() - start
     # Never early; late by what a busy machine makes one wait.
-    assert 200 * TICK_S <= taken + 1e-4 < 200 * TICK_S + 1.0
+    assert 200 * TICK <= taken + 1e-4 < 200 * TICK + 1.0
 
 
 def test_after_a_stall_only_a_little_is_made_up() -> None:
@@ -44,7 +47,7 @@ def test_after_a_stall_only_a_little_is_made_up() -> None:
     for _ in range(100):
         pacer.wait()
     taken = time.perf_counter() - start
-    assert taken > 100 * TICK_S - MAX_BACKLOG_S - 2 * TICK_S
+    assert taken > 100 * TICK - MAX_BACKLOG_S - 2 * TICK
 
 
 def test_slow_motion() -> None:
@@ -143,7 +146,7 @@ class Running:
     def heard(self, kind: type) -> list[Any]:
         return [report for report in self.reports.take() if isinstance(report, kind)]
 
-    def header(self) -> SnapshotHeader:
+    def header(self) -> Frame:
         found = self.reader.read()
         assert found is not None
         return found[1]
@@ -164,7 +167,7 @@ def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def pose(sequence: int, z: float, client: int = 1, tool: int = 0) -> c.MoveTool:
-    return c.MoveTool(client, sequence, tool, (0.0, 0.0, z), (0.0, 0.0, 0.0, 1.0), 0.0, True)
+    return c.MoveTool(client, sequence, ToolInput(tool, (0.0, 0.0, z)))
 
 
 def test_of_several_poses_in_a_tick_the_newest_is_applied_and_recorded(tmp_path: Path) -> None:

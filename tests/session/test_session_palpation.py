@@ -16,7 +16,7 @@ from viscera.session.replay import DEFAULT_FACTORY, replay_report
 def test_palpation_lives_dies_resumes_and_replays_bit_for_bit(tmp_path: Path) -> None:
     options = {"factory": DEFAULT_FACTORY, "device": "cpu", "seed": 4}
     with running_server(tmp_path, "palpation", **options) as server, Browser(server) as browser:
-        scene = browser.wait(m.SceneDescription, seconds=120.0)
+        scene = browser.wait(m.SceneDescription, seconds=120.0).scene
         browser.wait(m.FrameMessage)
         low, high = scene.bounds
         x, y = 0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])

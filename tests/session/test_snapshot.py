@@ -16,14 +16,18 @@ from viscera.session.snapshot import (
     HEADER_SPACE,
     SLOTS,
     Segment,
-    SnapshotHeader,
     SnapshotReader,
     SnapshotWriter,
     segment_size,
 )
-from viscera.view import ToolState
+from viscera.view import ArraySpec, Frame, ToolState
 
-SPECS = {"surface": ((3000, 3), "f4"), "paint": ((64, 64, 4), "u1"), "drops": ((7, 3), "f4"), "none": ((0, 3), "f4")}
+SPECS = {
+    "surface": ArraySpec((3000, 3), "f4", "points"),
+    "paint": ArraySpec((64, 64, 4), "u1", "tiles"),
+    "drops": ArraySpec((7, 3), "f4", "points"),
+    "none": ArraySpec((0, 3), "f4", "points"),
+}
 
 
 def make_segment() -> Segment:
@@ -32,9 +36,9 @@ def make_segment() -> Segment:
     return segment
 
 
-def header(tick: int, **other: Any) -> SnapshotHeader:
-    fields: dict[str, Any] = {"tools": [ToolState(0, True, (1.0, 2.0, 3.0))], "parameters": {"a": 1.5}, "stages": {}}
-    return SnapshotHeader(tick, tick * 0.001, 1.0, **{**fields, **other})
+def frame(tick: int, **other: Any) -> Frame:
+    fields: dict[str, Any] = {"tools": [ToolState(0, (1.0, 2.0, 3.0), active=True)], "parameters": {"a": 1.5}}
+    return Frame(tick=tick, time=tick * 0.001, **{**fields, **other})
 
 
 def fill(value: float, out: dict[str, np.ndarray]) -> None:
@@ -47,13 +51,15 @@ def test_what_is_written_is_read() -> None:
     writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
     assert reader.read() is None
     for tick in range(1, 2 * SLOTS + 1):
-        writer.publish(header(tick, applied=[(3, tick)]), lambda out, tick=tick: fill(tick, out))
+        writer.publish(frame(tick, applied=[(3, tick)]), lambda out, tick=tick: fill(tick, out))
         found = reader.read()
         assert found is not None
-        number, head, arrays = found
+        number, head, _, arrays = found
         assert (number, head.tick, head.applied) == (tick, tick, [(3, tick)])
         assert head.tools[0].position == (1.0, 2.0, 3.0)
-        assert {name: (array.shape, array.dtype.str[1:]) for name, array in arrays.items()} == SPECS
+        assert {name: (a.shape, a.dtype.str[1:]) for name, a in arrays.items()} == {
+            name: (spec.shape, spec.kind) for name, spec in SPECS.items()
+        }
         assert np.all(arrays["surface"] == tick)
         assert np.all(arrays["drops"] == tick)
 
@@ -61,7 +67,7 @@ def test_what_is_written_is_read() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     segment = make_segment()
     writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
-    writer.publish(header(1, stages={"tissue": np.float32(0.5)}), lambda out: fill(0.0, out))
+    writer.publish(frame(1, stages={"tissue": np.float32(0.5)}), lambda out: fill(0.0, out))
     found = reader.read()
     assert found is not None
     assert found[1].stages == {"tissue": 0.5}
@@ -71,7 +77,7 @@ def test_a_copy_that_was_overtaken_is_not_given_out() -> None:
     """A reader that is so slow that the writer comes round again must notice it, and take a newer one."""
     segment = make_segment()
     writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
-    writer.publish(header(1), lambda out: fill(1.0, out))
+    writer.publish(frame(1), lambda out: fill(1.0, out))
     fences = 0
 
     def overtake() -> None:
@@ -79,35 +85,35 @@ def test_a_copy_that_was_overtaken_is_not_given_out() -> None:
         fences += 1
         if fences == 1:  # between the choice of a slot and the copy of it
             for tick in range(2, SLOTS + 2):
-                writer.publish(header(tick), lambda out, tick=tick: fill(tick, out))
+                writer.publish(frame(tick), lambda out, tick=tick: fill(tick, out))
 
     reader._shared.fence = overtake
     found = reader.read()
     assert found is not None
     assert found[0] == SLOTS + 1
-    assert np.all(found[2]["surface"] == SLOTS + 1)
+    assert np.all(found.arrays["surface"] == SLOTS + 1)
 
 
 def test_a_write_that_has_begun_is_not_seen() -> None:
     segment = make_segment()
     writer, reader = SnapshotWriter(segment, SPECS), SnapshotReader(segment, SPECS)
-    writer.publish(header(1), lambda out: fill(1.0, out))
+    writer.publish(frame(1), lambda out: fill(1.0, out))
 
     def look(out: dict[str, np.ndarray]) -> None:
         fill(2.0, out)
         found = reader.read()
         assert found is not None
         assert found[0] == 1
-        assert np.all(found[2]["surface"] == 1.0)
+        assert np.all(found.arrays["surface"] == 1.0)
 
-    writer.publish(header(2), look)
+    writer.publish(frame(2), look)
 
 
 def test_a_header_that_is_too_large_is_refused() -> None:
     writer = SnapshotWriter(make_segment(), SPECS)
     stages = {f"stage {index}": 1.0 for index in range(HEADER_SPACE // 10)}
-    with pytest.raises(SessionError, match="header"):
-        writer.publish(header(1, stages=stages), lambda out: None)
+    with pytest.raises(SessionError, match="arrays takes"):
+        writer.publish(frame(1, stages=stages), lambda out: None)
 
 
 def write_until_killed(segment: Segment) -> None:
@@ -115,7 +121,7 @@ def write_until_killed(segment: Segment) -> None:
     tick = 0
     while True:
         tick += 1
-        writer.publish(header(tick), lambda out, tick=tick: fill(tick, out))
+        writer.publish(frame(tick), lambda out, tick=tick: fill(tick, out))
 
 
 def test_another_process_writes_is_killed_and_the_last_snapshot_stays() -> None:
@@ -132,7 +138,7 @@ def test_another_process_writes_is_killed_and_the_last_snapshot_stays() -> None:
     for _ in range(1000):
         found = reader.read()
         if found is not None:  # flat out, the writer may overtake a reader eight times in a row
-            number, head, arrays = found
+            number, head, _, arrays = found
             assert head.tick == number
             assert np.all(arrays["surface"] == np.float32(number))
             assert np.all(arrays["drops"] == np.float32(number))
