@@ -106,7 +106,7 @@ def record_headless(
     from viscera.session.recorder import Recorder, make_header
 
     header = make_header(
-        world.scenario,
+        world.source,
         world.seed,
         world.device.name,
         world.device.description,

@@ -32,7 +32,7 @@ TOUCH = 2.0e-3
 ROUND_END = Pushes(TOUCH, offset=TOUCH)
 
 
-def hand_out(instruments: list[Instrument], place: Vector3, friction: float, apart: float = 0.02) -> list[Tool]:
+def hand_out(instruments: list[Instrument], place: Vector3, friction: float = 0.1, apart: float = 0.02) -> list[Tool]:
     """The tools of a world: waiting in a row along x through `place`, `apart` from each other [m], with the friction of
     the tissue that they meet."""
     x, y, z = place

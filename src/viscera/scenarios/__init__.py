@@ -58,6 +58,9 @@ class Scenario:
 
 FIRST = "palpation"
 
+loading = False
+"""Whether a scenario file is being loaded now."""
+
 
 @cache
 def catalogue() -> dict[str, Scenario]:
@@ -97,6 +100,8 @@ def load_file(path: Path) -> Scenario:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
+    global loading
+    loading = True
     try:
         spec.loader.exec_module(module)
         scenario = module.SCENARIO
@@ -104,6 +109,7 @@ def load_file(path: Path) -> Scenario:
         raise _does_not_load(path.name, error) from error
     finally:
         sys.path.pop(0)
+        loading = False
     return replace(_checked(scenario, path.name), file=path.resolve())
 
 

@@ -111,6 +111,7 @@ class Server:
         spec: SessionSpec,
         scenarios: Sequence[m.ScenarioInfo],
         *,
+        own: str | None = None,
         host: str = "127.0.0.1",
         port: int = 8420,
         token: str | None = None,
@@ -120,7 +121,7 @@ class Server:
         self.port = int(self._socket.getsockname()[1])
         self.token = choose_token(host, token)
         self.host = host
-        self.hub = Hub(spec, list(scenarios))
+        self.hub = Hub(spec, list(scenarios), own)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
         config = uvicorn.Config(
@@ -217,17 +218,19 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     open_browser: bool = False,
     on_ready: Callable[[str], None] | None = None,
     haptics: HapticSpec | None = None,
+    state: Path | None = None,
 ) -> None:
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
     `on_ready` is called with the address once it answers, instead of printing it; `haptics` names the devices that
-    hold the tools.
+    hold the tools; `state` is a saved state to begin with (`SessionSpec.state`).
     """
     from viscera.scenarios import catalogue, find_scenario
 
-    find_scenario(scenario)
-    scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in catalogue().values()]
+    first = find_scenario(scenario)
+    entries = catalogue() | {first.name: first}
+    scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in entries.values()]
 
     def ready(url: str) -> None:
         (on_ready or _print_address)(url)
@@ -244,8 +247,9 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             cores=cores,
             recordings=Path(recordings) if recordings is not None else None,
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),
+            state=state,
         )
-        Server(spec, scenarios, host=host, port=port, token=token).run(ready)
+        Server(spec, scenarios, own=first.name, host=host, port=port, token=token).run(ready)
 
 
 @contextlib.contextmanager

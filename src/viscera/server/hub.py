@@ -62,8 +62,10 @@ class Refusal(Exception):
 class Hub:
     """All browsers and their session."""
 
-    def __init__(self, spec: SessionSpec, scenarios: list[m.ScenarioInfo]) -> None:
+    def __init__(self, spec: SessionSpec, scenarios: list[m.ScenarioInfo], own: str | None = None) -> None:
+        """`own` is what people call `spec.scenario`, where that is a file of theirs."""
         self.scenarios = scenarios
+        self._own = own or spec.scenario
         self.status = Status()
         self.state_bytes = b""
         self.scene_bytes = b""
@@ -199,10 +201,10 @@ class Hub:
             raise Refusal("input", f"scenario {message.scenario!r} is not known.", f"There are: {', '.join(known)}.")
         seed = _seed(message.seed)
         # The mesh and the parameters from the command line were meant for the scenario named beside them.
-        if message.scenario == self._first.scenario:
-            self._replace(dataclasses.replace(self._first, seed=seed, resume=None))
+        if message.scenario == self._own:
+            self._replace(dataclasses.replace(self._first, seed=seed, resume=None, state=None))
         else:
-            plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None)
+            plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None)
             self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed))
 
     def _restart(self) -> None:

@@ -94,6 +94,8 @@ def write_archive(recording: Recording, path: Path) -> None:
             versions=json.dumps(header.versions),
             mesh=header.mesh,
             mesh_sha256=header.mesh_sha256,
+            file=header.file,
+            file_sha256=header.file_sha256,
             parameters=json.dumps(header.parameters),
             created=header.created,
             tick=recording.tick,
@@ -150,6 +152,8 @@ def _read_archive(path: Path) -> Recording:
                 versions=json.loads(attributes["versions"]),
                 mesh=attributes["mesh"],
                 mesh_sha256=attributes["mesh_sha256"],
+                file=attributes.get("file", ""),  # not in older files
+                file_sha256=attributes.get("file_sha256", ""),
                 parameters=json.loads(attributes["parameters"]),
                 created=attributes["created"],
             )

@@ -47,6 +47,9 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     mesh: str = ""
     """Path of the user's mesh; empty when there is none."""
     mesh_sha256: str = ""
+    file: str = ""
+    """Path of the user's scenario file; empty for a scenario of the package."""
+    file_sha256: str = ""
     parameters: dict[str, float]
     """Given when the world was made."""
     created: str

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from viscera.errors import RecordingError, StateError, VisceraError
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
@@ -55,6 +57,9 @@ class SessionSpec:
     """`module:function` that makes the world."""
     haptics: Link | None = None
     """To the haptic process, where there is one."""
+    state: Path | None = None
+    """A saved state (`numpy.savez` of `World.save_state`) to begin with; such a session is not recorded, since a replay
+    would have to begin with it too."""
 
 
 def main(spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segment: Segment) -> None:
@@ -124,7 +129,13 @@ class _Process:
         )
         if spec.mesh is not None:
             self.notice = " ".join(self.world.notes)
-        if spec.record:
+        if spec.state is not None:
+            with np.load(spec.state) as saved:
+                self.world.load_state(dict(saved))
+            self.notice = (
+                f"Shown as it was at {self.world.time:.2f} s. This session is not recorded. {self.notice}".strip()
+            )
+        elif spec.record:
             device = self.world.device
             self._record(
                 lambda: Recorder.create(

@@ -77,8 +77,11 @@ def make_header(
     parameters: dict[str, float] | None = None,
 ) -> RecordingHeader:
     """A header for a world made with these arguments, here and now."""
+    file = Path(scenario).resolve() if scenario.endswith(".py") else None
     return RecordingHeader(
-        scenario=scenario,
+        scenario=scenario if file is None else file.stem,
+        file="" if file is None else str(file),
+        file_sha256="" if file is None else hash_file(file),
         seed=seed,
         device=device,
         device_description=device_description,
@@ -110,7 +113,7 @@ def hash_file(path: Path) -> str:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise RecordingError(f"cannot read the mesh {path}: {error.strerror}.", "Check the path.") from error
+        raise RecordingError(f"cannot read {path}: {error.strerror}.", "Check the path.") from error
 
 
 class Recorder:

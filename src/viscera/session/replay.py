@@ -86,13 +86,15 @@ def make_world(
 ) -> Any:
     """The world of a recording, at its first tick."""
     header = recording.header
-    if header.mesh and hash_file(Path(header.mesh)) != header.mesh_sha256:
-        raise RecordingError(
-            f"the mesh {header.mesh} is not the one that was recorded (its SHA-256 differs).", "Put the old mesh back."
-        )
+    for path, digest, what in ((header.mesh, header.mesh_sha256, "mesh"), (header.file, header.file_sha256, "file")):
+        if path and hash_file(Path(path)) != digest:
+            raise RecordingError(
+                f"the {what} {path} is not the one that was recorded (its SHA-256 differs).",
+                f"Put the old {what} back.",
+            )
     return build(
         factory,
-        header.scenario,
+        header.file or header.scenario,
         device=device or header.device,
         seed=header.seed,
         mesh=header.mesh or None,

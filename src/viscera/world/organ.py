@@ -15,12 +15,13 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Stage
+from viscera.device import Device, Stage
 from viscera.errors import InputError
 from viscera.geometry.embedding import embed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin, rebuild_skin
-from viscera.tissue.lattice import Tissue
+from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.params import LatticeParams
 from viscera.tissue.surface import follow_lattice
 from viscera.view import Surface
 from viscera.world.system import Field, Show
@@ -118,6 +119,18 @@ class Organ:
         uv = None if self.skin is None else self.skin.atlas.corners.astype(np.float32)
         surface = Surface(self.name, self.look, triangles, self.name, len(self.vertices), rest, uv)
         return Show(surface, {self.name: self.vertices})
+
+
+def organ(
+    name: str, body: Body, device: Device, *, look: str = "tissue", texels: int | None = None, **lattice: Any
+) -> Organ:
+    """An organ of a body in one go: its lattice is made with `lattice`, the fields of `LatticeParams` besides those
+    that the body gives; with `texels` it has a skin with so many texels along a side."""
+    from viscera.skin import make_skin
+
+    params = LatticeParams(nodes=body.nodes, spacing=body.spacing, origin=body.origin, **lattice)
+    skin = None if texels is None else make_skin(body.mesh, width=texels, device=device)
+    return make_organ(name, look, body, make_lattice(device, params), skin)
 
 
 def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:

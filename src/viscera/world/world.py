@@ -218,6 +218,11 @@ class World:
     # --- what is in it ---
 
     @property
+    def source(self) -> str:
+        """What `viscera.make` takes to make it again: the scenario's name, or the path of its file."""
+        return self.scenario if self.entry.file is None else str(self.entry.file)
+
+    @property
     def organs(self) -> list[Organ]:
         return list(self.contents.organs)
 

@@ -39,11 +39,11 @@ from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
 from viscera.world.systems.drops import flying
 from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import film_picture
+from viscera.world.systems.film_picture import painting
 from viscera.world.systems.gauze import Gauze, covering
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
-from viscera.world.systems.ledger import ledger
+from viscera.world.systems.ledger import accounting
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
 
@@ -118,7 +118,7 @@ def bleed(organ: Organ, vessels: list[Wound]) -> tuple[list[System], list[LivePa
     drops = make_drops(film.surface, FILM, film.state, RINSING, FRAME, DROPS)
     wounds = make_wounds(film.surface, FILM, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels)])
-    picture = film_picture(organ, film)
+    picture = painting(organ, film)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0]))
     dressing = Dressing(organ, wounds, gauze, ink)
@@ -126,7 +126,7 @@ def bleed(organ: Organ, vessels: list[Wound]) -> tuple[list[System], list[LivePa
         wounding,
         flying(organ.name, drops),
         flowing(film),
-        ledger(film, wounds, drops),
+        accounting(film, wounds, drops),
         picture,
         drawing,
         covering(gauze),

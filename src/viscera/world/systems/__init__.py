@@ -15,3 +15,48 @@
 | `water` | particles in a vessel, around the tools |
 | `goals` | the clock of a drill |
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.drops import flying as flying
+    from viscera.world.systems.film import flowing as flowing
+    from viscera.world.systems.film import make_film_on as make_film_on
+    from viscera.world.systems.film_picture import painting as painting
+    from viscera.world.systems.gauze import Gauze as Gauze
+    from viscera.world.systems.gauze import covering as covering
+    from viscera.world.systems.heat import heating as heating
+    from viscera.world.systems.ink import ink_on as ink_on
+    from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.stiffening import stiffening as stiffening
+    from viscera.world.systems.water import Stream as Stream
+    from viscera.world.systems.water import balls as balls
+    from viscera.world.systems.water import swirling as swirling
+    from viscera.world.systems.wounds import Wound as Wound
+    from viscera.world.systems.wounds import bleeding as bleeding
+
+# A world that has no blood in it loads none of blood's kernels.
+_HOMES = {
+    "burns": ("burning",),
+    "drops": ("flying",),
+    "film": ("flowing", "make_film_on"),
+    "film_picture": ("painting",),
+    "gauze": ("Gauze", "covering"),
+    "heat": ("heating",),
+    "ink": ("ink_on",),
+    "ledger": ("accounting",),
+    "stiffening": ("stiffening",),
+    "water": ("Stream", "balls", "swirling"),
+    "wounds": ("Wound", "bleeding"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,12 +16,12 @@ MIXING = 4
 """Every so many steps of the film, fluids mix and clot: that takes as long as all the rest of a step on cpu."""
 
 
-def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams, capacity: int) -> Film:
+def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = None, capacity: int = 5_000) -> Film:
     """A film whose surface follows one organ, or several."""
     several = [organs] if isinstance(organs, Organ) else list(organs)
     surface = make_surface([organ.need_skin() for organ in several])
     several[-1].followers.append(lambda stage: refresh_surface(stage, surface))
-    return make_film(surface, params, capacity)
+    return make_film(surface, params or FilmParams(), capacity)
 
 
 def flowing(film: Film) -> System:

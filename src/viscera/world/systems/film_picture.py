@@ -15,7 +15,7 @@ PAINTING = 2
 _STATE = ("height", "kept", "wet", "words", "tiles", "frame")
 
 
-def film_picture(organ: Organ, film: Film) -> System:
+def painting(organ: Organ, film: Film) -> System:
     """After `flowing` in the order of a frame."""
     skin = organ.need_skin()
     image = make_film_image(skin, film.params, film.state, dt=PAINTING * FRAME)

@@ -47,7 +47,7 @@ class Accounts:
         ]
 
 
-def ledger(film: Film, wounds: Wounds, drops: Drops) -> System:
+def accounting(film: Film, wounds: Wounds, drops: Drops) -> System:
     """After `flowing` in the order of a frame."""
     accounts = Accounts(film, wounds, drops)
     return System(name="ledger", frame=accounts.frame, load=accounts.load, measures=accounts.measures, holds=accounts)

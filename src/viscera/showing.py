@@ -1,0 +1,58 @@
+"""`viscera.show(world)`: a world of one's own in the page."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viscera.errors import InputError
+
+if TYPE_CHECKING:
+    from viscera.world import World
+
+
+def show(world: World, *, port: int = 8420, open_browser: bool = True, **options: Any) -> None:
+    """Serves the page with this world, as it is now, until Ctrl-C; `options` are those of `viscera.server.app.serve`.
+
+    The session runs in a process of its own and makes the world anew, so its scenario must be one of the package, or
+    be called `SCENARIO` in a Python file (docs/scenarios.md). While such a file is loaded by the session, this does
+    nothing: a script may end in `viscera.show(world)`.
+    """
+    from viscera import scenarios
+    from viscera.server.app import serve
+
+    if scenarios.loading:
+        return
+    source = _source(world)
+    with tempfile.TemporaryDirectory(prefix="viscera-") as folder:
+        state = Path(folder) / "state.npz"
+        np.savez(state, **world.save_state())
+        serve(
+            source,
+            seed=world.seed,
+            device=world.device.name,
+            port=port,
+            open_browser=open_browser,
+            state=state,
+            **options,
+        )
+
+
+def _source(world: World) -> str:
+    """What the session loads: a name of the catalogue, or a file."""
+    from viscera.scenarios import catalogue
+
+    if world.entry.file is not None or world.entry is catalogue().get(world.scenario):
+        return world.source
+    module = sys.modules.get(world.entry.build.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or getattr(module, "SCENARIO", None) is not world.entry:
+        raise InputError(
+            f"the scenario {world.scenario!r} cannot be found again by the session's process.",
+            "Put it into a Python file as SCENARIO = Scenario(...), and make the world of that.",
+        )
+    return str(Path(file).resolve())
