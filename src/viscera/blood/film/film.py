@@ -18,9 +18,6 @@ cells that are wider than the radius by twice the farthest move before the relax
 misses some); a particle moves at most one radius per step; particles outside an open sheet go on as they are.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
