@@ -1,8 +1,5 @@
 """Drops: where they meet a moving surface, when the film lets go, how they fly, land, are sucked and rinsed in."""
 
-# Warp's stubs do not know its structs.
-# pyright: reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math
