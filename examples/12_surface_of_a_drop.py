@@ -5,8 +5,6 @@ screen, and into depth and thickness per pixel. The mesh must hold the particles
 must have the ball's outline within one particle, and thickness must add up to the volume within 3 %.
 """
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import math

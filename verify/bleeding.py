@@ -1,9 +1,6 @@
 """Bleeding at full size: volume over a long run on a breathing liver, and a million flights at tissue that moves. Needs
 NumPy and Warp alone."""
 
-# Warp's stubs do not know its structs.
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """The blood film at full size: conservation, neighbour searches, and where it runs on surfaces. See docs/film.md."""
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import dataclasses

@@ -5,8 +5,6 @@ stream meet the same low obstacle: one runs around it, the other over it. Blood 
 separate. Blood at rest clots (dark) while blood that moves stays fluid. Ends in checks of what it shows.
 """
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import dataclasses

@@ -6,8 +6,6 @@ A dam of 8 000 particles breaks in a tank (30 × 10 cm). The same moment as wate
 water's thickness adds up to its volume, and the surfaces agree on what they cover.
 """
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 from pathlib import Path

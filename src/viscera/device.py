@@ -179,7 +179,7 @@ class Stage:
         if to is not source:
             wp.copy(to, source)
 
-    def once(self, work: Callable[[], None]) -> None:
+    def once(self, work: Callable[[], object]) -> None:
         """Runs `work` (sorts, scans, copies, small kernels) on one core while the others wait."""
         if self.core == 0:
             work()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +29,9 @@ DT = 0.008
 class Scene:
     """A ball that bleeds at its top and side."""
 
-    def __init__(
-        self, device: Device, capacity: int = 3000, drops: int = 1500, queue: int = 512, **film: float
-    ) -> None:
+    def __init__(self, device: Device, capacity: int = 3000, drops: int = 1500, queue: int = 512, **film: Any) -> None:
         self.device = device
-        self.params = FilmParams(**film)  # type: ignore[arg-type]
+        self.params = FilmParams(**film)
         self.film: Film = make_film(icosphere(RADIUS, 3), self.params, capacity, device, queue=queue)
         surface = self.film.surface
         assert surface is not None

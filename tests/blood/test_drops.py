@@ -1,11 +1,9 @@
 """Drops: where they meet a moving surface, when the film lets go, how they fly, land, are sucked and rinsed in."""
 
-# Warp's stubs do not know its structs.
-# pyright: reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,11 +143,11 @@ def put(array: wp.array, values: np.ndarray) -> None:
 class Scene:
     """Drops over a ball, and a film written by hand, with as much room again as it takes."""
 
-    def __init__(self, surface: Surface, count: int = 0, queue: int = 4096, room: int = 0, **numbers: float) -> None:
+    def __init__(self, surface: Surface, count: int = 0, queue: int = 4096, room: int = 0, **numbers: Any) -> None:
         self.surface = surface
         self.device = surface.device
         self.state = allocate_state(room or 2 * max(count, 4096), queue, self.device)
-        self.drops = make_drops(surface, FILM, self.state, DropParams(**numbers), DT, 4096)  # type: ignore[arg-type]
+        self.drops = make_drops(surface, FILM, self.state, DropParams(**numbers), DT, 4096)
         self.program = self.device.record(lambda stage: step_drops(stage, self.drops), work=1)
 
     def film(self, where: np.ndarray, density: float) -> None:

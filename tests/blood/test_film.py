@@ -381,9 +381,9 @@ def test_bad_input_is_refused_at_the_border(cpu: Device) -> None:
     with pytest.raises(InputError, match="capacity"):
         make_film(Sheet(SIDE, SIDE), case(), 0, cpu)
     with pytest.raises(InputError, match="whole number"):
-        make_film(Sheet(SIDE, SIDE), case(), 2.5, cpu)  # type: ignore[arg-type]
+        make_film(Sheet(SIDE, SIDE), case(), 2.5, cpu)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="queue"):
-        make_film(Sheet(SIDE, SIDE), case(), 8, cpu, queue=float("nan"))  # type: ignore[arg-type]
+        make_film(Sheet(SIDE, SIDE), case(), 8, cpu, queue=float("nan"))  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match=r"2 places are off the sheet; place 1 is \(99, 1\)"):
         spawn(film, [(1.0, 1.0), (99.0, 1.0), (-0.1, 2.0)])
     assert film.state.queue.count.numpy()[0] == 0

@@ -13,7 +13,6 @@ from viscera.device import BLOCK, Stage, available_cores, cuda_state, open_devic
 from viscera.errors import DeviceError
 
 
-# pyright: reportOperatorIssue=false
 @wp.kernel
 def smooth(first: int, source: wp.array(dtype=float), count: int, result: wp.array(dtype=float)):
     """Reads neighbours, so a missing barrier between two launches shows."""

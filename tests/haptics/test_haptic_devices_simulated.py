@@ -308,4 +308,4 @@ def test_a_pose_is_plain_and_small() -> None:
     pose = Pose((0.0, 0.0, 0.0))
     assert not hasattr(pose, "__dict__")
     with pytest.raises(AttributeError):
-        pose.grip = 1.0  # type: ignore[misc]
+        pose.grip = 1.0  # pyright: ignore[reportAttributeAccessIssue]

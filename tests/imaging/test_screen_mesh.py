@@ -1,14 +1,14 @@
 """The screen mesh against closed forms and against a slow reference in float64."""
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import warp as wp
+from numpy.typing import ArrayLike
 
 from viscera.device import Device, Stage
 from viscera.errors import InputError
@@ -34,7 +34,7 @@ def lens_of(camera: Camera = FRONT, width: int = 320, height: int = 240) -> Lens
 
 
 def build(
-    device: Device, points: np.ndarray, params: ScreenMeshParams, lens: Lens | None = None, capacity: int | None = None
+    device: Device, points: ArrayLike, params: ScreenMeshParams, lens: Lens | None = None, capacity: int | None = None
 ) -> ScreenMesh:
     points = np.asarray(points, dtype=np.float32).reshape(-1, 3)
     room = max(capacity or len(points), 1)
@@ -293,8 +293,9 @@ def test_what_cannot_be_seen_is_left_out(device: Device):
     [("radius", 0.0), ("radius", math.nan), ("spacing", -1.0), ("connection", 0.015), ("depth_half", -1)],
 )
 def test_params_are_checked(field: str, value: float):
+    given: dict[str, Any] = {"radius": 0.01, field: value}
     with pytest.raises(InputError, match=field):
-        ScreenMeshParams(**{"radius": 0.01, field: value})
+        ScreenMeshParams(**given)
 
 
 def test_lens_and_capacity_are_checked(cpu: Device):

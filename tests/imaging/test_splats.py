@@ -1,12 +1,11 @@
 """Splats against the closed form of a ball, conservation of volume, and the laws of light."""
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import math
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -262,8 +261,9 @@ def test_film_curve_and_solid(device: Device):
     ("field", "value"), [("radius", 0.0), ("volume", math.nan), ("smoothing", -1.0), ("rounds", 99), ("most_taps", 0)]
 )
 def test_params_are_checked(field: str, value: float):
+    given: dict[str, Any] = {"radius": 0.01, "volume": 1e-6, field: value}
     with pytest.raises(InputError, match=field):
-        SplatParams(**{"radius": 0.01, "volume": 1e-6, field: value})
+        SplatParams(**given)
 
 
 def test_looks_and_sizes_are_checked(cpu: Device):

@@ -1,8 +1,5 @@
 """The neighbour grid against brute force in float64, on every device and with both orderings."""
 
-# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import tracemalloc
@@ -32,7 +29,7 @@ quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 @wp.kernel
 def visit(
     grid: GridView,
-    points: wp.array(dtype=Any),
+    points: wp.array[Any],
     original: wp.array(dtype=wp.int32),
     visits_out: wp.array2d(dtype=wp.int32),
 ):
@@ -47,7 +44,7 @@ def visit(
 
 
 @wp.kernel
-def add_up(first: int, grid: GridView, radius: float, position: wp.array(dtype=Any), sum_out: wp.array(dtype=float)):
+def add_up(first: int, grid: GridView, radius: float, position: wp.array[Any], sum_out: wp.array(dtype=float)):
     """The loop that the documentation shows; its float sum depends on the order of the neighbours."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
@@ -181,9 +178,9 @@ def test_rounding_loses_no_pair_at_the_end_of_a_long_box(device: Device, radius:
     r, border = params.radius, np.arange(1, params.cells[0] - 2)
     for width in (r, params.side, 1.0 / float(state.view.cells_per_length)):
         for ulps in range(-3, 4):
-            here = np.float32(lower + border * width)
+            here = (lower + border * width).astype(np.float32)
             here = here + np.float32(ulps) * np.spacing(here)
-            there = np.float32(here.astype(np.float64) + r)
+            there = (here.astype(np.float64) + r).astype(np.float32)
             too_far = there.astype(np.float64) - here.astype(np.float64) > r
             there[too_far] = np.nextafter(there[too_far], np.float32(-np.inf))
             cells = [cells_in_numpy(params, state, np.stack([x, 0 * x], axis=1)) for x in (here, there)]

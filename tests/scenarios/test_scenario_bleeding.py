@@ -163,7 +163,7 @@ def test_a_gauze_keeps_blood_out_or_soaks_first(world: World) -> None:
         system = blood(world)
         system.film.state.count.zero_()
         under = system.surface.obstacle.numpy() > 0.0
-        at = world.organs[0].skin.position.numpy()[under]  # type: ignore[union-attr]
+        at = world.organs[0].skin.position.numpy()[under]  # pyright: ignore[reportOptionalMemberAccess]
         low, high = at.min(axis=0), at.max(axis=0)
         assert np.ptp(at[:, :2], axis=0) == pytest.approx(0.014, abs=1e-3)
         assert (world.snapshot().arrays["pad.ink"] != bare).any()

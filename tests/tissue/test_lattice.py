@@ -37,16 +37,16 @@ def box(*counts: int) -> NDArray[np.int32]:
 
 
 def lattice(
-    device: Device, nodes: NDArray[np.int32], young: float = 3_000.0, native: bool = True, **more: object
+    device: Device, nodes: NDArray[np.int32], young: float = 3_000.0, native: bool = True, **more: Any
 ) -> Tissue:
-    options: dict[str, object] = {
+    options: dict[str, Any] = {
         "spacing": SPACING,
         "origin": (0.0, 0.0, 0.0),
         "anchored": np.zeros(len(nodes), dtype=bool),
         "material": Material("test", young, DENSITY),
         "stiffest": young,
     }
-    return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)  # pyright: ignore[reportArgumentType]
+    return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)
 
 
 @pytest.fixture(scope="module")

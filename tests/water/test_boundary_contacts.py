@@ -1,11 +1,10 @@
 """Contacts: closed forms of bounce and friction, corners without jitter, no tunnelling, nobody leaves."""
 
-# pyright: reportArgumentType=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -66,7 +65,7 @@ def balls(walls: Walls, x: object, v: object, params: ContactParams | None = Non
 @pytest.mark.parametrize("structure", [*STRUCTURES, "shape"])
 @pytest.mark.parametrize(("restitution", "friction"), [(0.0, 0.0), (1.0, 0.0), (0.5, 0.0), (0.5, 0.2), (0.0, 3.0)])
 def test_bounce_and_friction_follow_newton_and_coulomb(
-    device: Device, structure: str, restitution: float, friction: float
+    device: Device, structure: Structure | Literal["shape"], restitution: float, friction: float
 ) -> None:
     """v' = v − (1+ε)v_n n; |v_t'| = max(0, |v_t| − µ(1+ε)|v_n|), on a floor, in one step; friction never reverses.
 
@@ -194,7 +193,9 @@ def wedge(angle: float, length: float = 0.06) -> TriangleMesh:
 
 @pytest.mark.parametrize("angle", [30.0, 60.0, 90.0, 150.0])
 @pytest.mark.parametrize("structure", ["hashed", "hierarchy", "shapes"])
-def test_a_ball_at_rest_in_a_corner_does_not_jitter(device: Device, structure: str, angle: float) -> None:
+def test_a_ball_at_rest_in_a_corner_does_not_jitter(
+    device: Device, structure: Structure | Literal["shapes"], angle: float
+) -> None:
     """It falls into the wedge and lies still: over the last 128 steps it moves less than 5e-4 radii, and no frequency
     of its speed's spectrum holds more than 1e-3 of what one step of gravity gives (Grahn's Figure 7.5 holds all)."""
     half = 0.5 * math.radians(angle)
@@ -499,7 +500,7 @@ def test_impossible_contacts_are_refused(wrong: dict[str, float]) -> None:
         ({"kind": "plane", "fluid_inside": True}, "no inside"),
     ],
 )
-def test_impossible_shapes_are_refused(arguments: dict[str, object], message: str) -> None:
+def test_impossible_shapes_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Shape(**arguments)
     with pytest.raises(InputError, match="normal"):

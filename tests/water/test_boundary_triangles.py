@@ -1,7 +1,5 @@
 """One triangle, and three ways to search many of them, against float64 and brute force."""
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false
-
 from __future__ import annotations
 
 from typing import Any

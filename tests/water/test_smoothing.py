@@ -1,7 +1,5 @@
 """Smoothing kernels: they integrate to one, and slopes and Laplacians are those of the kernels."""
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """The hashed grid finds every neighbour once: against brute force, with collisions, far from the origin."""
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false
-
 from __future__ import annotations
 
 import numpy as np

@@ -3,12 +3,10 @@
 Only the blood runs: tissue, heat and worlds have tests of their own.
 """
 
-# A world and an organ are made of the few things that blood asks of them.
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,13 +42,13 @@ class Theatre:
         triangles = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
         mesh = TriangleMesh(np.stack([x, y, 0 * x], axis=1), triangles, "sheet", uv)
         self.skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(WIDTH)), WIDTH, device=device)
-        organ = SimpleNamespace(name="sheet", skin=self.skin)
+        organ: Any = SimpleNamespace(name="sheet", skin=self.skin)
         film = FilmParams(fluids=(BLOOD, SALINE), dilution=2.0)
         wounds = [Wound((1e-3, 2e-3, 0.0), VEIN, 1.0e-3)]
         self.blood = Bleeding(organ, wounds, film, 5000, nozzle=NOZZLE, clips=CLIPS)
         home = (0.0, 0.0, 0.1)
         self.tools = [Tool(NOZZLE, irrigator(home), 0.1), Tool(CLIPS, clip_applier(home), 0.1)]
-        self.world = SimpleNamespace(hands=self.tools, tick=0)
+        self.world: Any = SimpleNamespace(hands=self.tools, tick=0)
         self.begun = self.state()
 
     def state(self) -> dict[str, np.ndarray]:

@@ -10,9 +10,6 @@ On cpu the native table gathers with the vector unit, and the native brick first
 the stack; both keep 26 stiffnesses per mass there, since fetching the lower neighbour's would cost more than it saves.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 from __future__ import annotations
 
 from typing import Any

@@ -1,8 +1,5 @@
 """Balls in a vessel under gravity that turns: the boundary alone, without a fluid's forces."""
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportIndexIssue=false
-# pyright: reportCallIssue=false
-
 from __future__ import annotations
 
 import math

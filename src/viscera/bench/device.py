@@ -11,8 +11,6 @@
 `size` is the work of a run: elements, or masses × substeps. `gain` is over the first row of the same part and size.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportOperatorIssue=false
 from __future__ import annotations
 
 import contextlib

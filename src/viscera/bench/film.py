@@ -11,9 +11,6 @@ bandwidth of a large copy measured beside it. Loops over neighbours are bound by
 above 1; `pairs_per_s` counts pairs within the radius, each visited by three loops.
 """
 
-# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false
-# pyright: reportIndexIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import dataclasses

@@ -4,9 +4,6 @@ The surface is a dented ring: curved both ways, without the symmetry that makes 
 embedding are made on the host whatever the device is.
 """
 
-# Warp's stubs do not know its own dtypes.
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

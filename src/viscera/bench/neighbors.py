@@ -12,8 +12,6 @@ reads sorted positions, starts and an index, writes sums twice and reads them on
 bytes, so their ratio is far above 1; small cases fit into caches, which are faster than the copy.
 """
 
-# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportOperatorIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math
@@ -46,7 +44,7 @@ def sum_sorted(
     grid: GridView,
     radius: float,
     # in
-    position: wp.array(dtype=Any),
+    position: wp.array[Any],
     # out
     sum_out: wp.array(dtype=float),
 ):

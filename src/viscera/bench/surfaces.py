@@ -5,8 +5,6 @@ whatever their number: more particles are smaller ones. `least_bytes` is what mu
 are bound by splatting and by their number of launches, not by memory.
 """
 
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 import math

@@ -10,9 +10,6 @@ is a chart without a table. His text says that it is near Müller's 20 frames/s 
 ours.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportIndexIssue=false
-# pyright: reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -7,10 +7,6 @@ holds exactly at the end of every frame: both sides are sums of integers. What t
 the particles that are there, not from what the parts say they have done; the host reads one short array per frame.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false
-# pyright: reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass, fields

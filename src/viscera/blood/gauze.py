@@ -9,10 +9,6 @@ t₀ is what colours cloth through. Volumes are summed as whole picolitres, so t
 only leaves blood out of the picture where an obstacle is (Kvick §6.2.6); its cloth has no colour.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

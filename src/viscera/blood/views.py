@@ -1,8 +1,5 @@
 """The film's arrays, its queue and the drops as kernels read and write them."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportAttributeAccessIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -9,10 +9,6 @@ each a sum of at most three trapezia per edge, so there is no polygon clipping. 
 length that triangles cover on it: the signed sum of c where edges cross its line.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

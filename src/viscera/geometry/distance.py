@@ -16,10 +16,6 @@ Contact needs the sign alone, which both have right, so it takes the first, whic
 takes the second. The exact one costs nothing where the grid's margin holds all distances that matter.
 """
 
-# Warp's stubs know neither its own dtypes nor structs nor operators on vectors.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportIndexIssue=false, reportOperatorIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -94,7 +90,7 @@ class DistanceField:
         grid.values = self.values
         grid.origin = wp.vec3(*self.origin.tolist())
         grid.spacing = self.spacing
-        grid.mesh = self.query.id
+        grid.mesh = wp.uint64(self.query.id)
         grid.middle = wp.vec3(*self.query.origin.tolist())
         return grid
 

@@ -8,8 +8,7 @@ of an affine function fitted through the nearest nodes. Where these lie in a pla
 off is taken, and only without one the fit again, which then keeps translations and the motion along the nodes.
 """
 
-# `int(0)` and `float(0.0)` declare variables in a kernel; Warp's stubs know no operators on array elements.
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false
+# `int(0)` and `float(0.0)` declare variables in a kernel.
 
 from __future__ import annotations
 
@@ -96,7 +95,7 @@ def embed(vertices: ArrayLike, nodes: ArrayLike, origin: ArrayLike, spacing: flo
     lookup = _Lookup(grid)
     cell = np.floor(local).astype(np.int64)
     corners = lookup.find(cell[:, None, :] + CORNERS)
-    complete = (corners >= 0).all(axis=1)
+    complete = np.asarray((corners >= 0).all(axis=1))
     indices = np.where(complete[:, None], corners, 0)
     weights = _cell_weights(local - cell)
     # From the best way to the last resort; each takes what the one before left over.

@@ -6,8 +6,7 @@ Triangles that share an edge can meet only by folding flat onto each other; thos
 edges opposite to it. Touching counts.
 """
 
-# Warp's float64 vectors have no operators in its stubs, and `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportOperatorIssue=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 
 from __future__ import annotations

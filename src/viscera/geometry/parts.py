@@ -9,10 +9,6 @@ Poses are rows of a device array, as the frame starts and as it ends, so a recor
 moves. The distance to an instrument is the least of the distances to its parts.
 """
 
-# Warp's stubs know neither its own dtypes nor structs nor operators on vectors.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportIndexIssue=false, reportOperatorIssue=false
-
 from __future__ import annotations
 
 import math

@@ -4,8 +4,7 @@ In kernels: pass `MeshQuery.id` and points relative to `MeshQuery.origin`, and c
 `signed_distance_to_mesh` or Warp's own mesh queries. From Python: the front functions take and give world positions.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a query; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 
 from __future__ import annotations

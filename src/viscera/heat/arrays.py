@@ -1,8 +1,5 @@
 """Arrays that the kernels of `viscera.heat` share, and what they mean."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -24,10 +24,6 @@ Differs from the source (Kvick §3.3.3–3.3.4), which has the linear model alon
 heat capacity of dried tissue stays that of wet tissue, which is two to three times too much; steam leaves at once.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math

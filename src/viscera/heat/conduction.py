@@ -32,16 +32,12 @@ r dt but the λ with P_S(1 − w λ) = exp(−r dt), and gain and power are scal
 what surrounds it and never beyond, however long the step, and λ stays below 1.5 (the first zero of P_S).
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, SupportsFloat, cast
 
 import numpy as np
 import warp as wp
@@ -89,7 +85,7 @@ def finite_number(name: str, value: object) -> float:
     number = math.nan
     if not isinstance(value, str | bytes | bool):
         with suppress(TypeError, ValueError, OverflowError):
-            number = float(value)
+            number = float(cast("SupportsFloat", value))
     if not math.isfinite(number):
         raise InputError(f"{name} = {value!r} is not possible.", "It must be a finite number.")
     return number

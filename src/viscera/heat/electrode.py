@@ -19,10 +19,6 @@ Differs from the source: it raises a temperature by a fixed rate where the dista
 does that (P_i = flux n_i A_i). Current in depth is not solved: it heats the layer of the skin's heat alone.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence

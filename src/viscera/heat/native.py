@@ -6,9 +6,6 @@ skin have no conductances and no inverse capacity, so a tile needs no mask. Same
 kernel, up to the last bits.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import warp as wp

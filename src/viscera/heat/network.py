@@ -15,10 +15,6 @@ Tissue keeps its volume: where it is stretched, the layer is thinner by A⁰/A, 
 held (C is that at rest).
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -10,10 +10,6 @@ The page reads level = G + B. Texels beside a chart's border get their nearest c
 bilinear sampling at the border mixes tissue with tissue.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import itertools

@@ -1,10 +1,6 @@
 """Sums over the texels of a skin: blocks of `FAN` in order, then blocks of blocks. The same bits on any device and any
 number of cores; float64, so millions of small areas add up."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportCallIssue=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -19,10 +19,6 @@ larger than r_p by the share (r/d)²/2, and the points of (6.6) lie inside it by
 Screen coordinates grow rightwards and upwards.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a matrix.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math
@@ -113,7 +109,7 @@ class Lens:
         """|P₃|: depth per metre."""
         return float(np.linalg.norm(self.matrix[2, :3]))
 
-    def project(self, points: FloatArray) -> FloatArray:
+    def project(self, points: NDArray[np.floating]) -> FloatArray:
         """x_p, y_p [pixel] and z_p of points (n, 3), as (n, 3)."""
         clip = np.asarray(points, dtype=np.float64) @ self.matrix[:, :3].T + self.matrix[:, 3]
         share = 0.5 + 0.5 * clip[:, :2] / clip[:, 3:]

@@ -17,9 +17,6 @@ Differs from the source: no lookup of 15 configurations of our own; normals are 
 one spacing of the grid.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math

@@ -3,9 +3,6 @@
 For a documentation picture or a test, not for real time: the page draws meshes with WebGL.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import numpy as np

@@ -13,9 +13,6 @@ The middle (between three or four cuts) lies behind all of them. A polygon witho
 the empty corners beyond the outer silhouette. These are the sixteen configurations of Grahn, Figure 6.3.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

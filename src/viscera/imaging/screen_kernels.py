@@ -4,9 +4,6 @@ Nodes (i, j) of the grid are numbered along x first. Edges: the horizontal ones 
 vertical ones from (i, j) to (i, j+1). Places for vertices: one per node, then two per edge, the front one first.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -20,9 +20,6 @@ silhouette edge is nearer than the mean of its ends, so every silhouette edge ha
 each run, on any number of cores.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import math

@@ -19,9 +19,6 @@ come from the smoothed depth, not from a blend of overlapping discs, so particle
 of surfels. Depth is kept as ordered integers and thickness as a sum of integers: the same bits in any order.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import math

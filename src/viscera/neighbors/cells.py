@@ -19,9 +19,6 @@ on every run and device; farther ones come too, so the kernel tests the distance
 is no particle or lies outside the box.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportIndexIssue=false, reportRedeclaration=false, reportArgumentType=false
-# pyright: reportOperatorIssue=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp
@@ -74,18 +71,19 @@ def coordinate(scaled: float, cells: int) -> int:
     return index
 
 
+# Warp keeps both of these and takes the one that fits; pyright knows the second.
 @wp.func
-def cell_of(grid: GridView, point: wp.vec3) -> wp.vec3i:
+def cell_of(grid: GridView, point: wp.vec2) -> wp.vec3i:  # pyright: ignore[reportRedeclaration]
+    return cell_of(grid, wp.vec3(point[0], point[1], grid.lower[2]))
+
+
+@wp.func
+def cell_of(grid: GridView, point: wp.vec3) -> wp.vec3i:  # noqa: F811
     """The cell of a point; of a point outside the box, the nearest cell."""
     scaled = (point - grid.lower) * grid.cells_per_length
     return wp.vec3i(
         coordinate(scaled[0], grid.cells_x), coordinate(scaled[1], grid.cells_y), coordinate(scaled[2], grid.cells_z)
     )
-
-
-@wp.func
-def cell_of(grid: GridView, point: wp.vec2) -> wp.vec3i:  # noqa: F811
-    return cell_of(grid, wp.vec3(point[0], point[1], grid.lower[2]))
 
 
 @wp.func

@@ -21,8 +21,6 @@ Nobody is dropped, and the search is exact:
 Everything is allocated by `make_grid`. `build` allocates nothing and can be recorded on `cpu` and `cuda`.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false
-
 from __future__ import annotations
 
 import math

@@ -22,9 +22,6 @@ the cell itself is compared, else two cells in one bucket would each count the o
 two of the 27 cells share would count its own twice.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ are distinct, so a bucket holds at most ⌈n/m⌉ of them, and never more than m
 share one cell.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -72,7 +70,7 @@ def find_cells(
     # params
     grid: GridView,
     # in
-    positions: wp.array(dtype=Any),
+    positions: wp.array[Any],
     # out
     cell_out: wp.array(dtype=wp.int32),
 ):
@@ -138,10 +136,10 @@ def copy_sorted(
     grid: GridView,
     # in
     original: wp.array(dtype=wp.int32),
-    positions: wp.array(dtype=Any),
+    positions: wp.array[Any],
     # out
     slot_out: wp.array(dtype=wp.int32),
-    position_out: wp.array(dtype=Any),
+    position_out: wp.array[Any],
 ):
     s = first + wp.tid()
     if s < particle_count(grid):
@@ -159,7 +157,7 @@ def draw_tickets(
     # params
     grid: GridView,
     # in
-    positions: wp.array(dtype=Any),
+    positions: wp.array[Any],
     # out
     cell_count_out: wp.array(dtype=wp.int32),
     cell_out: wp.array(dtype=wp.int32),
@@ -249,13 +247,13 @@ def order_cells(
     grid: GridView,
     # in
     listed: wp.array(dtype=wp.int32),
-    positions: wp.array(dtype=Any),
+    positions: wp.array[Any],
     # out
     cell_count_out: wp.array(dtype=wp.int32),
     crowd_out: Crowd,
     original_out: wp.array(dtype=wp.int32),
     slot_out: wp.array(dtype=wp.int32),
-    position_out: wp.array(dtype=Any),
+    position_out: wp.array[Any],
 ):
     """One thread per place and not per id: its reads and writes stay in its cell. Leaves `cell_count_out` as zeros."""
     place = first + wp.tid()
@@ -292,9 +290,9 @@ def gather(
     grid: GridView,
     # in
     index: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=Any),
+    values: wp.array[Any],
     # out
-    gathered_out: wp.array(dtype=Any),
+    gathered_out: wp.array[Any],
 ):
     k = first + wp.tid()
     if k < particle_count(grid):

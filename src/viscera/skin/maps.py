@@ -8,10 +8,6 @@ What a triangle gives to its texels stands in one row of `ROW` floats: u, v, met
 vector multiply-add (`texel_maps_cpu`, in C); the plain kernel does the same number by number.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

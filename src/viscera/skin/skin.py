@@ -11,9 +11,6 @@ A texel at a chart's border is covered in part. Its *node*, the place whose posi
 of the covered part; in all other texels it is the texel's middle.
 """
 
-# Warp's stubs do not know its own dtypes.
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -22,9 +22,6 @@ elastography versus shear wave elastography on evaluating the timely radiofreque
 beyond boiling it falls again (canine liver, pmc.ncbi.nlm.nih.gov/articles/PMC4005882), which is not modelled. That
 burnt tissue tears at half the stretch is estimated. Kvick has no mechanics of burns.
 """
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

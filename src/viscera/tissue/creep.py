@@ -10,9 +10,6 @@ a standard linear solid in each spring. A load that is put on and left gives
 
 it starts at σ/E and ends at σ/(E(1−φ)). c is brought up to date once per frame, since T is seconds.
 """
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """Anchors that move: what a beating heart or a breathing diaphragm does to the tissue that hangs on it."""
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
 
 from __future__ import annotations
 

@@ -5,9 +5,6 @@ x ← x − d·n with n the field's gradient; velocity, friction and reaction ar
 has up to `PARTS` rigid parts, each with a field and a pose of its own: at the start and at the end of the tick a point
 and a unit quaternion. What they feel is one force, and one torque about the tool's tip.
 """
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

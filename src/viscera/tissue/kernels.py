@@ -17,9 +17,6 @@ instead of 2x − x_prev in world coordinates; springs are damped; contact chang
 masses with the cpu's vector unit; tests/tissue/test_lattice.py holds the two together.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 from __future__ import annotations
 
 import warp as wp

@@ -6,9 +6,6 @@ factors. One source serves both; only the macros differ. Same arithmetic and ord
 the last bits. Contact is tested for all masses of a tile and then resolved one by one, since few are touched.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 from __future__ import annotations
 
 import warp as wp

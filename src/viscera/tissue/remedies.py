@@ -16,9 +16,6 @@ remedies; each can be switched on:
 Differs from the source: it gives no formula for the torsion spring; ours is the angular Hooke law for small deviations
 from the right angle, in a form without inverse trigonometry.
 """
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def stiffness_factor(
     cells: NDArray[np.bool_], other: NDArray[np.integer], surface_stiffness: float
 ) -> NDArray[np.float64]:
     """Factor of each mass's spring to `other`: `surface_stiffness` where one of its ends is at the surface."""
-    surface = ~cells.all(axis=1)
+    surface = np.asarray(~cells.all(axis=1))
     return np.where(surface | (surface[other] & (other >= 0)), surface_stiffness, 1.0)
 
 

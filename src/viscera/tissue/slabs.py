@@ -173,7 +173,7 @@ class Slabs:
     def tool_force(self, tool: int) -> tuple[list[float], list[float]]:
         """Mean force [N] and torque about the tool's first point [N·m] over the last tick, summed over the slabs."""
         row = slice(tool * kernels.FORCE_PARTS, (tool + 1) * kernels.FORCE_PARTS)
-        raw = sum(part.state.force.host[row] for part in self.parts).tolist()  # pyright: ignore[reportAttributeAccessIssue]
+        raw = np.asarray(sum(part.state.force.host[row] for part in self.parts)).tolist()
         return (
             [value / (kernels.FORCE_UNITS * self.substeps) for value in raw[:3]],
             [value / (kernels.TORQUE_UNITS * self.substeps) for value in raw[3:]],

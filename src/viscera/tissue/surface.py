@@ -1,8 +1,5 @@
 """The surface that is drawn follows the lattice: each vertex hangs on up to eight masses."""
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 from __future__ import annotations
 
 import warp as wp

@@ -15,9 +15,6 @@ With the springs' Lamé constants λ = μ = 0.4·E_s and κ added to λ, a solid
 
 which is zero at ν = ¼. Lengths are taken at p = u + τ·v like those of the springs (kernels.py), so it is damped alike.
 """
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

@@ -27,9 +27,6 @@ The force acts on single particles: momentum is kept only as well as the surface
 measures what is left. Wall particles count as colour, so a wetted wall is no surface.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math

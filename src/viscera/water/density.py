@@ -8,8 +8,6 @@ Differs from the sources in that a pressure below 0 is cut off unless `suction` 
 too few neighbours, and would be sucked together; and in that density by continuity never falls below `THINNEST`.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ where nobody looks, and the count ends before them. They are counted in `report[
 The documents let fluid in by hand (Grahn §2.1: injected through the rectum) and say no more.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

@@ -19,8 +19,6 @@ particle, so a = f/m. In eq. 3.14 the velocity in the sum must be v_j; 3.15 has 
 Morris' form: −2W'/r for ∇²W (smoothing.py).
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

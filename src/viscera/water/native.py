@@ -9,8 +9,6 @@ A thread takes `GROUP` particles in sorted order, and the blocks around a cell a
 density notes which of them hold neighbours, and the loops after it go through those alone (`neighbors.blocks`).
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

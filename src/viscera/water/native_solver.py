@@ -4,8 +4,6 @@ The same sums as `pressure_solver.push` and `pressure_solver.relax`, up to the l
 the push along x, y, z, and one that is not used here.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

@@ -14,9 +14,6 @@ for neighbours as any point may. Only images within R of the box are visited. Wi
                     offset = there - position_of(other)
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import warp as wp

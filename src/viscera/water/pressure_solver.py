@@ -21,8 +21,6 @@ Differs from the source in the walls (there, particles that mirror the pressure:
 in that there is no test for convergence inside the loop.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
 # ruff: noqa: PLR0913 (a kernel names each array)
 
 from __future__ import annotations

@@ -23,8 +23,6 @@ Differs from the sources in that 3.23 has the wrong sign and power (the gradient
 that 3.2 must read 1 − 3s²/2 + 3s³/4; as printed it integrates to 1.357. The constants for 2D are not in Grahn.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-
 from __future__ import annotations
 
 import math

@@ -13,8 +13,6 @@ Boundaries of any kind take part through four moments of the step (`Boundary`). 
 of the fluid that move with their own velocity whatever pushes them; see walls.py.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -6,8 +6,6 @@ marks. Both visit each row from its beginning, team-th by team-th, so sums have 
 to two bits; the distance of two particles is the same from both ends, so pairs still push each other equally.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false, reportReturnType=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import warp as wp

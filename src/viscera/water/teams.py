@@ -15,9 +15,6 @@ step is a sort and two launches. Of `place` the density kernel writes the fourth
 No images: periodic boxes take the plain kernels. On cpu the same source runs with a team of one, for tests.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from typing import Any

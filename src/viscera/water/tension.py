@@ -30,9 +30,6 @@ surface (Hu and Adams 2006) made particles clump, and the slope of the area (Aki
 drops apart.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math

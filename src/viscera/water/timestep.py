@@ -7,9 +7,6 @@ maxima are taken after each step and give the next one. Maxima are exact in any 
 threads.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -12,9 +12,6 @@ The documents have no such walls: Andersson's are Lennard-Jones particles, Grahn
 `boundary` for those.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false
-
 from __future__ import annotations
 
 import math

@@ -23,9 +23,6 @@ Simple on purpose: no air drag, no surface tension between drops, no splash. The
 cannot leave the surface (§6.2.3 names it as future work).
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math

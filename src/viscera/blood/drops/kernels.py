@@ -1,9 +1,5 @@
 """Kernels of the drops: letting go, flying, landing; `drops` has the equations and says in which order they run."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

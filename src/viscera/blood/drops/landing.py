@@ -14,9 +14,7 @@ Triangles are taken larger by `RIM`, which covers what the repetition leaves whi
 than a tenth per frame.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 
 from __future__ import annotations

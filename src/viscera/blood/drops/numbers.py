@@ -1,9 +1,5 @@
 """What the kernels of the drops share: live numbers, what the hands do, what is owed."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -5,9 +5,6 @@ rings of equal area around the tip, whole rings are taken from the inside while 
 the part that is left, drawn by lot. What a lot takes too much is taken less in the next step.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
 # ruff: noqa: SIM102 RUF046
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The film as the host sees it: putting particles in, looking at it, checking, saving, growing."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import fields
@@ -230,7 +227,7 @@ def _concentrations(film: Film, fluid: str | ArrayLike) -> NDArray[np.float64]:
     if isinstance(fluid, str):
         return np.array(film.params.pure(fluid))
     if np.ndim(fluid) == 0:
-        return np.eye(4)[int(fluid)]
+        return np.eye(4)[int(np.asarray(fluid))]
     parts = _finite("fluid", fluid)
     if parts.shape[-1] != 4 or (parts < 0.0).any() or (np.abs(parts.sum(axis=-1) - 1.0) > 1e-5).any():
         raise InputError(f"fluid = {fluid} is not possible.", "Give four concentrations of 0 or more whose sum is 1.")

@@ -9,9 +9,7 @@ rising order after they are built, since atomics link them in any order and sums
 that runs out of layers says so (`FilmState.status`).
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 # Kernels compute both sides of `and`, so tests that guard each other are nested.
 # ruff: noqa: SIM114

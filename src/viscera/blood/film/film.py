@@ -18,9 +18,6 @@ cells that are wider than the radius by twice the farthest move before the relax
 misses some); a particle moves at most one radius per step; particles outside an open sheet go on as they are.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -372,7 +369,8 @@ def _springs(most: int, capacity: int, device: Device) -> Any:
 def _maps(surface: Surface | None, sheet: Sheet | None, tangents: Skin | None, obstacles: bool, device: Device) -> Any:
     maps: Any = Sheeted()
     maps.has_tangents = int(tangents is not None)
-    maps.has_obstacles = int(obstacles and (sheet is not None or len(surface.obstacle) > 1))  # pyright: ignore
+    somewhere = sheet is not None or (surface is not None and len(surface.obstacle) > 1)
+    maps.has_obstacles = int(obstacles and somewhere)
     maps.tangent_u = maps.tangent_v = wp.zeros(0, dtype=wp.vec3, device=device.warp)
     if tangents is not None:
         if sheet is None or (tangents.width, tangents.height) != (sheet.width, sheet.height):

@@ -4,10 +4,6 @@
 linked lists or bins.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -18,9 +18,6 @@ tuned for appearance). So strong a drag stops a particle within a step; what it 
 Δx (1 − e^−x)/x with x = clot_hold K³ traction dt.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
 # ruff: noqa: SIM102 PLR0913
 
 from __future__ import annotations

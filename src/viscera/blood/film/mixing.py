@@ -9,10 +9,6 @@ What leaves one enters the other, so the total of every fluid stays what it is; 
 concentrations within 0 … 1 at any step. Clots take no part.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -13,9 +13,6 @@ A thread takes `FilmView.chunk` particles: on cpu Warp copies a kernel's argumen
 are one to four kilobytes, which costs more than a simple kernel itself.
 """
 
-# Warp's types speak of values; inside kernels the same names are declarations.
-# pyright: reportCallIssue=false, reportArgumentType=false, reportIndexIssue=false, reportOperatorIssue=false
-# pyright: reportGeneralTypeIssues=false, reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Iterable

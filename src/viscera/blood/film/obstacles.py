@@ -6,10 +6,6 @@ rest) loses its part uphill, and is not made if that does not help. So a thick f
 around. Negative texels are drains (§6.2.5).
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -9,9 +9,6 @@ Order inside a cell is by id, as everywhere: tickets decide nothing. A cell of m
 in `ordering`'s buckets. Not for springs, which need the old place of every particle.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
 # ruff: noqa: PLR0913
 
 from __future__ import annotations

@@ -22,10 +22,6 @@ before has left). Two particles at one place push each other apart along a fixed
 which the source leaves undefined.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp

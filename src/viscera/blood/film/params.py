@@ -208,7 +208,8 @@ class FilmParams:
     def pure(self, name: str) -> tuple[float, float, float, float]:
         """Concentrations of a particle of nothing but the fluid `name`."""
         number = self.fluid(name)
-        return tuple(1.0 if n == number else 0.0 for n in range(FLUIDS))  # pyright: ignore[reportReturnType]
+        a, b, c, d = (1.0 if n == number else 0.0 for n in range(FLUIDS))
+        return a, b, c, d
 
 
 _FILM_POSITIVE = ("radius", "max_speed", "particle_volume", "clot_speed", "bucket_size", "spring_capacity")

@@ -1,8 +1,5 @@
 """The place on a surface that is nearest to a point, in float64: for wounds that people put somewhere."""
 
-# Warp's stubs do not know what its arrays hold.
-# pyright: reportIndexIssue=false
-
 from __future__ import annotations
 
 from typing import Any

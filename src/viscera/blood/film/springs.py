@@ -15,9 +15,7 @@ Differs from the source: all springs see the same positions, so their order does
 velocity move a particle together is no more than `FilmView.reach`, by which cells are wider than the radius.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 # Kernels compute both sides of `and`, so tests that guard each other are nested.
 # ruff: noqa: SIM102

@@ -8,9 +8,6 @@ To add particles, write them into `queue` (arrays, then its `count`); the next s
 the latest first, and leaves the others waiting. To remove one, set its `fate`.
 """
 
-# Warp's stubs do not know its own dtypes.
-# pyright: reportArgumentType=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass, fields

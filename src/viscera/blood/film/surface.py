@@ -6,10 +6,6 @@
 Several parts share one numbering: triangle f of part p is number `first_face[p] + f`.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -13,9 +13,7 @@ goes on along the edge; a drain takes the particle.
 The document moves particles in texture coordinates instead (§3.8); seams and stretch are then the artist's concern.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 
 from __future__ import annotations

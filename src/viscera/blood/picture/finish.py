@@ -1,9 +1,5 @@
 """Kernels that finish the film's picture: the mean over neighbours, its bytes, its gutter, its normals."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -23,9 +23,6 @@ A = how much of the fluid is clotted or dried blood. Texels beside a chart repea
 [m]; `tiles` has for each 16×16 tile the number of the frame in which it was last written.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false
-
 from __future__ import annotations
 
 import math

@@ -1,9 +1,5 @@
 """Kernels of the film's picture; `image.py` has the equations and says in which order they run."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
-
 from __future__ import annotations
 
 import warp as wp
@@ -244,11 +240,11 @@ return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(
 """
 
 
+# `thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits.
 @wp.func_native(_SIXTEEN)
 def thickness_sixteen(
     grid: GridView, look: Look, cell: wp.vec3i, here: wp.vec3, normal: wp.vec3, sources: Sources
-) -> wp.vec4:
-    """`thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits."""
+) -> wp.vec4: ...
 
 
 @wp.struct

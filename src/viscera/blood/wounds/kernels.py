@@ -1,8 +1,6 @@
 """Kernels of the wounds; `wounds` has the equations and says in which order they run."""
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct; `int(0)` declares a variable in a kernel.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
+# `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
 
 from __future__ import annotations

@@ -20,10 +20,6 @@ curve: `viscera.tissue.heartbeat.pulse`); p_outside is what the cavity is blown 
 The document has particles spawned by hand; none of this is in it.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a struct.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportReturnType=false
-
 from __future__ import annotations
 
 import math

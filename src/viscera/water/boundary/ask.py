@@ -1,7 +1,5 @@
 """Walls asked from Python: for tests, tools and people. Kernels call `nearest_wall`."""
 
-# pyright: reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
-
 from __future__ import annotations
 
 from typing import Any

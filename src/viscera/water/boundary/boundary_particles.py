@@ -25,9 +25,6 @@ is held above r₀/5, where 3.7 would throw particles off. These walls are soft:
 nobody may leave, add contacts.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import math

@@ -25,9 +25,6 @@ limited to the free ball, else it pushes through the opposite wall; friction sto
 §3.2.3); detection is continuous, which Grahn §4.3 gives up for speed.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import math

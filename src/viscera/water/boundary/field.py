@@ -10,9 +10,6 @@ Beyond the reach the exact distance is of no use, so nodes hold at most the reac
 through the hashed grid in a second and not in a minute, and the bound above holds for the capped distance too.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -11,9 +11,6 @@ and the list holds until that is less than a radius. Where walls have moved, L i
 asks in every step; the lists of Verlet (1967, doi:10.1103/PhysRev.159.98) do the same for pairs of particles.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import warp as wp

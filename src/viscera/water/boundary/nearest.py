@@ -1,7 +1,5 @@
 """What every kind of wall answers: where it is nearest, how far that is, and how fast it moves there."""
 
-# pyright: reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -10,9 +10,6 @@ contacts.py says. Two planes, as along a fold, would need many turns where the f
 together and only the drags are taken in turn.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import warp as wp

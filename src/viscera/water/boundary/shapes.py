@@ -11,9 +11,6 @@ A vessel holds the fluid inside (distance −φ), an obstacle keeps it outside (
 and turns with ω about its centre c; its wall at x moves with v + ω × (x − c).
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import math

@@ -9,9 +9,6 @@ advancement). It never goes past it; a path that grazes a wall may end a little 
 short.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import numpy as np

@@ -21,9 +21,6 @@ Differs from the source in:
   compute the volume of their common edge from the same numbers, so no segment slips between them.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -18,9 +18,6 @@ compared (4.1, §4.1.2), and in that the box grows by the reach instead of a who
 answer.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -7,9 +7,6 @@ For walls that deform the boxes are fitted again (`Mesh.refit`). A recorded prog
 without an error: fit between runs, never inside one. The hashed grid has no such trap.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import numpy as np

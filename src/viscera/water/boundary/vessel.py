@@ -5,10 +5,6 @@
 The fluid sorts its particles in every step, so what each knows about the walls is sorted along.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
-
 from __future__ import annotations
 
 import warp as wp

@@ -12,9 +12,6 @@ and stands still when its n parts are over until it is aimed again. In a recorde
 the hierarchy is fitted between programs (see triangles_hierarchy), a field is rigid.
 """
 
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportArgumentType=false, reportReturnType=false
-# pyright: reportIndexIssue=false, reportCallIssue=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import math
@@ -191,7 +188,9 @@ def make_walls(
     motion = device.port(max(1, 2 * len(shapes)), wp.vec3)
     for number, shape in enumerate(shapes):
         motion.host[2 * number : 2 * number + 2] = [shape.velocity, shape.spin]
-    velocity = hashed.table.velocity if hashed else (tree.velocities if tree else _vectors(vertices * 0.0, device))
+    velocity = hashed.table.velocity if hashed else tree.velocities if tree else None
+    if velocity is None:
+        velocity = _vectors(vertices * 0.0, device)
     walls = Walls(
         view=view,
         device=device,

@@ -1,0 +1,113 @@
+"""`wp.array` and what makes one."""
+
+from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._dtypes import _Integer
+from ._host import Device, Stream
+
+_D = TypeVar("_D")
+_E = TypeVar("_E")
+_Index: TypeAlias = int | _Integer
+_Shape: TypeAlias = int | tuple[int, ...] | list[int]
+_Place: TypeAlias = Device | str | None
+
+class array(Generic[_D]):
+    """In a kernel's signature `wp.array(dtype=wp.vec3)` is a call, of which pyright makes no type.
+    `wp.array[wp.vec3]` is the same to Warp and has one."""
+
+    @overload
+    def __init__(
+        self,
+        data: ArrayLike | list[Any] | tuple[Any, ...] | array[Any] | None = None,
+        *,
+        dtype: type[_D],
+        shape: _Shape | None = None,
+        strides: tuple[int, ...] | None = None,
+        ptr: int | None = None,
+        capacity: int | None = None,
+        device: _Place = None,
+        pinned: bool = False,
+        copy: bool = True,
+        deleter: Any = None,
+        ndim: int | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: array[Any],
+        data: ArrayLike | list[Any] | tuple[Any, ...] | array[Any] | None = None,
+        *,
+        shape: _Shape | None = None,
+        device: _Place = None,
+        pinned: bool = False,
+        copy: bool = True,
+        ndim: int | None = None,
+    ) -> None: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def dtype(self) -> type[_D]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def ptr(self) -> int | None: ...
+    def __len__(self) -> int: ...
+    # In kernels, fewer indices than dimensions give a row: say so with `Any` as the dtype there.
+    @overload
+    def __getitem__(self, key: _Index | tuple[_Index, ...], /) -> _D: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> Self: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def numpy(self) -> np.ndarray[Any, Any]: ...
+    def assign(self, src: ArrayLike | list[Any] | array[Any]) -> Self: ...
+    def zero_(self) -> None: ...
+    def fill_(self, value: Any) -> None: ...
+    def reshape(self, shape: _Shape) -> array[_D]: ...
+    def flatten(self) -> array[_D]: ...
+    def contiguous(self) -> array[_D]: ...
+    def view(self, dtype: type[_E]) -> array[_E]: ...
+    def to(self, device: _Place) -> array[_D]: ...
+
+array1d: TypeAlias = array[_D]
+array2d: TypeAlias = array[_D]
+array3d: TypeAlias = array[_D]
+
+@overload
+def zeros(shape: _Shape | None = None, *, device: _Place = None, pinned: bool = False) -> array[float]: ...
+@overload
+def zeros(shape: _Shape | None, dtype: type[_D], device: _Place = None, *, pinned: bool = False) -> array[_D]: ...
+@overload
+def zeros(
+    shape: _Shape | None = None, *, dtype: type[_D], device: _Place = None, pinned: bool = False
+) -> array[_D]: ...
+@overload
+def ones(shape: _Shape | None = None, *, device: _Place = None, pinned: bool = False) -> array[float]: ...
+@overload
+def ones(shape: _Shape | None = None, *, dtype: type[_D], device: _Place = None, pinned: bool = False) -> array[_D]: ...
+@overload
+def empty(shape: _Shape | None = None, *, device: _Place = None, pinned: bool = False) -> array[float]: ...
+@overload
+def empty(
+    shape: _Shape | None = None, *, dtype: type[_D], device: _Place = None, pinned: bool = False
+) -> array[_D]: ...
+def full(shape: _Shape, value: Any, dtype: type[_D], device: _Place = None, *, pinned: bool = False) -> array[_D]: ...
+def zeros_like(src: array[_D], device: _Place = None, *, pinned: bool | None = None) -> array[_D]: ...
+def clone(src: array[_D], device: _Place = None, *, pinned: bool | None = None) -> array[_D]: ...
+def copy(
+    dest: array[Any],
+    src: array[Any],
+    dest_offset: int = 0,
+    src_offset: int = 0,
+    count: int = 0,
+    stream: Stream | None = None,
+) -> None: ...

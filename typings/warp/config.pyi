@@ -1,0 +1,3 @@
+version: str
+log_level: int
+kernel_cache_dir: str | None
