@@ -56,7 +56,7 @@ def _open(devices: dict[str, Device], kind: str) -> Device:
     return devices[kind]
 
 
-@pytest.mark.parametrize(("kind", "twin", "feature"), shared_features())
+@pytest.mark.parametrize(("kind", "twin", "feature"), list(shared_features()))
 def test_plain_and_native_agree(devices: dict[str, Device], kind: str, twin: Twin, feature: str) -> None:
     device = _open(devices, kind)
     plain, native = (run(device, twin.make(device, feature, loops, twin.small)) for loops in (False, True))
@@ -68,7 +68,7 @@ def test_plain_and_native_agree(devices: dict[str, Device], kind: str, twin: Twi
         assert apart[name] <= (0.0 if name in twin.exact else twin.tolerance), f"{name} differs by {apart[name]:.2e}"
 
 
-@pytest.mark.parametrize(("kind", "twin", "feature", "native"), lacking_features())
+@pytest.mark.parametrize(("kind", "twin", "feature", "native"), list(lacking_features()))
 def test_a_twin_refuses_what_it_lacks(
     devices: dict[str, Device], kind: str, twin: Twin, feature: str, native: bool
 ) -> None:

@@ -46,9 +46,8 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
         x = np.concatenate([x, 0.3 * length + 0.9 * SPACING * rng.random((1_400, d))])
     walls = box_walls((0.0,) * d, (length,) * d, SPACING, 2.0 * SPACING) if feature == "walls" else None
     room = 0.0 if feature == "periodic" else 4.0 * SPACING
-    params = FluidParams(
-        spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, dt=1e-5, sound_speed=5.0, **chosen
-    )
+    chosen = {"dt": 1e-5, "sound_speed": 5.0} | chosen
+    params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
     return make_fluid(
         params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops
     )
