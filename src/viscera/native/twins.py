@@ -37,7 +37,7 @@ class Trial:
     step: Callable[[Stage], None]
     """The launches that are compared, and those that must go before; they may run again and again."""
     results: Callable[[], Results]
-    """What they left behind, by name; waits for the device."""
+    """What they left behind, by name, for as long as the trial lives; waits for the device."""
     elements: int
     """Masses, particles or texels."""
     work: int = 0
@@ -112,7 +112,8 @@ def run(device: Device, trial: Trial) -> Results:
     """What one run leaves behind."""
     device.record(trial.step, work=trial.work).run()
     device.synchronize()
-    return trial.results()
+    # On cpu an array as NumPy is a view that does not keep its memory: it goes with the trial.
+    return {name: np.array(values, copy=True) for name, values in trial.results().items()}
 
 
 def difference(plain: Results, native: Results) -> dict[str, float]:
