@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -71,6 +72,21 @@ def test_stages_wait_for_each_other() -> None:
     assert np.ptp(results[0]) < np.ptp(start)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_an_empty_program_leaves_the_crew_in_step() -> None:
+    """A program that records nothing, as a phase that is switched off does, then one that counts: each core must run
+    the second once. Without a barrier in the first a late core takes the second's command for both."""
+    device = open_device("cpu", cores=2)
+    values = wp.zeros(2 * BLOCK, dtype=wp.int32, device=device.warp)
+    nothing = device.record(lambda stage: None)
+    count = device.record(lambda stage: stage.launch(mark, 2 * BLOCK, [values]))
+    for _ in range(30):
+        time.sleep(0.002)  # the other core falls asleep at its gate, and wakes when both commands were given
+        nothing.run()
+        count.run()
+    device.close()
+    assert (values.numpy() == 30).all()
 
 
 def test_ping_pong_takes_turns() -> None:
