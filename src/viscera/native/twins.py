@@ -70,6 +70,8 @@ class Twin:
     """Features that the plain loop lacks and refuses."""
     exact: frozenset[str] = field(default_factory=frozenset)
     """Arrays of the results that must be the same to the last bit."""
+    only_tested: tuple[str, ...] = ()
+    """Devices for which the loop in C is there for tests alone: no scenario takes it, so it is not measured."""
 
     def runs_on(self, device: Device) -> bool:
         return kind_of(device) in self.native

@@ -60,9 +60,9 @@ def _touch(tissue: Tissue, side: int) -> None:
     """A sphere that slides over the top, and a shaft that is pushed into a side."""
     top, middle = (side - 1) * SPACING, 0.5 * (side - 1) * SPACING
     at = np.array([[0.4 * middle, middle, top + 0.002]] * 2)
-    tissue.set_tool(0, start=at, end=at + (5e-5, 0.0, -5e-5), radius=0.004, friction=0.3)
+    tissue.set_tool(0, start=at, end=at + np.array([5e-5, 0.0, -5e-5]), radius=0.004, friction=0.3)
     shaft = np.array([[-0.002, 0.0, 0.6 * top], [-0.002, top, 0.5 * top]])
-    tissue.set_tool(1, start=shaft, end=shaft + (1e-4, 0.0, 0.0), radius=0.003, friction=0.1)
+    tissue.set_tool(1, start=shaft, end=shaft + np.array([1e-4, 0.0, 0.0]), radius=0.003, friction=0.1)
 
 
 def _step(device: Device, feature: str, native_loops: bool, size: int) -> Trial:

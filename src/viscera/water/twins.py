@@ -48,9 +48,7 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     room = 0.0 if feature == "periodic" else 4.0 * SPACING
     chosen = {"dt": 1e-5, "sound_speed": 5.0} | chosen
     params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
-    return make_fluid(
-        params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops
-    )
+    return make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
 
 
 def _trial(fluid: Fluid, before: Sequence[Callable[[Stage, Fluid], None]], step: Callable[[Stage, Fluid], None],
@@ -128,14 +126,14 @@ for _wide in (True, False):
     _loops = "wide teams" if _wide else "long teams"
     _density_kernel = teams.sum_density_wide if _wide else teams.sum_density_long
     _force_kernel = teams.sum_forces_wide if _wide else teams.sum_forces_long
-    # On cpu they are there for tests alone: a team of one.
+    # On cpu a team of one, for tests.
     register(Twin(
         f"water.density by {_loops}", (density.sum_density,), {"cpu": (_density_kernel,), "cuda": (_density_kernel,)},
         _DENSITIES, _SUMS, _by_team(_density_of, _wide),
-        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",),
+        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",), only_tested=("cpu",),
     ))  # fmt: skip
     register(Twin(
         f"water.forces by {_loops}", (forces.sum_forces,), {"cpu": (_force_kernel,), "cuda": (_force_kernel,)},
         _FORCES, _SUMS, _by_team(_forces_of, _wide),
-        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",),
+        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",), only_tested=("cpu",),
     ))  # fmt: skip
