@@ -39,8 +39,8 @@ def objects(kind: type) -> dict[str, Any]:
     found = {}
     for module in modules():
         for value in vars(module).values():
-            if isinstance(value, kind) and value.func.__module__ == module.__name__:  # pyright: ignore
-                found[f"{module.__name__}.{value.func.__name__}"] = value  # pyright: ignore
+            if isinstance(value, kind) and value.func.__module__ == module.__name__:
+                found[f"{module.__name__}.{value.func.__name__}"] = value
     return found
 
 

@@ -27,7 +27,7 @@ from viscera.errors import InputError
 if TYPE_CHECKING:
     from viscera.device import Device, Stage
 
-Results = dict[str, NDArray[np.float64]]
+Results = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

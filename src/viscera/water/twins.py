@@ -34,8 +34,8 @@ _CASES: dict[str, dict[str, Any]] = {
 
 def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: Any) -> Fluid:
     """A block of about `size` particles, stirred: out of order, with some speed."""
-    chosen = _CASES[feature] | more
-    d = chosen.get("dimension", 3)
+    wanted = _CASES[feature] | more
+    d = wanted.get("dimension", 3)
     rng = np.random.default_rng(7)
     side = max(4, round(size ** (1.0 / d)))
     length = side * SPACING
@@ -46,7 +46,7 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
         x = np.concatenate([x, 0.3 * length + 0.9 * SPACING * rng.random((1_400, d))])
     walls = box_walls((0.0,) * d, (length,) * d, SPACING, 2.0 * SPACING) if feature == "walls" else None
     room = 0.0 if feature == "periodic" else 4.0 * SPACING
-    chosen = {"dt": 1e-5, "sound_speed": 5.0} | chosen
+    chosen: dict[str, Any] = {"dt": 1e-5, "sound_speed": 5.0} | wanted
     params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
     return make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
 

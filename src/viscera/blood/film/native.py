@@ -1,4 +1,4 @@
-"""The neighbour loops of film_forces.py in C, over the sorted grid: 16 neighbours at once on cpu, a team on cuda.
+"""The neighbour loops of forces.py in C, over the sorted grid: 16 neighbours at once on cpu, a team on cuda.
 
 An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
 instructions. One source serves both; only the macros differ, and that on cpu the ranges around a cell are listed once
