@@ -154,6 +154,7 @@ class Stage:
         self.core = core
         self.cores = cores
         self._crew = crew
+        self._met = False
 
     def launch(self, kernel: Any, count: int, args: Sequence[Any], block: int = BLOCK) -> None:
         """Runs `kernel` on elements 0 … count-1, this core's blocks of them; all cores are done when it returns."""
@@ -185,7 +186,14 @@ class Stage:
             work()
         self._meet()
 
+    def finish(self) -> None:
+        """Called when all is recorded. A program of nothing has a barrier too: the next run replaces the command that
+        the crew is to read, and only a barrier tells that it has been read."""
+        if not self._met:
+            self._meet()
+
     def _meet(self) -> None:
+        self._met = True
         if self._crew is not None:
             self._crew.record_barrier(self.core)
 
@@ -326,6 +334,7 @@ class Device:
                 stage = Stage(self, core, cores, crew)
                 with wp.ScopedCapture(device=self.warp) as capture:
                     build(stage, *([variant] if variants > 1 else []), *arguments)
+                    stage.finish()
                 per_core.append(capture.graph)
             graphs.append(per_core)
             if crew is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -70,6 +71,21 @@ def test_stages_wait_for_each_other() -> None:
     assert np.ptp(results[0]) < np.ptp(start)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_an_empty_program_leaves_the_crew_in_step() -> None:
+    """A program that records nothing, as a phase that is switched off does, then one that counts: each core must run
+    the second once. Without a barrier in the first a late core takes the second's command for both."""
+    device = open_device("cpu", cores=2)
+    values = wp.zeros(2 * BLOCK, dtype=wp.int32, device=device.warp)
+    nothing = device.record(lambda stage: None)
+    count = device.record(lambda stage: stage.launch(mark, 2 * BLOCK, [values]))
+    for done in range(1, 11):
+        nothing.run()
+        count.run()
+        time.sleep(0.003)  # long enough for a core that is out of step, and for all to fall asleep at their gates
+        assert (values.numpy() == done).all()
+    device.close()
 
 
 def test_ping_pong_takes_turns() -> None:

@@ -49,11 +49,6 @@ def lattice(
     return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)
 
 
-@pytest.fixture(scope="module")
-def cpu() -> Device:
-    return open_device("cpu", cores=1)
-
-
 @pytest.fixture(params=[True, False], ids=["native", "plain"])
 def native(request: pytest.FixtureRequest) -> bool:
     return request.param
@@ -134,9 +129,9 @@ def test_shares_add_up_to_the_volume(cpu: Device) -> None:
 # --- closed forms ---
 
 
-def test_two_masses_on_a_spring_oscillate_with_the_right_period(cpu: Device, native: bool) -> None:
+def test_two_masses_on_a_spring_oscillate_with_the_right_period(device: Device, native: bool) -> None:
     """T = 2π√(m/2k). Verlet's own error is (ωΔt)²/24, here 0.02 %; crossings are interpolated."""
-    tissue = lattice(cpu, box(2, 1, 1), young=30.0, native=native)
+    tissue = lattice(device, box(2, 1, 1), young=30.0, native=native)
     stiffness = springs_of(tissue)[3][0]
     u = np.array([[-1e-5, 0, 0], [1e-5, 0, 0]])
     tissue.set_motion(u, np.zeros_like(u))
@@ -151,11 +146,11 @@ def test_two_masses_on_a_spring_oscillate_with_the_right_period(cpu: Device, nat
     assert period == pytest.approx(2 * np.pi * np.sqrt(tissue.mass[0] / (2 * stiffness)), rel=1e-3)
 
 
-def test_a_hanging_chain_is_as_long_as_statics_says(cpu: Device, native: bool) -> None:
+def test_a_hanging_chain_is_as_long_as_statics_says(device: Device, native: bool) -> None:
     """Spring i below the anchor carries the N − i masses under it: L = Σ (L₀ + (N − i)·m·g/k)."""
     count = 8
     nodes = box(1, 1, count)
-    tissue = lattice(cpu, nodes, young=400.0, native=native, anchored=nodes[:, 2] == count - 1, drag=20.0)
+    tissue = lattice(device, nodes, young=400.0, native=native, anchored=nodes[:, 2] == count - 1, drag=20.0)
     tissue.set_gravity((0.0, 0.0, -9.81))
     for _ in range(4_000):
         tissue.step()
@@ -167,10 +162,10 @@ def test_a_hanging_chain_is_as_long_as_statics_says(cpu: Device, native: bool) -
     assert z.max() - z.min() == pytest.approx(expected, rel=1e-4)
 
 
-def test_momentum_is_kept_without_anchors(cpu: Device, native: bool) -> None:
+def test_momentum_is_kept_without_anchors(device: Device, native: bool) -> None:
     """Springs act in pairs, so momentum changes by rounding alone: 1e-6 of the masses' momenta after 500 steps."""
     nodes = box(7, 6, 5)
-    tissue = lattice(cpu, nodes, native=native, viscous_time=1e-4, longest_viscous_time=1e-4)
+    tissue = lattice(device, nodes, native=native, viscous_time=1e-4, longest_viscous_time=1e-4)
     rng = np.random.default_rng(1)
     tissue.set_motion(rng.normal(0, 1e-4, (len(nodes), 3)), rng.normal(0, 0.05, (len(nodes), 3)))
     before = tissue.mass @ tissue.velocities()
@@ -181,9 +176,9 @@ def test_momentum_is_kept_without_anchors(cpu: Device, native: bool) -> None:
     assert np.abs(after - before).max() < 1e-6 * scale.max()
 
 
-def test_no_time_no_change(cpu: Device, native: bool) -> None:
+def test_no_time_no_change(device: Device, native: bool) -> None:
     nodes = box(5, 4, 3)
-    tissue = lattice(cpu, nodes, native=native, viscous_time=1e-4, longest_viscous_time=1e-4)
+    tissue = lattice(device, nodes, native=native, viscous_time=1e-4, longest_viscous_time=1e-4)
     rng = np.random.default_rng(2)
     tissue.set_motion(rng.normal(0, 1e-4, (len(nodes), 3)), rng.normal(0, 0.05, (len(nodes), 3)))
     tissue.constants.dt = 0.0
@@ -195,10 +190,10 @@ def test_no_time_no_change(cpu: Device, native: bool) -> None:
     np.testing.assert_allclose(before[0], after[1], rtol=0, atol=2e-11)
 
 
-def test_undamped_energy_does_not_drift(cpu: Device) -> None:
+def test_undamped_energy_does_not_drift(device: Device) -> None:
     """Verlet's energy swings with (ωΔt)² but does not drift: means over two windows agree to 0.1 %."""
     nodes = box(6, 6, 6)
-    tissue = lattice(cpu, nodes, young=100.0)
+    tissue = lattice(device, nodes, young=100.0)
     rng = np.random.default_rng(3)
     tissue.set_motion(rng.normal(0, 2e-5, (len(nodes), 3)), np.zeros((len(nodes), 3)))
     means = []
@@ -218,7 +213,7 @@ def test_undamped_energy_does_not_drift(cpu: Device) -> None:
 
 @pytest.mark.parametrize("origin", [(0.0, 0.0, 0.0), (0.6, -0.8, 0.3)], ids=["at the origin", "a metre away"])
 def test_acceleration_equals_the_serial_algorithm(
-    cpu: Device, native: bool, origin: tuple[float, float, float]
+    device: Device, native: bool, origin: tuple[float, float, float]
 ) -> None:
     """Random displacements of up to 10 % strain on a ragged lattice with stiffness from place to place; float32 gives
     some 1e-6 of the largest acceleration."""
@@ -227,7 +222,9 @@ def test_acceleration_equals_the_serial_algorithm(
     nodes = nodes[rng.random(len(nodes)) < 0.9]
     anchored = nodes[:, 2] == 0
     relative = rng.uniform(0.5, 4.0, len(nodes))
-    tissue = lattice(cpu, nodes, young=500.0, native=native, anchored=anchored, relative_young=relative, origin=origin)
+    tissue = lattice(
+        device, nodes, young=500.0, native=native, anchored=anchored, relative_young=relative, origin=origin
+    )
     assert tissue.substeps == 1
     u = rng.normal(0, 2e-4, (len(nodes), 3))
     tissue.set_motion(u, np.zeros_like(u))
@@ -238,10 +235,12 @@ def test_acceleration_equals_the_serial_algorithm(
     assert np.abs(got - expected).max() < 1e-5 * np.abs(expected).max()
 
 
-def test_native_and_plain_kernel_agree_under_tools(cpu: Device) -> None:
+def test_native_and_plain_kernel_agree_under_tools(device: Device) -> None:
     nodes = box(21, 9, 6)
     made = [
-        lattice(cpu, nodes, native=n, anchored=nodes[:, 2] == 0, drag=5.0, viscous_time=1e-4, longest_viscous_time=1e-4)
+        lattice(
+            device, nodes, native=n, anchored=nodes[:, 2] == 0, drag=5.0, viscous_time=1e-4, longest_viscous_time=1e-4
+        )
         for n in (True, False)
     ]
     start = np.array([[0.033, 0.0151, 0.0247], [0.04, 0.03, 0.05]])
@@ -287,11 +286,11 @@ def test_cores_do_not_change_the_result() -> None:
 # --- touch ---
 
 
-def test_reaction_equals_what_the_anchors_carry(cpu: Device, native: bool) -> None:
+def test_reaction_equals_what_the_anchors_carry(device: Device, native: bool) -> None:
     """At rest the force on the tool and the force on the anchors sum to zero (no gravity)."""
     nodes = box(13, 13, 7)
     anchored = nodes[:, 2] == 0
-    tissue = lattice(cpu, nodes, native=native, anchored=anchored, drag=30.0)
+    tissue = lattice(device, nodes, native=native, anchored=anchored, drag=30.0)
     tip = np.tile(np.array([[0.0241, 0.0239, 0.0275]]), (2, 1))
     for _ in range(1_500):
         tissue.set_tool(0, start=tip, end=tip, radius=0.006, friction=0.3)
@@ -305,9 +304,9 @@ def test_reaction_equals_what_the_anchors_carry(cpu: Device, native: bool) -> No
     assert tissue.tool_force(0) == ([0.0] * 3, [0.0] * 3)
 
 
-def test_no_mass_is_left_inside_the_tool(cpu: Device) -> None:
+def test_no_mass_is_left_inside_the_tool(device: Device) -> None:
     nodes = box(13, 13, 7)
-    tissue = lattice(cpu, nodes, anchored=nodes[:, 2] == 0, drag=30.0)
+    tissue = lattice(device, nodes, anchored=nodes[:, 2] == 0, drag=30.0)
     tip = np.array([0.0241, 0.0239, 0.0265])
     for _ in range(200):
         tissue.set_tool(0, start=np.tile(tip, (2, 1)), end=np.tile(tip, (2, 1)), radius=0.006, friction=0.3)
@@ -370,8 +369,8 @@ def test_what_the_substeps_cannot_carry_is_refused(cpu: Device) -> None:
     assert largest_step(SPACING, 3_000.0, DENSITY, 0.0) > TICK / tissue.substeps
 
 
-def test_a_broken_state_stops_with_its_stage_and_tick(cpu: Device, native: bool) -> None:
-    tissue = lattice(cpu, box(4, 4, 4), native=native)
+def test_a_broken_state_stops_with_its_stage_and_tick(device: Device, native: bool) -> None:
+    tissue = lattice(device, box(4, 4, 4), native=native)
     u = np.zeros((64, 3))
     tissue.step()
     u[5, 1] = np.nan

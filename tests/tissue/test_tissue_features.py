@@ -19,11 +19,6 @@ from viscera.tissue.springs import NodeIndex
 from viscera.tissue.volume import bulk_share_of_young
 
 
-@pytest.fixture(scope="module")
-def cpu() -> Device:
-    return open_device("cpu", cores=1)
-
-
 @pytest.fixture(params=[True, False], ids=["native", "plain"])
 def native(request: pytest.FixtureRequest) -> bool:
     return request.param
@@ -88,11 +83,11 @@ def gradient(energy: Any, u: NDArray[np.float64], masses: list[int]) -> NDArray[
     return result
 
 
-def test_volume_force_is_the_gradient_of_its_energy(cpu: Device, native: bool) -> None:
+def test_volume_force_is_the_gradient_of_its_energy(device: Device, native: bool) -> None:
     nodes = box(19, 4, 4)
     nodes = nodes[~((nodes[:, 0] == 9) & (nodes[:, 1] == 0))]  # a notch, so that some cells are not whole
     poisson, young = 0.4, 200.0
-    tissue = lattice(cpu, nodes, young=young, native=native, poisson=poisson)
+    tissue = lattice(device, nodes, young=young, native=native, poisson=poisson)
     u = random_motion(len(nodes))
     got = acceleration(tissue, u) * tissue.mass[:, None] - reference_force(
         tissue, tissue_motion(u), scale=1.25 / (1 + poisson)
@@ -107,10 +102,10 @@ def tissue_motion(u: NDArray[np.float64]) -> NDArray[np.float64]:
     return u.astype(np.float32).astype(np.float64)
 
 
-def test_torsion_force_is_the_gradient_of_its_energy(cpu: Device, native: bool) -> None:
+def test_torsion_force_is_the_gradient_of_its_energy(device: Device, native: bool) -> None:
     nodes = box(19, 4, 4)
     nodes = nodes[~((nodes[:, 0] == 9) & (nodes[:, 1] == 0))]
-    tissue = lattice(cpu, nodes, young=200.0, native=native, remedies=Remedies(torsion=0.1))
+    tissue = lattice(device, nodes, young=200.0, native=native, remedies=Remedies(torsion=0.1))
     u = random_motion(len(nodes))
     got = acceleration(tissue, u) * tissue.mass[:, None] - reference_force(tissue, tissue_motion(u))
     stiffness = float(tissue.state.live.host[10])
@@ -119,9 +114,9 @@ def test_torsion_force_is_the_gradient_of_its_energy(cpu: Device, native: bool) 
     np.testing.assert_allclose(got[masses], expected, atol=2e-4 * np.abs(expected).max())
 
 
-def test_extra_forces_keep_momentum(cpu: Device, native: bool) -> None:
+def test_extra_forces_keep_momentum(device: Device, native: bool) -> None:
     nodes = box(7, 6, 5)
-    tissue = lattice(cpu, nodes, young=500.0, native=native, poisson=0.45, remedies=Remedies(torsion=0.05))
+    tissue = lattice(device, nodes, young=500.0, native=native, poisson=0.45, remedies=Remedies(torsion=0.05))
     rng = np.random.default_rng(1)
     velocity = rng.normal(0, 0.05, (len(nodes), 3))
     tissue.set_motion(random_motion(len(nodes), 2, 1e-4), velocity)
@@ -132,10 +127,10 @@ def test_extra_forces_keep_momentum(cpu: Device, native: bool) -> None:
     assert np.abs(after - before).max() < 1e-6 * (tissue.mass @ np.abs(velocity)).max()
 
 
-def test_stability_bound_covers_volume_and_torsion(cpu: Device) -> None:
+def test_stability_bound_covers_volume_and_torsion(device: Device) -> None:
     """A free block full of noise stays bounded for 2 000 steps at the step that was chosen."""
     nodes = box(9, 9, 9)
-    tissue = lattice(cpu, nodes, poisson=0.45, remedies=Remedies(2.0, 50.0, 0.1))
+    tissue = lattice(device, nodes, poisson=0.45, remedies=Remedies(2.0, 50.0, 0.1))
     tissue.set_motion(random_motion(len(nodes), 3, 1e-5), np.zeros((len(nodes), 3)))
     for _ in range(2_000):
         tissue.step()
@@ -145,12 +140,12 @@ def test_stability_bound_covers_volume_and_torsion(cpu: Device) -> None:
 # --- creep ---
 
 
-def test_creep_follows_the_standard_linear_solid(cpu: Device, native: bool) -> None:
+def test_creep_follows_the_standard_linear_solid(device: Device, native: bool) -> None:
     """A bar pulled by its own weight: ε(t)/ε(0) = 1 + φ/(1−φ)·(1 − e^(−(1−φ)t/T)), here 1.63 of an end value of 2."""
     nodes = box(2, 2, 9)
     fraction, time = 0.5, 0.5
-    tissue = lattice(cpu, nodes, native=native, anchored=nodes[:, 2] == 8, drag=60.0, creep=Creep(fraction, time))
-    still = lattice(cpu, nodes, native=native, anchored=nodes[:, 2] == 8, drag=60.0)
+    tissue = lattice(device, nodes, native=native, anchored=nodes[:, 2] == 8, drag=60.0, creep=Creep(fraction, time))
+    still = lattice(device, nodes, native=native, anchored=nodes[:, 2] == 8, drag=60.0)
     for one in (tissue, still):
         one.set_gravity((0.0, 0.0, -0.5))
     for _ in range(1_000):
@@ -165,9 +160,9 @@ def test_creep_follows_the_standard_linear_solid(cpu: Device, native: bool) -> N
 # --- remedies ---
 
 
-def test_shape_springs_bring_masses_home(cpu: Device, native: bool) -> None:
+def test_shape_springs_bring_masses_home(device: Device, native: bool) -> None:
     """A free mass on its shape-preserving spring alone swings with its angular frequency."""
-    tissue = lattice(cpu, box(1, 1, 1), young=1e-3, native=native, remedies=Remedies(shape=40.0))
+    tissue = lattice(device, box(1, 1, 1), young=1e-3, native=native, remedies=Remedies(shape=40.0))
     tissue.set_motion(np.array([[1e-3, 0.0, 0.0]]), np.zeros((1, 3)))
     for _ in range(round(1e3 * np.pi / 40.0)):
         tissue.step()
@@ -199,11 +194,11 @@ def poke(tissue: Any, ticks: int, depth: float = 0.004) -> None:
         tissue.step()
 
 
-def test_rest_skipping_sleeps_wakes_and_stays_close(cpu: Device) -> None:
+def test_rest_skipping_sleeps_wakes_and_stays_close(device: Device) -> None:
     nodes = box(41, 9, 6)
     anchored = nodes[:, 2] == 0
-    skipping = lattice(cpu, nodes, anchored=anchored, drag=40.0, rest_skipping=REST)
-    full = lattice(cpu, nodes, anchored=anchored, drag=40.0)
+    skipping = lattice(device, nodes, anchored=anchored, drag=40.0, rest_skipping=REST)
+    full = lattice(device, nodes, anchored=anchored, drag=40.0)
     skipping.step()
     skipping.step()
 
@@ -225,9 +220,9 @@ def test_rest_skipping_sleeps_wakes_and_stays_close(cpu: Device) -> None:
     assert np.abs(skipping.displacement()).max() < 1e-4
 
 
-def test_a_moving_mass_without_net_force_is_not_frozen(cpu: Device) -> None:
+def test_a_moving_mass_without_net_force_is_not_frozen(device: Device) -> None:
     nodes = box(5, 5, 5)
-    tissue = lattice(cpu, nodes, rest_skipping=REST)
+    tissue = lattice(device, nodes, rest_skipping=REST)
     velocity = np.tile([0.01, 0.0, 0.0], (len(nodes), 1))
     tissue.set_motion(np.zeros((len(nodes), 3)), velocity)
     for _ in range(100):
@@ -235,9 +230,9 @@ def test_a_moving_mass_without_net_force_is_not_frozen(cpu: Device) -> None:
     np.testing.assert_allclose(tissue.displacement(), velocity * 0.1, rtol=1e-3, atol=1e-7)
 
 
-def test_new_gravity_wakes_everything(cpu: Device) -> None:
+def test_new_gravity_wakes_everything(device: Device) -> None:
     nodes = box(9, 5, 5)
-    tissue = lattice(cpu, nodes, anchored=nodes[:, 2] == 0, rest_skipping=REST)
+    tissue = lattice(device, nodes, anchored=nodes[:, 2] == 0, rest_skipping=REST)
     for _ in range(20):
         tissue.step()
     tissue.set_gravity((0.0, 0.0, -9.81))
@@ -262,12 +257,12 @@ def test_cores_do_not_change_a_lattice_that_sleeps_in_part() -> None:
 # --- driven anchors ---
 
 
-def test_driven_anchors_go_where_they_are_told_and_pull_the_rest_along(cpu: Device, native: bool) -> None:
+def test_driven_anchors_go_where_they_are_told_and_pull_the_rest_along(device: Device, native: bool) -> None:
     nodes = box(5, 5, 5)
     anchored = nodes[:, 2] == 0
     direction = np.tile([0.0, 0.0, 0.001], (len(nodes), 1))
     tissue = lattice(
-        cpu, nodes, native=native, anchored=anchored, driven=anchored, drive_direction=direction, drag=40.0
+        device, nodes, native=native, anchored=anchored, driven=anchored, drive_direction=direction, drag=40.0
     )
     before = 0.0
     for tick in range(600):
@@ -282,11 +277,11 @@ def test_driven_anchors_go_where_they_are_told_and_pull_the_rest_along(cpu: Devi
 # --- instruments as distance fields ---
 
 
-def test_a_sphere_as_a_field_feels_like_a_sphere(cpu: Device, native: bool) -> None:
+def test_a_sphere_as_a_field_feels_like_a_sphere(device: Device, native: bool) -> None:
     nodes = box(13, 13, 7)
     radius = 0.006
-    made = [lattice(cpu, nodes, native=native, anchored=nodes[:, 2] == 0, drag=30.0) for _ in range(2)]
-    made[1].set_field(0, distance_field(icosphere(radius, 4), 0.0003, device=cpu))
+    made = [lattice(device, nodes, native=native, anchored=nodes[:, 2] == 0, drag=30.0) for _ in range(2)]
+    made[1].set_field(0, distance_field(icosphere(radius, 4), 0.0003, device=device))
     tip = np.array([0.0241, 0.0239, 0.0275])
     pose = np.array([*tip, 0.0, 0.0, 0.0, 1.0])
     for _ in range(400):
@@ -302,14 +297,16 @@ def test_a_sphere_as_a_field_feels_like_a_sphere(cpu: Device, native: bool) -> N
     assert made[1].tool_force(0)[0] == [0.0, 0.0, 0.0]
 
 
-def test_a_field_turns_with_its_tool(cpu: Device) -> None:
+def test_a_field_turns_with_its_tool(device: Device) -> None:
     """A long capsule given as a field, turned by a quarter, gives the force and torque of the capsule tool."""
     from viscera.geometry.primitives import capsule
 
     nodes = box(17, 13, 7)
     radius, length = 0.004, 0.03
-    made = [lattice(cpu, nodes, anchored=nodes[:, 2] == 0, drag=30.0) for _ in range(2)]
-    made[1].set_field(0, distance_field(capsule(radius, length, 48, centre=(0.0, 0.0, length / 2)), 0.0003, device=cpu))
+    made = [lattice(device, nodes, anchored=nodes[:, 2] == 0, drag=30.0) for _ in range(2)]
+    made[1].set_field(
+        0, distance_field(capsule(radius, length, 48, centre=(0.0, 0.0, length / 2)), 0.0003, device=device)
+    )
     tip = np.array([0.0181, 0.0239, 0.0258])
     ends = np.stack([tip, tip + np.array([length, 0.0, 0.0])])
     turn = np.array([0.0, np.sqrt(0.5), 0.0, np.sqrt(0.5)])  # z to x

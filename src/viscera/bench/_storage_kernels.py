@@ -16,6 +16,7 @@ from typing import Any
 
 import warp as wp
 
+from viscera.native import fill, on_cpu, on_cuda
 from viscera.tissue.layout import TILE
 
 wp.set_module_options({"enable_backward": False})
@@ -166,7 +167,7 @@ for (int d = 0; d < 13; ++d) {
     #pragma unroll
     for (int side = 1; side >= -1; side -= 2) {
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
-        NEIGHBOUR
+        $neighbour
         const V gain = ex * PLUS(ex, 2.0f * dx, cx) + ey * PLUS(ey, 2.0f * dy, cy) + ez * PLUS(ez, 2.0f * dz, cz);
         const V pull = over_length(k * gain, gain + rest2, rest);
         fx += pull * PLUS(ex, dx, cx); fy += pull * PLUS(ey, dy, cy); fz += pull * PLUS(ez, dz, cz);
@@ -205,59 +206,29 @@ const int j = (side > 0 ? rows[r] + cx : rows[8 - r] - cx) + lane;
 )
 
 _CPU = """
-#if !defined(__CUDA_ARCH__)
-{
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-typedef int I __attribute__((ext_vector_type(16), aligned(4)));
-typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
-#define LOAD(a) ((V)(*(const U*)(a)))
-#define LOAD_HALF(a) __builtin_convertvector(*(const H*)(a), V)
-#define STORE(a, b) *(U*)(a) = (b)
-#define FILL(x) ((V)(x))
-const _Float16* stiff = (const _Float16*)store.stiffness.data;
+const Half* stiff = (const Half*)store.stiffness.data;
 const auto over_length = [](V top, V length2, float rest) {
-#pragma clang fp contract(fast)
-    const V length = __builtin_elementwise_sqrt(length2);
+    FUSED
+    const V length = ROOT(length2);
     return top / (length2 + length * rest);
 };
-CODE
-#undef LOAD
-#undef LOAD_HALF
-#undef STORE
-#undef FILL
-#undef PLUS
-}
-#endif
+$code
 """
 
 _CUDA = """
-#if defined(__CUDA_ARCH__)
-typedef float V;
-#define LOAD(a) (*(a))
-#define LOAD_HALF(a) wp::half_to_float(*(a))
-#define STORE(a, b) *(a) = (b)
-#define FILL(x) (x)
-const wp::half* stiff = store.stiffness.data;
+const Half* stiff = store.stiffness.data;
 const auto over_length = [](float top, float length2, float rest) {
     float inverse, share;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(length2));
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(length2 * inverse + rest));
     return top * inverse * share;
 };
-CODE
-#undef LOAD
-#undef LOAD_HALF
-#undef STORE
-#undef FILL
-#undef PLUS
-#endif
+$code
 """
 
 
 def _code(neighbour: str) -> str:
-    return _BODY.replace("NEIGHBOUR", neighbour)
+    return fill(_BODY, neighbour=neighbour)
 
 
 _CPU_TILE = (
@@ -272,7 +243,7 @@ _CPU_TABLE = (
     + """
 const int i = 16 * index;
 #if defined(__AVX512F__)
-#define GATHER(a, j) (V)__builtin_ia32_gathersiv16sf((U)FILL(0.0f), (a), (I)(j), (unsigned short)0xffff, 4)
+#define GATHER(a, j) (V)__builtin_ia32_gathersiv16sf(FILL(0.0f), (a), (j), (unsigned short)0xffff, 4)
 #else
 #define GATHER(a, j) ({ V all; for (int c = 0; c < 16; ++c) all[c] = (a)[(j)[c]]; all; })
 #endif
@@ -280,18 +251,17 @@ const int i = 16 * index;
     + _OWN
     + _code(
         """
-const I j = *(const I*)(store.near.data + (2 * d + (side < 0)) * n + i);
+const I j = LOAD_INT(store.near.data + (2 * d + (side < 0)) * n + i);
 const V k = LOAD_HALF(stiff + (2 * d + (side < 0)) * n + i);
 const V ex = GATHER(px, j) - ox, ey = GATHER(py, j) - oy, ez = GATHER(pz, j) - oz;
 """
     )
-    + "\n#undef GATHER\n"
 )
 
 _CPU_BRICK = (
     _HEAD
     + """
-enum { E = EDGE, W = E + 2, ROWS = 16 / E };
+enum { E = $edge, W = E + 2, ROWS = 16 / E };
 typedef float R __attribute__((ext_vector_type(E), aligned(4)));
 float own[3][W * W * W + 16];
 const int* near = store.near.data + 27 * (index + 1);
@@ -310,7 +280,7 @@ for (int z = -1; z <= E; ++z) for (int y = -1; y <= E; ++y) {
 for (int part = 0; part < E * E * E / 16; ++part) {
 const int i = (index + 1) * E * E * E + 16 * part;
 const int here = ((16 * part / (E * E) + 1) * W + 16 * part / E % E + 1) * W + 1;
-#if EDGE == 8
+#if $edge == 8
 #define PICK(a) __builtin_shufflevector(*(const R*)(a), *(const R*)((a) + W), 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15)
 #else
 typedef float R2 __attribute__((ext_vector_type(8)));
@@ -330,7 +300,7 @@ const V k = LOAD_HALF(stiff + (2 * d + (side < 0)) * n + i);
 const V ex = PICK(own[0] + j) - ox, ey = PICK(own[1] + j) - oy, ez = PICK(own[2] + j) - oz;
 """
     )
-    + "\n#undef PICK\n}\n"
+    + "}\n"
 )
 
 _CUDA_TILE = (
@@ -354,7 +324,7 @@ _CUDA_TABLE = (
 _CUDA_BRICK = (
     _HEAD
     + """
-enum { E = EDGE };
+enum { E = $edge };
 const int i = E * E * E + index;
 const int* near = store.near.data + 27 * (i / (E * E * E));
 const int x = i % E, y = i / E % E, z = i / (E * E) % E;
@@ -370,9 +340,12 @@ const int j = near[9 * (jz / E) + 3 * (jy / E) + jx / E] * E * E * E + ((jz % E)
 )
 
 
-def _native(cpu: str, cuda: str, edge: int = 0) -> str:
-    source = _CPU.replace("CODE", cpu) + _CUDA.replace("CODE", cuda)
-    return source.replace("EDGE", str(edge))
+def _native(cpu: str, cuda: str) -> str:
+    return on_cpu(fill(_CPU, code=cpu)) + on_cuda(fill(_CUDA, code=cuda))
+
+
+def _bricks(edge: int) -> str:
+    return _native(fill(_CPU_BRICK, edge=edge), fill(_CUDA_BRICK, edge=edge))
 
 
 @wp.func_native(_native(_CPU_TILE, _CUDA_TILE))
@@ -389,14 +362,14 @@ def _table(
 ): ...  # fmt: skip
 
 
-@wp.func_native(_native(_CPU_BRICK, _CUDA_BRICK, edge=4))
+@wp.func_native(_bricks(4))
 def _bricks4(
     store: Store, index: int, p: wp.array(dtype=wp.float32), v: wp.array(dtype=wp.float32),
     p_out: wp.array(dtype=wp.float32),
 ): ...  # fmt: skip
 
 
-@wp.func_native(_native(_CPU_BRICK, _CUDA_BRICK, edge=8))
+@wp.func_native(_bricks(8))
 def _bricks8(
     store: Store, index: int, p: wp.array(dtype=wp.float32), v: wp.array(dtype=wp.float32),
     p_out: wp.array(dtype=wp.float32),

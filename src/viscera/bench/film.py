@@ -114,7 +114,9 @@ def goal(device: Device, count: int) -> float | None:
     return (GOALS_GPU if device.is_cuda else GOALS_CPU).get(count)
 
 
-def sheet_film(count: int, side: int, device: Device, params: FilmParams | None = None, native: bool = True) -> Film:
+def sheet_film(
+    count: int, side: int, device: Device, params: FilmParams | None = None, native: bool | None = None
+) -> Film:
     """Particles in a square grid about the middle of the buffer, `GAP` apart."""
     params = params or document_params(one_sided=False, gravity=(0.0, 0.0, 0.0))
     film = make_film(Sheet(side, side), params, count, device, queue=count, obstacles=False, native=native)

@@ -25,6 +25,7 @@ import warp as wp
 
 from viscera.bench.registry import Row, benchmark, median_ms, timed, times_ms
 from viscera.device import Device, Stage
+from viscera.native import on_cpu, on_cuda
 from viscera.neighbors import grid as ng
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 
@@ -85,24 +86,19 @@ def sum_hashed(
 
 
 # A full vector of the widest unit there is; loads may pass the row's end, which `LANES` allows, and are masked.
-_ROW_SUM = """
-typedef float lanes __attribute__((ext_vector_type(16)));
-typedef float loose __attribute__((ext_vector_type(16), aligned(4)));
-typedef int whole __attribute__((ext_vector_type(16)));
-const whole lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-lanes total = 0.0f;
-for (int t = begin; t < end; t += 16) {
-    lanes dx = *(const loose*)(x.data + t) - here[0];
-    lanes dy = *(const loose*)(y.data + t) - here[1];
-    lanes dz = *(const loose*)(z.data + t) - here[2];
-    lanes inside = radius * radius - (dx * dx + dy * dy + dz * dz);
-    inside = ((inside > 0.0f) & (lane + t < end)) ? inside : (lanes)0.0f;
+_ROW_SUM = on_cpu(
+    """
+V total = FILL(0.0f);
+for (int t = begin; t < end; t += WIDTH) {
+    const V dx = LOAD(x.data + t) - here[0], dy = LOAD(y.data + t) - here[1], dz = LOAD(z.data + t) - here[2];
+    V inside = radius * radius - (dx * dx + dy * dy + dz * dz);
+    inside = ((inside > FILL(0.0f)) & (PLACES(t) < FILL_INT(end))) ? inside : FILL(0.0f);
     total += inside * inside * inside;
 }
-float sum = 0.0f;
-for (int k = 0; k < 16; ++k) sum += total[k];
-return sum;
-"""
+return SUM_IN_ORDER(total);
+""",
+    fused=False,
+) + on_cuda("return 0.0f;")
 
 
 @wp.func_native(_ROW_SUM)
@@ -117,7 +113,7 @@ def row_sum(
 ) -> float: ...
 
 
-@wp.kernel(module="unique")
+@wp.kernel
 def sum_native(
     first: int,
     # params
@@ -130,7 +126,6 @@ def sum_native(
     # out
     sum_out: wp.array(dtype=float),
 ):
-    """In a module of its own: the snippet is for clang on cpu, and must not be compiled for cuda."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return

@@ -6,15 +6,12 @@ are crossed everywhere and no atlas has to be made.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-
-import numpy as np
 
 from viscera.bench.registry import Row, benchmark, median_ms, timed
 from viscera.device import Device, Stage
-from viscera.geometry import TriangleMesh
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
+from viscera.geometry.primitives import unrolled_ring
 from viscera.heat.conduction import make_heat, step_heat
 from viscera.heat.network import rebuild_network
 from viscera.skin import Skin, make_skin, rebuild_skin
@@ -51,17 +48,3 @@ def _rows(skin: Skin, native: bool, rebuilds: bool) -> Iterator[Row]:
         yield row("maps", lambda stage: rebuild_skin(stage, skin, native), goal)
         yield row("conductances", lambda stage: rebuild_network(stage, skin, heat.network, native))
     yield row("heat, 16 ms", lambda stage: step_heat(stage, heat))
-
-
-def unrolled_ring(segments: int = 200, sides: int = 50) -> TriangleMesh:
-    """A ring of 0.06 m and 0.02 m radius whose texture is one rectangle, 90 % of the unit square."""
-    i, j = (g.ravel() for g in np.meshgrid(np.arange(segments + 1), np.arange(sides + 1), indexing="ij"))
-    # Whole turns are taken off, so that both sides of a seam are at exactly one place.
-    around, across = 2.0 * math.pi * (i % segments) / segments, 2.0 * math.pi * (j % sides) / sides
-    reach = 0.06 + 0.02 * np.cos(across)
-    vertices = np.stack([reach * np.cos(around), reach * np.sin(around), 0.02 * np.sin(across)], axis=1)
-    uv = 0.05 + 0.9 * np.stack([i / segments, j / sides], axis=1)
-    low = (np.arange(segments)[:, None] * (sides + 1) + np.arange(sides)).ravel()
-    a, b, c, d = low, low + sides + 1, low + sides + 2, low + 1
-    triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-    return TriangleMesh(vertices, triangles, "ring", uv.astype(np.float32))

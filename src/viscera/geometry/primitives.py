@@ -196,6 +196,20 @@ def _slab_line(index: NDArray[np.int64], cells: int, side: float, radius: float)
     return core, lean
 
 
+def unrolled_ring(segments: int = 200, sides: int = 50) -> TriangleMesh:
+    """A ring of 0.06 m and 0.02 m radius whose texture is one rectangle, 90 % of the unit square."""
+    i, j = (g.ravel() for g in np.meshgrid(np.arange(segments + 1), np.arange(sides + 1), indexing="ij"))
+    # Whole turns are taken off, so that both sides of a seam are at exactly one place.
+    around, across = 2.0 * math.pi * (i % segments) / segments, 2.0 * math.pi * (j % sides) / sides
+    reach = 0.06 + 0.02 * np.cos(across)
+    vertices = np.stack([reach * np.cos(around), reach * np.sin(around), 0.02 * np.sin(across)], axis=1)
+    uv = 0.05 + 0.9 * np.stack([i / segments, j / sides], axis=1)
+    low = (np.arange(segments)[:, None] * (sides + 1) + np.arange(sides)).ravel()
+    a, b, c, d = low, low + sides + 1, low + sides + 2, low + 1
+    triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+    return TriangleMesh(vertices, triangles, "ring", uv.astype(np.float32))
+
+
 def _check_box(sides: FloatArray, cells: Cells) -> None:
     if sides.shape != (3,):
         raise InputError(f"size has shape {sides.shape}.", "Give three sides: x, y, z.")

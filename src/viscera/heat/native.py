@@ -11,6 +11,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.heat.arrays import Conductances, Fabric, Rates
+from viscera.native import fill, on_cpu, on_cuda
 
 wp.set_module_options({"enable_backward": False})
 
@@ -39,62 +40,38 @@ if (linked >= 0) {
 const auto rate = rates.data[0];
 const V inverse = LOAD(net.inverse.data + t);
 const V heated = inverse * (flow + rate.dt * LOAD(power.data + t));
-const V gone = ONLY(inverse, rate.gain - rate.loss * own);
+const V left_over = rate.gain - rate.loss * own;
+const V gone = inverse > FILL(0.0f) ? left_over : FILL(0.0f);
 V next = own + weight * (heated + gone);
 if (momentum != 0.0f) next += momentum * (own - LOAD(before.data + t));
 STORE(before.data + t, next);
 """
 """The stage for V: 16 texels side by side on cpu, one on cuda."""
 
-_CPU = """
-#if !defined(__CUDA_ARCH__)
-{
-// Warp's cpu compiler fuses no multiply and add by itself.
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-#define LOAD(p) ((V)(*(const U*)(p)))
-#define STORE(p, v) *(U*)(p) = (v)
-#define ONLY(a, v) ({ const V a_ = (a), v_ = (v); a_ > (V)0.0f ? v_ : (V)0.0f; })
-#define EACH(c) for (int c = 0; c < 16; ++c)
-#define OF(v, c) v[c]
-const int tile = element;
-const int lane = 0;
-const long t = net.tile_texel.data[tile];
-const long w = net.width;
-STAGE
-#undef LOAD
-#undef STORE
-#undef ONLY
-#undef EACH
-#undef OF
-}
-#endif
-"""
+_TILE_STAGE = on_cpu(
+    fill(
+        """
+const int tile = element, lane = 0;
+const Place t = net.tile_texel.data[tile], w = net.width;
+$stage
+""",
+        stage=_STAGE,
+    )
+)
 
-_CUDA = """
-#if defined(__CUDA_ARCH__)
-typedef float V;
-#define LOAD(p) (*(p))
-#define STORE(p, v) *(p) = (v)
-#define ONLY(a, v) ((a) > 0.0f ? (v) : 0.0f)
-#define EACH(c) for (int c = 0; c < 1; ++c)
-#define OF(v, c) v
-const int tile = element / 16;
-const int lane = element % 16;
-const int t = net.tile_texel.data[tile] + lane;
-const int w = net.width;
-STAGE
-#undef LOAD
-#undef STORE
-#undef ONLY
-#undef EACH
-#undef OF
-#endif
-"""
+_TEXEL_STAGE = on_cuda(
+    fill(
+        """
+const int tile = element / 16, lane = element % 16;
+const Place t = net.tile_texel.data[tile] + lane, w = net.width;
+$stage
+""",
+        stage=_STAGE,
+    )
+)
 
 
-@wp.func_native(_CPU.replace("STAGE", _STAGE))
+@wp.func_native(_TILE_STAGE)
 def stage_of_tile(
     element: int,
     momentum: float,
@@ -107,7 +84,7 @@ def stage_of_tile(
 ): ...
 
 
-@wp.func_native(_CUDA.replace("STAGE", _STAGE))
+@wp.func_native(_TEXEL_STAGE)
 def stage_of_texel(
     element: int,
     momentum: float,
@@ -155,18 +132,7 @@ def stage_cuda(
 
 
 _TILES = """
-#if !defined(__CUDA_ARCH__)
-{
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-#define LOAD(p) ((V)(*(const U*)(p)))
-#define STORE(p, v) *(U*)(p) = (v)
-#define MIN(a, b) ({ const V a_ = (a), b_ = (V)(b); a_ < b_ ? a_ : b_; })
-#define MAX(a, b) ({ const V a_ = (a), b_ = (V)(b); a_ > b_ ? a_ : b_; })
-#define ABS(a) __builtin_elementwise_abs(a)
-const long t = net.tile_texel.data[tile];
-const long w = net.width;
+const Place t = net.tile_texel.data[tile], w = net.width;
 // Three numbers per texel, side by side: every third of 48.
 struct Metric {
     V uu, uv, vv;
@@ -181,18 +147,12 @@ struct Metric {
     }
 };
 const auto square = [](V uu, V uv, V vv) {
-#pragma clang fp contract(fast)
-    return __builtin_elementwise_sqrt(MAX(uu * vv - uv * uv, 1.0e-30f));
+    FUSED
+    return ROOT(AT_LEAST(uu * vv - uv * uv, 1.0e-30f));
 };
-BODY
-#undef LOAD
-#undef STORE
-#undef MIN
-#undef MAX
-#undef ABS
-}
-#endif
+$body
 """
+"""For a tile of 16 texels on cpu."""
 
 _SIDES = """
 const float* m = (const float*)metric.data + 3 * t;
@@ -202,10 +162,10 @@ const V lu = 0.5f * (own.uu + before.uu), lc = 0.5f * (own.uv + before.uv), lv =
 const float* r = rest.data + t;
 const float* a = area.data + t;
 // The sum of areas is nothing only beside the surface, where the factor is nothing too.
-const V thin = (LOAD(r) + LOAD(r - 1)) / MAX(LOAD(a) + LOAD(a - 1), 1.0e-20f);
+const V thin = (LOAD(r) + LOAD(r - 1)) / AT_LEAST(LOAD(a) + LOAD(a - 1), 1.0e-20f);
 STORE(left.data + t, k * LOAD(fabric.factor_left.data + t) * thin * lv / square(lu, lc, lv));
 const V bu = 0.5f * (own.uu + below.uu), bc = 0.5f * (own.uv + below.uv), bv = 0.5f * (own.vv + below.vv);
-const V thinner = (LOAD(r) + LOAD(r - w)) / MAX(LOAD(a) + LOAD(a - w), 1.0e-20f);
+const V thinner = (LOAD(r) + LOAD(r - w)) / AT_LEAST(LOAD(a) + LOAD(a - w), 1.0e-20f);
 STORE(bottom.data + t, k * LOAD(fabric.factor_bottom.data + t) * thinner * bu / square(bu, bc, bv));
 """
 
@@ -218,19 +178,17 @@ if (t >= w) {
     const V uu = 0.25f * (a.uu + b.uu + c.uu + d.uu);
     const V uv = 0.25f * (a.uv + b.uv + c.uv + d.uv);
     const V vv = 0.25f * (a.vv + b.vv + c.vv + d.vv);
-    const V most = MIN(MIN(LOAD(left), LOAD(left - w)), MIN(LOAD(bottom), LOAD(bottom - 1)));
+    const V most = AT_MOST(AT_MOST(LOAD(left), LOAD(left - w)), AT_MOST(LOAD(bottom), LOAD(bottom - 1)));
     const float* r = rest.data + t;
     const float* s = area.data + t;
     const V was = LOAD(r) + LOAD(r - 1) + LOAD(r - w) + LOAD(r - w - 1);
     const V is = LOAD(s) + LOAD(s - 1) + LOAD(s - w) + LOAD(s - w - 1);
-    const V slant = -rates.data[0].conduction * was / MAX(is, 1.0e-20f) * uv / square(uu, uv, vv);
-    STORE(shear.data + t, LOAD(fabric.factor_shear.data + t) * MAX(MIN(slant, most), -most));
+    const V slant = -rates.data[0].conduction * was / AT_LEAST(is, 1.0e-20f) * uv / square(uu, uv, vv);
+    STORE(shear.data + t, LOAD(fabric.factor_shear.data + t) * AT_LEAST(AT_MOST(slant, most), -most));
 }
 """
 
 _LIMIT = """
-typedef int I __attribute__((ext_vector_type(16)));
-typedef int J __attribute__((ext_vector_type(16), aligned(4)));
 const auto rate = rates.data[0];
 const float* left = net.left.data + t;
 const float* bottom = net.bottom.data + t;
@@ -238,26 +196,26 @@ const float* shear = net.shear.data + t;
 V total = LOAD(left) + LOAD(left + 1) + LOAD(bottom) + LOAD(bottom + w);
 total += ABS(LOAD(shear)) + ABS(LOAD(shear + w + 1)) + ABS(LOAD(shear + 1)) + ABS(LOAD(shear + w));
 V size = LOAD(rest.data + t);
-const I body = *(const J*)(fabric.border_of.data + t);
+const I body = LOAD_INT(fabric.border_of.data + t);
 if (net.tile_links.data[tile] >= 0) {
-    for (int c = 0; c < 16; ++c) {
+    EACH(c) {
         const int b = body[c];
         if (b < 0) continue;
         size[c] = fabric.border_area.data[b];
         for (int k = fabric.link_start.data[b]; k < fabric.link_start.data[b + 1]; ++k) total[c] += net.link.data[k];
     }
 }
-const V one = 1.0f / MAX(rate.capacity * size, 1.0e-20f);
-STORE(inverse.data + t, body == (I)(-2) ? (V)0.0f : one);
-const V room = (rate.limit - rate.loss) / MAX(2.0f * total * one, 1.0e-20f);
-STORE(cut.data + t, MIN(room, 1.0f));
+const V one = 1.0f / AT_LEAST(rate.capacity * size, 1.0e-20f);
+STORE(inverse.data + t, body == FILL_INT(-2) ? FILL(0.0f) : one);
+const V room = (rate.limit - rate.loss) / AT_LEAST(2.0f * total * one, 1.0e-20f);
+STORE(cut.data + t, AT_MOST(room, 1.0f));
 """
 
 _CUT = """
 const float* f = fabric.cut.data + t;
-const V own = LOAD(f), along = MIN(own, LOAD(f - 1)), up = MIN(own, LOAD(f - w));
-const V least = MIN(MIN(along, up), LOAD(f - w - 1));
-if (__builtin_reduce_or(least < (V)1.0f)) {
+const V own = LOAD(f), along = AT_MOST(own, LOAD(f - 1)), up = AT_MOST(own, LOAD(f - w));
+const V least = AT_MOST(AT_MOST(along, up), LOAD(f - w - 1));
+if (ANY(least < FILL(1.0f))) {
     STORE(left.data + t, LOAD(left.data + t) * along);
     STORE(bottom.data + t, LOAD(bottom.data + t) * up);
     STORE(shear.data + t, LOAD(shear.data + t) * least);
@@ -265,7 +223,11 @@ if (__builtin_reduce_or(least < (V)1.0f)) {
 """
 
 
-@wp.func_native(_TILES.replace("BODY", _SIDES))
+def _tile(body: str) -> str:
+    return on_cpu(fill(_TILES, body=body))
+
+
+@wp.func_native(_tile(_SIDES))
 def _side_tile(
     tile: int,
     fabric: Fabric,
@@ -279,7 +241,7 @@ def _side_tile(
 ): ...
 
 
-@wp.func_native(_TILES.replace("BODY", _SHEAR))
+@wp.func_native(_tile(_SHEAR))
 def _shear_tile(
     tile: int,
     fabric: Fabric,
@@ -292,7 +254,7 @@ def _shear_tile(
 ): ...
 
 
-@wp.func_native(_TILES.replace("BODY", _LIMIT))
+@wp.func_native(_tile(_LIMIT))
 def _limit_tile(
     tile: int,
     fabric: Fabric,
@@ -304,7 +266,7 @@ def _limit_tile(
 ): ...
 
 
-@wp.func_native(_TILES.replace("BODY", _CUT))
+@wp.func_native(_tile(_CUT))
 def _cut_tile(
     tile: int,
     fabric: Fabric,

@@ -7,8 +7,9 @@ step takes a sixth less. Leaving out rows and cells beyond the radius costs more
 
 A text that uses it has `grid` (a `GridView`) and goes through particles in sorted order:
 
+    CELL
     BLOCKS
-    for each particle, its cell being cx, cy, cz {
+    for each particle, its cell being cx = CELL(…, grid.cells_x), cy, cz {
         OPEN_BLOCKS
             what is done with places t to t + 15, of which those from `end` on are not neighbours
         CLOSE_BLOCKS
@@ -23,50 +24,76 @@ over the same places open with `open_hits(kept)` and go through those alone: wat
 
 from __future__ import annotations
 
+from viscera.native import fill
+
 MOST = 64
 """Blocks that a list holds: a thousand particles around a cell."""
 
-BLOCKS = f"""
-int from_[{MOST}], to_[{MOST}], blocks_ = 0, row_ = 0, next_ = -1;
+CELL = """
+#define CELL(t, n) ((t) > 0.0f ? (int)((t) < (float)((n) - 1) ? (t) : (float)((n) - 1)) : 0)
+"""
+"""`cells.cell_of` along one axis: t in cells from the grid's lower corner, n cells along it. For cpu and cuda."""
+
+BLOCKS = fill(
+    """
+int from_[$most], to_[$most], blocks_ = 0, row_ = 0, next_ = -1;
 int listed_x = -1, listed_y = -1, listed_z = -1;
 bool listed_ = false;  // whether the list holds all blocks around that cell
-"""
+""",
+    most=MOST,
+)
 
-_LIST = f"""
-    if (cx != listed_x || cy != listed_y || cz != listed_z) {{
+_LIST = """
+    if (cx != listed_x || cy != listed_y || cz != listed_z) {
         listed_x = cx; listed_y = cy; listed_z = cz;
         listed_ = false;
-    }}
+    }
     bool more_ = !listed_;
-    if (more_) {{ row_ = 0; next_ = -1; }}
-    do {{
-        if (more_) {{
+    if (more_) { row_ = 0; next_ = -1; }
+    do {
+        if (more_) {
             const bool anew = row_ == 0 && next_ < 0;
             const int left = cx > 0 ? cx - 1 : 0, right = cx + 1 < grid.cells_x ? cx + 1 : cx;
-            for (blocks_ = 0; row_ < grid.rows; ++row_, next_ = -1) {{
+            for (blocks_ = 0; row_ < grid.rows; ++row_, next_ = -1) {
                 const int ry = cy + row_ % 3 - 1, rz = cz + row_ / 3 - grid.layer;
                 if (ry < 0 || ry >= grid.cells_y || rz < 0 || rz >= grid.cells_z) continue;
                 const int base = (rz * grid.cells_y + ry) * grid.cells_x;
                 const int begin = grid.cell_start.data[base + left], stop = grid.cell_start.data[base + right + 1];
                 if (next_ < begin) next_ = begin;
-                for (; next_ < stop && blocks_ < {MOST}; next_ += 16, ++blocks_) {{
+                for (; next_ < stop && blocks_ < $most; next_ += 16, ++blocks_) {
                     from_[blocks_] = next_;
                     to_[blocks_] = stop;
-                }}
+                }
                 if (next_ < stop) break;
-            }}
+            }
             more_ = row_ < grid.rows;
             listed_ = anew && !more_;
-        }}
+        }
 """
 
-OPEN_BLOCKS = (
+OPEN_BLOCKS = fill(
     _LIST
     + """
         for (int block_ = 0; block_ < blocks_; ++block_) {
             const int t = from_[block_], end = to_[block_];
+""",
+    most=MOST,
+)
+
+_OPEN_HITS = (
+    _LIST
+    + """
+        unsigned long long todo_ = blocks_ < $most ? (1ULL << blocks_) - 1ULL : ~0ULL;
+        if (listed_) todo_ &= $kept;
+        for (; todo_; todo_ &= todo_ - 1ULL) {
+            const int block_ = __builtin_ctzll(todo_), t = from_[block_], end = to_[block_];
 """
 )
+
+CLOSE_BLOCKS = """
+        }
+    } while (more_);
+"""
 
 HITS = "(listed_ ? hits_ : ~0ULL)"
 """All, where blocks are not listed at once."""
@@ -74,23 +101,9 @@ HITS = "(listed_ ? hits_ : ~0ULL)"
 
 def note_hit(found: str) -> str:
     """Wants `unsigned long long hits_ = 0;` before the blocks; `found` says whether this one holds somebody near."""
-    return f"hits_ |= (unsigned long long)({found}) << block_;"
+    return fill("hits_ |= (unsigned long long)($found) << block_;", found=found)
 
 
 def open_hits(kept: str) -> str:
     """As `OPEN_BLOCKS`, through the blocks whose bit is set in `kept`."""
-    return (
-        _LIST
-        + f"""
-        unsigned long long todo_ = blocks_ < {MOST} ? (1ULL << blocks_) - 1ULL : ~0ULL;
-        if (listed_) todo_ &= {kept};
-        for (; todo_; todo_ &= todo_ - 1ULL) {{
-            const int block_ = __builtin_ctzll(todo_), t = from_[block_], end = to_[block_];
-"""
-    )
-
-
-CLOSE_BLOCKS = """
-        }
-    } while (more_);
-"""
+    return fill(_OPEN_HITS, most=MOST, kept=kept)

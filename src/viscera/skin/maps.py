@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import on_cpu
+
 wp.set_module_options({"enable_backward": False})
 
 ROW = wp.constant(16)
@@ -105,20 +107,15 @@ def texel_maps(
     position_out[texel] = origin + b[0] * (vertices[corner[1]] - origin) + b[1] * (vertices[corner[2]] - origin)
 
 
-_TEXEL = """
-#if !defined(__CUDA_ARCH__)
-{
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
+_TEXEL = on_cpu("""
 const int* face = skin.piece_face.data;
 const float* weight = skin.piece_weight.data;
 int k = skin.pieces.data[i];
 const int end = skin.pieces.data[i + 1];
-V sum = weight[k] * (V)(*(const U*)(rows.data + 16L * face[k]));
-for (++k; k < end; ++k) sum += weight[k] * (V)(*(const U*)(rows.data + 16L * face[k]));
+V sum = weight[k] * LOAD(rows.data + 16L * face[k]);
+for (++k; k < end; ++k) sum += weight[k] * LOAD(rows.data + 16L * face[k]);
 const V mean = sum * skin.share.data[i];
-const long t = skin.texels.data[i];
+const Place t = skin.texels.data[i];
 float* u = (float*)(tangent_u.data + t);
 float* v = (float*)(tangent_v.data + t);
 float* m = (float*)(metric.data + t);
@@ -134,9 +131,7 @@ for (int c = 0; c < 3; ++c) {
     const float origin = p[3L * corner[0] + c];
     x[c] = origin + b[0] * (p[3L * corner[1] + c] - origin) + b[1] * (p[3L * corner[2] + c] - origin);
 }
-}
-#endif
-"""
+""")
 
 
 @wp.func_native(_TEXEL)

@@ -13,14 +13,15 @@ stands for the surroundings that a lattice does not model. |d| − L is computed
 Differs from the source: the factor ½ before a·Δt² is dropped (it makes periods √2 too long); displacements from rest
 instead of 2x − x_prev in world coordinates; springs are damped; contact changes velocity, so that it adds no energy.
 
-`lattice_step` is the plain kernel: for cuda, and the readable form. native.py does the same for a whole tile of 16
-masses with the cpu's vector unit; tests/tissue/test_lattice.py holds the two together.
+`lattice_step` is the plain kernel, the readable form. native.py does the same in C, 16 masses at once on cpu; the
+registry of twins holds the two together (twins.py).
 """
 
 from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import on_both
 from viscera.tissue.layout import TILE
 
 wp.set_module_options({"enable_backward": False})
@@ -103,16 +104,8 @@ class Lattice:
     """Ticks so far."""
 
 
-ADD_INTEGER = """
-#if defined(__CUDA_ARCH__)
-atomicAdd((unsigned long long*)(target.data + index), (unsigned long long)value);
-#else
-__atomic_fetch_add(target.data + index, value, __ATOMIC_RELAXED);
-#endif
-"""
-
-
-@wp.func_native(ADD_INTEGER)
+# Warp's own atomics on cpu are plain additions.
+@wp.func_native(on_both("ADD_INTEGER(target.data + index, value);"))
 def add_integer(target: wp.array(dtype=wp.int64), index: int, value: wp.int64): ...
 
 

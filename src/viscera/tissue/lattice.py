@@ -370,8 +370,10 @@ class Tissue:
 
 
 def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) -> Tissue:
-    """Builds the lattice at rest."""
+    """Builds the lattice at rest. `native=False` takes the plain kernels, which know no rest skipping."""
     check_params(params)
+    if params.rest_skipping is not None and not native:
+        raise InputError("the plain lattice knows no rest skipping.", "Leave native out, or rest_skipping.")
     layout = make_layout(params.nodes, bricks=device.is_cuda)
     index = NodeIndex(params.nodes)
     cells = cells_around(params.nodes, index)

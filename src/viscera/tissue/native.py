@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import fill, on_cpu, on_cuda
 from viscera.tissue.kernels import SHORTEST2, Lattice
 
 wp.set_module_options({"enable_backward": False})
@@ -17,7 +18,7 @@ wp.set_module_options({"enable_backward": False})
 _PULLS = """
 // A component along which a spring does not run stays as it is: the compiler may not leave out + 0.
 #define PLUS(e, r, c) ((c) != 0.0f ? (e) + (r) : (e))
-const long n = lattice.slots;
+const Place n = lattice.slots;
 const float dt = lattice.dt;
 const float h = lattice.spacing;
 const float* px = position.data;
@@ -25,8 +26,8 @@ const float* py = px + n;
 const float* pz = py + n;
 const V ox = LOAD(px + i), oy = LOAD(py + i), oz = LOAD(pz + i);
 const auto origin = lattice.tile_origin.data[tile];
-const V restx = origin[0] + OFFSETS * h;
-NAP
+const V restx = origin[0] + REAL(PLACES(lane)) * h;
+$nap
 V fx = FILL(0.0f), fy = FILL(0.0f), fz = FILL(0.0f);
 #pragma unroll
 for (int d = 0; d < 13; ++d) {
@@ -37,12 +38,12 @@ for (int d = 0; d < 13; ++d) {
     const float rest2 = h * h * steps2;
     #pragma unroll
     for (int side = 1; side >= -1; side -= 2) {
-        const long j = (side > 0 ? rows[r] + step : rows[8 - r] - step) + lane;
+        const Place j = (side > 0 ? rows[r] + step : rows[8 - r] - step) + lane;
         const V k = LOAD_HALF(stiff + d * n + (side > 0 ? i : j));
         const float dx = side * h * cx, dy = side * h * cy, dz = side * h * cz;
         const V ex = LOAD(px + j) - ox, ey = LOAD(py + j) - oy, ez = LOAD(pz + j) - oz;
         const V gain = ex * PLUS(ex, 2.0f * dx, cx) + ey * PLUS(ey, 2.0f * dy, cy) + ez * PLUS(ez, 2.0f * dz, cz);
-        STRETCH
+        $stretch
         fx += pull * PLUS(ex, dx, cx);
         fy += pull * PLUS(ey, dy, cy);
         fz += pull * PLUS(ez, dz, cz);
@@ -60,7 +61,7 @@ float* qy = qx + n;
 float* qz = qy + n;
 const V bx = LOAD(qx + i), by = LOAD(qy + i), bz = LOAD(qz + i);
 fx *= lv[3]; fy *= lv[3]; fz *= lv[3];
-MORE
+$more
 // Anchors and empty places keep still: gravity counts only where there is weight.
 const V heavy = AT_MOST(weight * 1.0e30f, 1.0f);
 V vx = keep * (bx + dt * (fx * weight + heavy * (lv[0] - shape * ox)));
@@ -69,7 +70,7 @@ V vz = keep * (bz + dt * (fz * weight + heavy * (lv[2] - shape * oz)));
 V ux = ox - tau * bx + dt * vx;
 V uy = oy - tau * by + dt * vy;
 V uz = oz - tau * bz + dt * vz;
-DOZE
+$doze
 #pragma unroll
 for (int t = 0; t < 2; ++t) {
     const float* tool = tools.data + 16 * t;
@@ -92,7 +93,7 @@ for (int t = 0; t < 2; ++t) {
     if (!ANY(inside)) continue;
     EACH(c) {
         if (!OF(inside, c)) continue;
-        const float distance = ROOT(OF(away2, c));
+        const float distance = ROOT1(OF(away2, c));
         float nx = 0.0f, ny = 0.0f, nz = 1.0f;
         if (distance > 1.0e-9f) { nx = OF(wx, c) / distance; ny = OF(wy, c) / distance; nz = OF(wz, c) / distance; }
         const float l = OF(along, c);
@@ -103,7 +104,7 @@ for (int t = 0; t < 2; ++t) {
         const float into = sx * nx + sy * ny + sz * nz;
         const float approach = into < 0.0f ? into : 0.0f;
         const float slx = sx - into * nx, sly = sy - into * ny, slz = sz - into * nz;
-        const float slide = LARGER(ROOT(slx * slx + sly * sly + slz * slz), 1.0e-12f);
+        const float slide = LARGER(ROOT1(slx * slx + sly * sly + slz * slz), 1.0e-12f);
         const float grip = SMALLER(-tool[2] * approach / slide, 1.0f);
         const float cx = -approach * nx - grip * slx;
         const float cy = -approach * ny - grip * sly;
@@ -117,7 +118,10 @@ for (int t = 0; t < 2; ++t) {
         const float inertia = -1.0f / (OF(weight, c) * dt * OF(keep, c));
         const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;
         const float part[6] = {hx, hy, hz, my * hz - mz * hy, mz * hx - mx * hz, mx * hy - my * hx};
-        for (int c = 0; c < 6; ++c) ADD(force.data + 6 * t + c, part[c] * (c < 3 ? 1073741824.0 : 68719476736.0));
+        for (int c = 0; c < 6; ++c) {
+            const double units = part[c] * (c < 3 ? 1073741824.0 : 68719476736.0);
+            ADD_INTEGER(force.data + 6 * t + c, ROUND(units));
+        }
     }
 }
 const auto sane = (vx * vx + vy * vy + vz * vz) < FILL(1.0e8f);
@@ -127,15 +131,15 @@ float* next_x = next.data;
 STORE(next_x + i, ux + tau * vx); STORE(next_x + n + i, uy + tau * vy); STORE(next_x + 2 * n + i, uz + tau * vz);
 """
 """One substep for V: 16 masses side by side on cpu, one mass on cuda; first the springs' pulls, then the move. The
-macros below say what V is; NAP, STRETCH, MORE and DOZE are where features come in."""
+header says what V is; `nap`, `stretch`, `more` and `doze` are where features come in."""
 
-_PLAIN_STRETCH = "const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, SHORTEST2 * rest2), rest);"
+_PLAIN_STRETCH = "const V pull = pull_over_length(k * gain, AT_LEAST(gain + rest2, $shortest2 * rest2), rest);"
 
 _CREEP_STRETCH = """
         V grown = FILL(0.0f);
         if (lattice.features & 2) grown = LOAD(lattice.creep.data + d * n + (side > 0 ? i : j));
         const V room = gain - rest2 * grown * (2.0f + grown);
-        const V length2 = AT_LEAST(gain + rest2, SHORTEST2 * rest2);
+        const V length2 = AT_LEAST(gain + rest2, $shortest2 * rest2);
         const V pull = pull_over_length(k * room, length2, rest + rest * grown);
 """
 
@@ -149,7 +153,7 @@ if (lattice.features & 1) {
 _SLEEP = """
 // A tile sleeps unless it, or a tile around it, moved in the substep before, or a tool reaches one of its masses.
 const int now = lattice.clock.data[0] * lattice.substeps + substep;
-const long tiles = n / 16;
+const Place tiles = n / 16;
 if ((lattice.features & 4) && lattice.awake.data[(now & 1) * tiles + i / 16] != now) {
     bool touched = false;
     for (int t = 0; t < 2; ++t) {
@@ -176,7 +180,7 @@ if (lattice.features & 4) {
     const V least = lv[8] * weight;
     const auto moves = (pull2 > least * least) | (speed2 > FILL(lv[9] * lv[9]));
     if (ANY_IN_ROW(moves)) {
-        for (int q = (int)lane; q < 27; q += STRIDE)
+        for (int q = (int)lane; q < 27; q += 16 / WIDTH)
             lattice.awake.data[((now + 1) & 1) * tiles + rows[q / 3] / 16 + q % 3 - 1] = now + 1;
     } else {
         vx = FILL(0.0f); vy = FILL(0.0f); vz = FILL(0.0f);
@@ -187,81 +191,24 @@ if (lattice.features & 4) {
 """The force that counts is the net one, before contact: a mass held by a tool is not at rest. A tile whose masses are
 all at rest keeps its place exactly, so that both buffers agree when it falls asleep."""
 
+_PLACE = """
+const Place i = lattice.tile_slot.data[tile] + lane;
+const int* rows = lattice.rows.data + 9 * tile;
+const Half* stiff = (const Half*)lattice.stiffness.data;
+"""
+
 _CPU = """
-#if !defined(__CUDA_ARCH__)
-{
-// Warp's cpu compiler fuses no multiply and add by itself.
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
-#define LOAD(p) ((V)(*(const U*)(p)))
-#define LOAD_HALF(p) __builtin_convertvector(*(const H*)(p), V)
-#define STORE(p, v) *(U*)(p) = (v)
-#define FILL(x) ((V)(x))
-#define AT_LEAST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ > x_ ? v_ : x_; })
-#define AT_MOST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ < x_ ? v_ : x_; })
-#define ANY(v) __builtin_reduce_or(v)
-#define ANY_IN_ROW(v) __builtin_reduce_or(v)
-#define STRIDE 1
-#define ALL(v) __builtin_reduce_and(v)
-#define EACH(c) for (int c = 0; c < 16; ++c)
-#define LARGER(a, b) __builtin_fmaxf((a), (b))
-#define SMALLER(a, b) __builtin_fminf((a), (b))
-#define ROOT(a) __builtin_sqrtf(a)
-#define OF(v, c) v[c]
-#define ADD(p, x) __atomic_fetch_add((p), (long long)__builtin_rint((double)(x)), __ATOMIC_RELAXED)
-const V OFFSETS = {0.f, 1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f, 10.f, 11.f, 12.f, 13.f, 14.f, 15.f};
 const auto pull_over_length = [](V stiff_gain, V length2, auto rest) {
-#pragma clang fp contract(fast)
-    const V length = __builtin_elementwise_sqrt(length2);
+    FUSED
+    const V length = ROOT(length2);
     return stiff_gain / (length2 + length * rest);
 };
-const long lane = 0;
-const long i = lattice.tile_slot.data[tile];
-const int* rows = lattice.rows.data + 9 * tile;
-const _Float16* stiff = (const _Float16*)lattice.stiffness.data;
-SPRINGS
-#undef LOAD
-#undef LOAD_HALF
-#undef STORE
-#undef FILL
-#undef AT_LEAST
-#undef AT_MOST
-#undef ANY
-#undef ANY_IN_ROW
-#undef STRIDE
-#undef ALL
-#undef EACH
-#undef LARGER
-#undef SMALLER
-#undef ROOT
-#undef OF
-#undef ADD
-#undef PLUS
-}
-#endif
+const Place lane = 0;
+$place
+$step
 """
 
 _CUDA = """
-#if defined(__CUDA_ARCH__)
-typedef float V;
-#define LOAD(p) (*(p))
-#define LOAD_HALF(p) wp::half_to_float(*(p))
-#define STORE(p, v) *(p) = (v)
-#define FILL(x) (x)
-#define AT_LEAST(v, x) fmaxf((v), (x))
-#define AT_MOST(v, x) fminf((v), (x))
-#define ANY(v) (v)
-#define ANY_IN_ROW(v) (__ballot_sync(0xffffu << (threadIdx.x & 16), (v)) != 0)
-#define STRIDE 16
-#define ALL(v) (v)
-#define EACH(c) for (int c = 0; c < 1; ++c)
-#define LARGER(a, b) fmaxf((a), (b))
-#define SMALLER(a, b) fminf((a), (b))
-#define ROOT(a) sqrtf(a)
-#define OF(v, c) v
-#define ADD(p, x) atomicAdd((unsigned long long*)(p), (unsigned long long)(long long)rint((double)(x)))
 const auto pull_over_length = [](float stiff_gain, float length2, float rest) {
     // One instruction each, within two units in the last place; denormal numbers do not occur here.
     float inverse, share;
@@ -269,33 +216,11 @@ const auto pull_over_length = [](float stiff_gain, float length2, float rest) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(length2 * inverse + rest));
     return stiff_gain * inverse * share;
 };
-const int tile = OWN_TILE;
-const int lane = OWN_LANE;
-const float OFFSETS = (float)lane;
-const int i = lattice.tile_slot.data[tile] + lane;
-const int* rows = lattice.rows.data + 9 * tile;
-const wp::half* stiff = lattice.stiffness.data;
-SPRINGS
-#undef LOAD
-#undef LOAD_HALF
-#undef STORE
-#undef FILL
-#undef AT_LEAST
-#undef AT_MOST
-#undef ANY
-#undef ANY_IN_ROW
-#undef STRIDE
-#undef ALL
-#undef EACH
-#undef LARGER
-#undef SMALLER
-#undef ROOT
-#undef OF
-#undef ADD
-#undef PLUS
-#endif
+const int tile = element / $threads;
+const int lane = element % $threads * $masses;
+$place
+$step
 """
-
 
 _PAIR_PULLS = """
 #define PLUS(e, r, c) ((c) != 0.0f ? (e) + (r) : (e))
@@ -348,7 +273,7 @@ for (int r = 0; r < 9; ++r) {
             const float ez = near[2][m + step + 1] - own[2][m];
             const float tx = PLUS(ex, 2.0f * dx, cx), ty = PLUS(ey, 2.0f * dy, cy), tz = PLUS(ez, 2.0f * dz, cz);
             const float gain = ex * tx + ey * ty + ez * tz;
-            const float length2 = fmaxf(gain + rest2, SHORTEST2 * rest2);
+            const float length2 = fmaxf(gain + rest2, $shortest2 * rest2);
             const float pull = pull_over_length(stiffness[m] * gain, length2, rest);
             f[0][m] += pull * PLUS(ex, dx, cx); f[1][m] += pull * PLUS(ey, dy, cy); f[2][m] += pull * PLUS(ez, dz, cz);
         }
@@ -360,30 +285,39 @@ for (int m = 0; m < 2; ++m) {
     const int i = first_of_pair + m;
     const float ox = own[0][m], oy = own[1][m], oz = own[2][m];
     float fx = f[0][m], fy = f[1][m], fz = f[2][m];
-    const float restx = origin[0] + (OFFSETS + (float)m) * h;
+    const float restx = origin[0] + (REAL(PLACES(lane)) + (float)m) * h;
 """
 """cuda, two masses per thread: they share most of what they read, and half the addresses. `_MOVE` and a brace
 follow."""
 
 
-def _source(frame: str, features: bool, pair: bool = False) -> str:
-    """The C text for one device, with or without the features that cost time even when they are off."""
-    cuda = frame is _CUDA
-    text = frame.replace("SPRINGS", _PAIR_PULLS + _MOVE + "}" if pair else _PULLS + _MOVE)
-    if pair:
-        text = text.replace("OWN_LANE", "element % 8 * 2").replace("OWN_TILE", "element / 8")
-    text = text.replace("OWN_LANE", "element % 16").replace("OWN_TILE", "element / 16")
-    text = text.replace("NAP", _SLEEP if features else "")
-    text = text.replace("STRETCH", _CREEP_STRETCH if features else _PLAIN_STRETCH)
-    text = text.replace("MORE", _EXTRA_FORCE if features else "")
-    text = text.replace("DOZE", _WAKE if features else "")
-    if cuda:
-        # 32-bit places are enough, and half the instructions.
-        text = text.replace("const long ", "const int ")
-    return text.replace("SHORTEST2", f"{SHORTEST2}f")
+def _step(features: bool) -> str:
+    """Springs, then the move, with or without the features that cost time even when they are off."""
+    stretch = fill(_CREEP_STRETCH if features else _PLAIN_STRETCH, shortest2=SHORTEST2)
+    pulls = fill(_PULLS, nap=_SLEEP if features else "", stretch=stretch)
+    return pulls + _move(features)
 
 
-@wp.func_native(_source(_CPU, features=False))
+def _move(features: bool) -> str:
+    return fill(_MOVE, more=_EXTRA_FORCE if features else "", doze=_WAKE if features else "")
+
+
+def _tile_source(features: bool) -> str:
+    return on_cpu(fill(_CPU, place=_PLACE, step=_step(features)))
+
+
+def _mass_source() -> str:
+    """With features: the two masses of a pair would not share the sleep of a row."""
+    return on_cuda(fill(_CUDA, threads=16, masses=1, place=_PLACE, step=_step(features=True)))
+
+
+def _pair_source() -> str:
+    """Without features."""
+    step = fill(_PAIR_PULLS, shortest2=SHORTEST2) + _move(features=False) + "}"
+    return on_cuda(fill(_CUDA, threads=8, masses=2, place=_PLACE, step=step))
+
+
+@wp.func_native(_tile_source(features=False))
 def step_tile(
     lattice: Lattice,
     tile: int,
@@ -400,7 +334,7 @@ def step_tile(
 ): ...
 
 
-@wp.func_native(_source(_CPU, features=True))
+@wp.func_native(_tile_source(features=True))
 def step_tile_features(
     lattice: Lattice,
     tile: int,
@@ -417,24 +351,7 @@ def step_tile_features(
 ): ...
 
 
-@wp.func_native(_source(_CUDA, features=False))
-def step_mass(
-    lattice: Lattice,
-    element: int,
-    substep: int,
-    fraction: float,
-    tick: float,
-    live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32),
-    next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64),
-    broken: wp.array(dtype=wp.int32),
-): ...
-
-
-@wp.func_native(_source(_CUDA, features=False, pair=True))
+@wp.func_native(_pair_source())
 def step_pair(
     lattice: Lattice,
     element: int,
@@ -451,7 +368,7 @@ def step_pair(
 ): ...
 
 
-@wp.func_native(_source(_CUDA, features=True))
+@wp.func_native(_mass_source())
 def step_mass_features(
     lattice: Lattice,
     element: int,
@@ -511,30 +428,6 @@ def lattice_features_cpu(
     fraction = float(substep + 1) / float(lattice.substeps)
     tick = lattice.dt * float(lattice.substeps)
     step_tile_features(
-        lattice, first + wp.tid(), substep, fraction, tick,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
-
-
-@wp.kernel
-def lattice_step_cuda(
-    first: int,
-    # params
-    lattice: Lattice,
-    substep: int,
-    # in
-    live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    # out
-    velocity_out: wp.array(dtype=wp.float32),
-    position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
-    broken_out: wp.array(dtype=wp.int32),
-):
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
-    step_mass(
         lattice, first + wp.tid(), substep, fraction, tick,
         live, tools, position, velocity_out, position_out, force_out, broken_out,
     )  # fmt: skip

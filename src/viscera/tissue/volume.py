@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import fill, on_cpu
 from viscera.tissue.kernels import LIVE_BULK, Lattice, load3, store3
 from viscera.tissue.layout import TILE
 
@@ -120,8 +121,8 @@ def gather_pressure(
 
 
 _CELL = """
-const long n = lattice.slots;
-const long i = lattice.tile_slot.data[tile] + lane;
+const Place n = lattice.slots;
+const Place i = lattice.tile_slot.data[tile] + lane;
 const int* rows = lattice.rows.data + 9 * tile;
 const float* p = position.data;
 const float h = lattice.spacing;
@@ -131,7 +132,7 @@ V c[3] = {FILL(0.0f), FILL(0.0f), FILL(h)};
 #pragma unroll
 for (int corner = 0; corner < 8; ++corner) {
     const int x = corner % 2, y = corner / 2 % 2, z = corner / 4;
-    const long j = rows[4 + y + 3 * z] + lane + x;
+    const Place j = rows[4 + y + 3 * z] + lane + x;
     #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
         const V u = 0.25f * LOAD(p + axis * n + j);
@@ -144,12 +145,12 @@ const V bc[3] = {b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[
 const V ca[3] = {c[1] * a[2] - c[2] * a[1], c[2] * a[0] - c[0] * a[2], c[0] * a[1] - c[1] * a[0]};
 const V ab[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 const V volume = (a[0] * bc[0] + a[1] * bc[1] + a[2] * bc[2]) / (h * h * h) - 1.0f;
-const V growth = AT_LEAST(AT_MOST(volume, MOST_GROWTHf), -MOST_GROWTHf);
+const V growth = AT_LEAST(AT_MOST(volume, $most_growth), -$most_growth);
 V stretch = FILL(0.0f);
 #pragma unroll
 for (int axis = 0; axis < 3; ++axis) stretch += a[axis] * a[axis] + b[axis] * b[axis] + c[axis] * c[axis];
-const V relief = AT_LEAST(stretch / (3.0f * h * h * MOST_STRETCHf), 1.0f);
-const V push = 0.25f * live.data[6] * LOAD_HALF(BULK + i) * growth / relief;
+const V relief = AT_LEAST(stretch / (3.0f * h * h * $most_stretch), 1.0f);
+const V push = 0.25f * live.data[6] * LOAD_HALF((const Half*)bulk.data + i) * growth / relief;
 float* out = push_out.data + i;
 #pragma unroll
 for (int axis = 0; axis < 3; ++axis) {
@@ -160,8 +161,8 @@ for (int axis = 0; axis < 3; ++axis) {
 """
 
 _GATHER = """
-const long n = lattice.slots;
-const long i = lattice.tile_slot.data[tile] + lane;
+const Place n = lattice.slots;
+const Place i = lattice.tile_slot.data[tile] + lane;
 const int* rows = lattice.rows.data + 9 * tile;
 V total[3] = {FILL(0.0f), FILL(0.0f), FILL(0.0f)};
 #pragma unroll
@@ -178,37 +179,17 @@ float* out = extra_out.data + i;
 STORE(out, total[0]); STORE(out + n, total[1]); STORE(out + 2 * n, total[2]);
 """
 
-_CPU = """
-#if !defined(__CUDA_ARCH__)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-typedef _Float16 H __attribute__((ext_vector_type(16), aligned(2)));
-#define FILL(x) ((V)(x))
-#define AT_LEAST(v, x) __builtin_elementwise_max((v), (V)(x))
-#define AT_MOST(v, x) __builtin_elementwise_min((v), (V)(x))
-#define LOAD(p) ((V)(*(const U*)(p)))
-#define LOAD_HALF(p) __builtin_convertvector(*(const H*)(p), V)
-#define STORE(p, v) *(U*)(p) = (v)
-#define BULK ((const _Float16*)bulk.data)
-const long lane = 0;
-BODY
-#undef FILL
-#undef AT_LEAST
-#undef AT_MOST
-#undef LOAD
-#undef LOAD_HALF
-#undef STORE
-#undef BULK
-#endif
+_TILE_BODY = """
+const Place lane = 0;
+$body
 """
 
 
-def _cell_source() -> str:
-    text = _CELL.replace("MOST_GROWTH", str(MOST_GROWTH)).replace("MOST_STRETCH", str(MOST_STRETCH))
-    return _CPU.replace("BODY", text)
+def _tile_source(body: str) -> str:
+    return on_cpu(fill(_TILE_BODY, body=body), fused=False)
 
 
-@wp.func_native(_cell_source())
+@wp.func_native(_tile_source(fill(_CELL, most_growth=MOST_GROWTH, most_stretch=MOST_STRETCH)))
 def _cell_tile(
     lattice: Lattice,
     tile: int,
@@ -219,7 +200,7 @@ def _cell_tile(
 ): ...
 
 
-@wp.func_native(_CPU.replace("BODY", _GATHER))
+@wp.func_native(_tile_source(_GATHER))
 def _gather_tile(
     lattice: Lattice, tile: int, push: wp.array(dtype=wp.float32), extra_out: wp.array(dtype=wp.float32)
 ): ...

@@ -19,7 +19,8 @@ from typing import Any
 import warp as wp
 
 from viscera.device import Stage
-from viscera.neighbors.blocks import BLOCKS, CLOSE_BLOCKS, HITS, OPEN_BLOCKS, note_hit, open_hits
+from viscera.native import fill, on_cpu
+from viscera.neighbors.blocks import BLOCKS, CELL, CLOSE_BLOCKS, HITS, OPEN_BLOCKS, note_hit, open_hits
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Live
@@ -30,74 +31,66 @@ GROUP = 32
 """Particles per thread."""
 _GROUP = wp.constant(GROUP)
 
-VECTORS = """
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-typedef int I __attribute__((ext_vector_type(16)));
-typedef bool B __attribute__((ext_vector_type(16)));
-#define LOAD(p) (V)(*(const U*)(p))
-#define ANY(m) (__builtin_bit_cast(unsigned short, __builtin_convertvector((m), B)) != 0)
-#define ROOT(v) __builtin_elementwise_sqrt(v)
-#define AT_LEAST(v, low) __builtin_elementwise_max((v), (V)(low))
-const I lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-const auto sum = [](V v) -> float { float s = 0.0f; for (int k = 0; k < 16; ++k) s += v[k]; return s; };
-const float radius2 = smoothing.radius2, per = smoothing.per_radius, nearest = 1.0e-6f * smoothing.radius;
-"""
-
 OPEN_HITS = open_hits("hits.data[s]")
 """Through the blocks that density has noted; through all where it is not summed."""
 
-# Goes through the particles of a group, and for each through the blocks around it; names in capitals are replaced.
-GROUPS = """
-const int last = first + GROUP < grid.cell_start.data[grid.lost] ? first + GROUP : grid.cell_start.data[grid.lost];
-const auto along = [&](float h, float low, int cells) -> int {
-    const float t = (h - low) * grid.cells_per_length;
-    return t <= 0.0f ? 0 : t >= (float)(cells - 1) ? cells - 1 : (int)t;
-};
-BLOCKS
+_GROUPS = """
+const float radius2 = smoothing.radius2, per = smoothing.per_radius, nearest = 1.0e-6f * smoothing.radius;
+const int last = first + $group < grid.cell_start.data[grid.lost] ? first + $group : grid.cell_start.data[grid.lost];
+$cell
+$blocks
 for (int s = first; s < last; ++s) {
     const float hx = x.data[s], hy = y.data[s], hz = z.data[s];
-    SKIP
-    const int cx = along(hx, grid.lower[0], grid.cells_x), cy = along(hy, grid.lower[1], grid.cells_y);
-    const int cz = along(hz, grid.lower[2], grid.cells_z);
-    START
-    OPEN
+    $skip
+    const int cx = CELL((hx - grid.lower[0]) * grid.cells_per_length, grid.cells_x);
+    const int cy = CELL((hy - grid.lower[1]) * grid.cells_per_length, grid.cells_y);
+    const int cz = CELL((hz - grid.lower[2]) * grid.cells_per_length, grid.cells_z);
+    $start
+    $open
             const V dx = hx - LOAD(x.data + t), dy = hy - LOAD(y.data + t), dz = hz - LOAD(z.data + t);
             const V r2 = dx * dx + dy * dy + dz * dz;
-            BODY
-    CLOSE
-    END
+            const M inside = (r2 < radius2) & (PLACES(t) < end);
+            $body
+    $close
+    $end
 }
 """
+"""Goes through the particles of a group, and for each through the blocks around it."""
 
 
 def loop(start: str, body: str, end: str, skip: str = "", opening: str = OPEN_HITS) -> str:
-    """C for cpu, nothing on cuda."""
-    parts = {"BLOCKS": BLOCKS, "OPEN": opening, "CLOSE": CLOSE_BLOCKS, "SKIP": skip, "GROUP": str(GROUP)}
-    text = GROUPS
-    for name, part in (parts | {"START": start, "BODY": body, "END": end}).items():
-        text = text.replace(name, part)
-    return f"#if !defined(__CUDA_ARCH__)\n{VECTORS}{text}\n#endif\n"
+    """C for cpu, nothing on cuda. `inside` says which of 16 neighbours are within the radius."""
+    text = fill(
+        _GROUPS, group=GROUP, cell=CELL, blocks=BLOCKS, open=opening, close=CLOSE_BLOCKS,
+        skip=skip, start=start, body=body, end=end,
+    )  # fmt: skip
+    return on_cpu(text, fused=False)
 
 
-_DENSITY_BODY = f"""
-            const I inside = (r2 < radius2) & (lane + t < end);
-            {note_hit("ANY(inside)")}
-            if (smoothing.spline > 0.0f) {{
+_DENSITY_BODY = fill(
+    """
+            $note
+            if (smoothing.spline > 0.0f) {
                 const V q = ROOT(r2) * per;
                 const V a = 1.0f - q, c = AT_LEAST(0.5f - q, 0.0f);
                 const V w = a * a * a - 4.0f * (c * c * c);
                 total += inside ? w : (V)0.0f;
-            }} else {{
+            } else {
                 const V a = 1.0f - r2 * (per * per);
                 total += inside ? a * a * a : (V)0.0f;
-            }}
-"""
+            }
+""",
+    note=note_hit("ANY(inside)"),
+)
 
-_DENSITY_END = f"""
-    density.data[s] = live.mass * (smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6) * sum(total);
-    hits.data[s] = {HITS};
-"""
+_DENSITY_END = fill(
+    """
+    const float scale = smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6;
+    density.data[s] = live.mass * scale * SUM_IN_ORDER(total);
+    hits.data[s] = $hits;
+""",
+    hits=HITS,
+)
 
 _DENSITY = loop("V total = 0.0f; unsigned long long hits_ = 0;", _DENSITY_BODY, _DENSITY_END, opening=OPEN_BLOCKS)
 
@@ -113,7 +106,6 @@ _FORCE_START = """
 """
 
 _FORCE_BODY = """
-            const I inside = (r2 < radius2) & (lane + t < end);
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
@@ -121,7 +113,7 @@ _FORCE_BODY = """
             const V other = LOAD(inverse.data + t);
             const V closing = ex * dx + ey * dy + ez * dz;
             V press = own_push + LOAD(push.data + t);
-            MONAGHAN
+            $monaghan
             V drag = live.viscosity * (own_inverse * other) * (smoothing.laplacian * a + smoothing.morris * steep);
             steep = inside ? steep : (V)0.0f;
             drag = inside ? drag : (V)0.0f;
@@ -142,9 +134,14 @@ _MONAGHAN = """
 _FORCE_END = """
     const float m = tag.data[s] < 0 ? 0.0f : live.mass, g = tag.data[s] < 0 ? 0.0f : 1.0f;
     const auto down = live.gravity;
+    const float sx = SUM_IN_ORDER(gx), sy = SUM_IN_ORDER(gy), sz = SUM_IN_ORDER(gz), grown = SUM_IN_ORDER(growth);
     rate.data[s] = wp::vec_t<4, wp::float32>(
-        m * sum(gx) + g * down[0], m * sum(gy) + g * down[1], m * sum(gz) + g * down[2], live.mass * sum(growth));
+        m * sx + g * down[0], m * sy + g * down[1], m * sz + g * down[2], live.mass * grown);
 """
+
+
+def _forces(monaghan: str) -> str:
+    return loop(_FORCE_START, fill(_FORCE_BODY, monaghan=monaghan), _FORCE_END, _FORCE_SKIP)
 
 
 @wp.func_native(_DENSITY)
@@ -161,7 +158,7 @@ def densities(
 ): ...
 
 
-@wp.func_native(loop(_FORCE_START, _FORCE_BODY.replace("MONAGHAN", ""), _FORCE_END, _FORCE_SKIP))
+@wp.func_native(_forces(""))
 def forces(
     grid: GridView,
     smoothing: Smoothing,
@@ -181,7 +178,7 @@ def forces(
 ): ...
 
 
-@wp.func_native(loop(_FORCE_START, _FORCE_BODY.replace("MONAGHAN", _MONAGHAN), _FORCE_END, _FORCE_SKIP))
+@wp.func_native(_forces(_MONAGHAN))
 def braked_forces(
     grid: GridView,
     smoothing: Smoothing,

@@ -20,7 +20,6 @@ wp.set_module_options({"enable_backward": False})
 _GROUP = wp.constant(GROUP)
 
 _STEEP = """
-            const I inside = (r2 < radius2) & (lane + t < end);
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
@@ -47,9 +46,9 @@ _PUSH_BODY = (
 )
 
 _PUSH_END = """
-    px.data[s] = live.mass * sum(gx);
-    py.data[s] = live.mass * sum(gy);
-    pz.data[s] = live.mass * sum(gz);
+    px.data[s] = live.mass * SUM_IN_ORDER(gx);
+    py.data[s] = live.mass * SUM_IN_ORDER(gy);
+    pz.data[s] = live.mass * SUM_IN_ORDER(gz);
 """
 
 _RELAX_START = """
@@ -66,7 +65,7 @@ _RELAX_BODY = (
 )
 
 _RELAX_END = """
-    const float expected = system.data[s][0] + live.dt * live.dt * live.mass * sum(growth);
+    const float expected = system.data[s][0] + live.dt * live.dt * live.mass * SUM_IN_ORDER(growth);
     const float found = k.data[s] + relaxation * (expected - live.rest_density) * system.data[s][1];
     k.data[s] = found > 0.0f ? found : 0.0f;
 """

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import on_cpu, on_cuda
 from viscera.neighbors.cells import GridView
 from viscera.water.state import Images
 
@@ -27,14 +28,10 @@ ROUNDING = wp.constant(1.001)
 """Squared distances up to this many squared radii count as near."""
 
 # One load of 16 bytes on cuda, where Warp would make four.
-_READ4 = """
-#if defined(__CUDA_ARCH__)
+_READ4 = on_cpu("return values.data[index];") + on_cuda("""
 const float4 v = __ldg(reinterpret_cast<const float4*>(values.data) + index);
 return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
-#else
-return values.data[index];
-#endif
-"""
+""")
 
 
 @wp.func_native(_READ4)

@@ -236,17 +236,24 @@ def relaxation(params: FluidParams) -> float:
 def solve_pressure(stage: Stage, fluid: Fluid) -> None:
     """Adds to `fluid.rate` what keeps the density at rest, and writes `fluid.pressure`."""
     f, n, x = fluid, fluid.capacity, fluid.extra
-    around = [f.grid.view, f.smoothing, f.images, f.live]
-    other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
-    stage.launch(begin, n, [*around, *other, x["system"], f.place])
+    begin_solving(stage, f)
     if f.native:
-        _iterate_natively(stage, f)
+        iterate_natively(stage, f)
     else:
-        _iterate(stage, f)
+        iterate(stage, f)
     stage.launch(finish, n, [f.grid.view, f.place, x["push"], f.density, f.rate, f.pressure, x["warm"]])
 
 
-def _iterate(stage: Stage, fluid: Fluid) -> None:
+def begin_solving(stage: Stage, fluid: Fluid) -> None:
+    """The equations, and the first k in `place`."""
+    f, x = fluid, fluid.extra
+    around = [f.grid.view, f.smoothing, f.images, f.live]
+    other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
+    stage.launch(begin, f.capacity, [*around, *other, x["system"], f.place])
+
+
+def iterate(stage: Stage, fluid: Fluid) -> None:
+    """k in `place`, and the push that belongs to it; plain kernels."""
     f, n, x, omega = fluid, fluid.capacity, fluid.extra, relaxation(fluid.params)
     around = [f.grid.view, f.smoothing, f.images]
     for _ in range(f.params.iterations):
@@ -255,7 +262,8 @@ def _iterate(stage: Stage, fluid: Fluid) -> None:
     stage.launch(push, n, [*around, f.live, f.place, f.sorted_tag, x["push"]])
 
 
-def _iterate_natively(stage: Stage, fluid: Fluid) -> None:
+def iterate_natively(stage: Stage, fluid: Fluid) -> None:
+    """As `iterate`, in C for cpu."""
     f, n, omega = fluid, fluid.capacity, relaxation(fluid.params)
     places, k, pushes = f.axes[:3], f.axes[3], f.axes[4:7]
     around, hits = [f.grid.view, f.smoothing], f.extra["hits"]

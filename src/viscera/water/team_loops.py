@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import TEAM, fill, on_both
+from viscera.neighbors.blocks import CELL
 from viscera.neighbors.cells import GridView
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Live
@@ -17,33 +19,9 @@ from viscera.water.state import Live
 wp.set_module_options({"enable_backward": False})
 
 _BEGIN = """
-#if defined(__CUDA_ARCH__)
-#define UNROLL _Pragma("unroll")
-#define UNROLL_4 _Pragma("unroll 4")
-#define READ4(a, t) (*(reinterpret_cast<const float4*>((a).data) + (t)))
-#define FIRST_BIT(m) (__ffs((int)(m)) - 1)
-#define PER_ROOT(a) rsqrtf(a)
-#define LARGER(a, b) fmaxf((a), (b))
-const unsigned mates = team > 31 ? 0xffffffffu : ((1u << team) - 1u) << (threadIdx.x & 31 & ~(team - 1));
-const auto sum_of = [=](float part) {
-    for (int k = team >> 1; k > 0; k >>= 1) part += __shfl_xor_sync(mates, part, k, team);
-    return part;
-};
-typedef float4 F4;
-#else
-#define UNROLL
-#define UNROLL_4
-struct F4 { float x, y, z, w; };
-#define READ4(a, t) (*(reinterpret_cast<const F4*>((a).data) + (t)))
-#define FIRST_BIT(m) __builtin_ctz(m)
-#define PER_ROOT(a) (1.0f / __builtin_sqrtf(a))
-#define LARGER(a, b) ((a) > (b) ? (a) : (b))
-const auto sum_of = [=](float part) { return part; };
-#endif
 const F4 here = READ4(place, s);
 const float radius2 = smoothing.radius2, nearest2 = 1.0e-12f * radius2, per = smoothing.per_radius;
 const float k_ = grid.cells_per_length;
-#define CELL(a, n) ((a) > 0.0f ? (int)((a) < (float)((n) - 1) ? (a) : (float)((n) - 1)) : 0)
 const float ay = (here.y - grid.lower[1]) * k_, az = (here.z - grid.lower[2]) * k_;
 const int cx = CELL((here.x - grid.lower[0]) * k_, grid.cells_x);
 const int cy = CELL(ay, grid.cells_y), cz = CELL(az, grid.cells_z);
@@ -100,7 +78,7 @@ for (int k = lane; k < longest; k += team) {
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
             const float r2 = dx * dx + dy * dy + dz * dz;
             if (r2 < radius2) {
-                BODY
+                $body
             }
         }
     }
@@ -127,15 +105,11 @@ for (int row = 0; row < grid.rows; ++row) {
             const F4 other = READ4(place, t);
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
             const float r2 = dx * dx + dy * dy + dz * dz;
-            BODY
+            $body
         }
     }
 }
 """
-
-_END = "\n".join(
-    f"#undef {name}" for name in ("UNROLL", "UNROLL_4", "READ4", "FIRST_BIT", "PER_ROOT", "LARGER", "CELL")
-)
 
 _DENSITY = """
             if (smoothing.spline > 0.0f) {
@@ -150,10 +124,10 @@ _DENSITY = """
 
 _DENSITY_END = """
 const float sum = sum_of(total);
-const float found = mass * (smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6) * sum;
+return mass * (smoothing.spline > 0.0f ? smoothing.spline : smoothing.poly6) * sum;
 """
 
-_FORCE_BEGIN = """
+_FORCE_START = """
 const F4 own = READ4(motion, s);
 const wp::float32 viscosity = live.viscosity;
 const bool monaghan = live.alpha + live.beta > 0.0f;
@@ -185,16 +159,31 @@ _FORCE = """
 _FORCE_END = """
 const float m = live.mass, sx = sum_of(gx), sy = sum_of(gy), sz = sum_of(gz), sg = sum_of(growth);
 const auto g = live.gravity;
+return wp::vec_t<4, wp::float32>(m * sx + g[0], m * sy + g[1], m * sz + g[2], m * sg);
 """
 
 
+_SOURCE = """
+$team
+$cell
+$begin
+$start
+$walk
+$end
+"""
+
+
+def _source(walk: str, start: str, body: str, end: str) -> str:
+    text = fill(_SOURCE, team=TEAM, cell=CELL, begin=_BEGIN, start=start, walk=fill(walk, body=body), end=end)
+    return on_both(text, fused=False)
+
+
 def _density(walk: str) -> str:
-    return f"{_BEGIN} float total = 0.0f; {walk.replace('BODY', _DENSITY)} {_DENSITY_END} {_END} \n return found;"
+    return _source(walk, "float total = 0.0f;", _DENSITY, _DENSITY_END)
 
 
 def _force(walk: str) -> str:
-    force = "wp::vec_t<4, wp::float32>(m * sx + g[0], m * sy + g[1], m * sz + g[2], m * sg)"
-    return f"{_BEGIN} {_FORCE_BEGIN} {walk.replace('BODY', _FORCE)} {_FORCE_END} {_END} \n return {force};"
+    return _source(walk, _FORCE_START, _FORCE, _FORCE_END)
 
 
 @wp.func_native(_density(_WIDE))

@@ -111,11 +111,13 @@ def make_film(
     queue: int = QUEUE,
     tangents: Skin | None = None,
     obstacles: bool = True,
-    native: bool = True,
+    native: bool | None = None,
 ) -> Film:
     """A film without particles on an organ, several (`make_surface`), or a sheet.
 
     `tangents` gives a sheet the slopes of a skin of its size; `obstacles=False` leaves the sheet's obstacle map out.
+    `native` chooses between the loops in C, which know the grid search alone, and their plain twins; without it the
+    search decides.
     """
     params = params or FilmParams()
     capacity, queue = _room("capacity", capacity), _room("queue", queue)
@@ -140,7 +142,7 @@ def make_film(
         device=device,
         view=view,
         rates=wp.zeros(1, dtype=Rates, device=device.warp),
-        native=native and params.search == "grid",
+        native=_natively(params, native),
         fused=device.is_cuda and params.search == "grid" and not params.springs,
         mixes=len(params.fluids) > 1 or any(fluid.clots for fluid in params.fluids),
         grid_params=grid_params,
@@ -273,6 +275,13 @@ def _room(name: str, size: Any) -> int:
             f"{name} = {size} is not possible.", f"Give a whole number of particles, 1 to {MOST_PARTICLES}."
         )
     return int(size)
+
+
+def _natively(params: FilmParams, wanted: bool | None) -> bool:
+    possible = params.search == "grid"
+    if wanted and not possible:
+        raise InputError(f"loops in C do not know the search {params.search!r}.", 'Leave native out, or search "grid".')
+    return possible if wanted is None else wanted
 
 
 def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device) -> Any:

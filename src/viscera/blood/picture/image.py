@@ -150,10 +150,12 @@ def make_film_image(
     params: FilmImageParams | None = None,
     dt: float = 0.016,
     first_face: int = 0,
-    native: bool = True,
+    native: bool | None = None,
 ) -> FilmImage:
     """A picture of `state` on `skin`, one every `dt` [s]. `first_face` is the number that the film gives to the skin's
-    first triangle; `native` takes the C loop on cpu."""
+    first triangle; `native` chooses between the loop in C, for cpu alone, and its plain twin."""
+    if native and skin.device.is_cuda:
+        raise InputError("the film's picture has no loop in C for cuda.", "Leave native out.")
     params = params or FilmImageParams()
     _check_dt(dt)
     device = skin.device.warp
@@ -191,7 +193,7 @@ def make_film_image(
         _sources(capacity, device),
         None,
         first_face,
-        native and not skin.device.is_cuda,
+        not skin.device.is_cuda if native is None else native,
         zeros(size, wp.vec4),
         zeros(size),
         words,

@@ -6,6 +6,7 @@ import warp as wp
 
 from viscera.blood.film.state import STAYS
 from viscera.blood.views import FilmView
+from viscera.native import on_cpu, on_cuda
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 
 wp.set_module_options({"enable_backward": False})
@@ -197,21 +198,10 @@ def thickness_at(
     return total
 
 
-_SIXTEEN = """
-#if defined(__CUDA_ARCH__)
-return {0.0f, 0.0f, 0.0f, 0.0f};
-#else
-#pragma clang fp contract(fast)
-typedef float V __attribute__((ext_vector_type(16)));
-typedef float U __attribute__((ext_vector_type(16), aligned(4)));
-typedef int M __attribute__((ext_vector_type(16)));
-typedef bool B __attribute__((ext_vector_type(16)));
-#define LOAD(name) ((V)(*(const U*)(sources.name.data + t)))
-#define SUM(v) ({ const V all_ = (v); const auto h_ = all_.lo + all_.hi; const auto q_ = h_.lo + h_.hi; \\
-    (q_.x + q_.z) + (q_.y + q_.w); })
-const V per = (V)(1.0f / (look.radius * look.radius));
-const M lanes = (M){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-V volume = (V)(0.0f), blood = (V)(0.0f), bile = (V)(0.0f), clot = (V)(0.0f);
+_SIXTEEN = on_cpu("""
+#define HERE(name) LOAD(sources.name.data + t)
+const V per = FILL(1.0f / (look.radius * look.radius));
+V volume = FILL(0.0f), blood = FILL(0.0f), bile = FILL(0.0f), clot = FILL(0.0f);
 const int west = cell[0] > 0 ? cell[0] - 1 : 0, east = cell[0] < grid.cells_x - 1 ? cell[0] + 1 : cell[0];
 for (int row = 0; row < 9; ++row) {
     const int y = cell[1] + row % 3 - 1, z = cell[2] + row / 3 - 1;
@@ -219,25 +209,22 @@ for (int row = 0; row < 9; ++row) {
     const int left = (z * grid.cells_y + y) * grid.cells_x;
     const int begin = grid.cell_start.data[left + west], end = grid.cell_start.data[left + east + 1];
     for (int t = begin; t < end; t += 16) {
-        const V ox = LOAD(x) - here[0], oy = LOAD(y) - here[1], oz = LOAD(z) - here[2];
-        const V q = (V)(1.0f) - (ox * ox + oy * oy + oz * oz) * per;
-        const M near = (q > (V)(0.0f)) & (lanes < (M)(end - t));
-        if (!__builtin_bit_cast(unsigned short, __builtin_convertvector(near, B))) continue;
-        const V turned = LOAD(nx) * normal[0] + LOAD(ny) * normal[1] + LOAD(nz) * normal[2];
-        const M seen = near & (turned > (V)(look.facing));
-        const V weight = seen ? q * q * q : (V)(0.0f);
-        volume += weight * LOAD(volume);
-        blood += weight * LOAD(blood);
-        bile += weight * LOAD(bile);
-        clot += weight * LOAD(clot);
+        const V ox = HERE(x) - here[0], oy = HERE(y) - here[1], oz = HERE(z) - here[2];
+        const V q = FILL(1.0f) - (ox * ox + oy * oy + oz * oz) * per;
+        const M near = (q > FILL(0.0f)) & (PLACES(t) < FILL_INT(end));
+        if (!ANY(near)) continue;
+        const V turned = HERE(nx) * normal[0] + HERE(ny) * normal[1] + HERE(nz) * normal[2];
+        const M seen = near & (turned > FILL(look.facing));
+        const V weight = seen ? q * q * q : FILL(0.0f);
+        volume += weight * HERE(volume);
+        blood += weight * HERE(blood);
+        bile += weight * HERE(bile);
+        clot += weight * HERE(clot);
     }
 }
 const float scale = look.scale;
 return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(clot)};
-#undef LOAD
-#undef SUM
-#endif
-"""
+""") + on_cuda("return {0.0f, 0.0f, 0.0f, 0.0f};")
 
 
 # `thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits.

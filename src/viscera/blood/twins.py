@@ -1,0 +1,109 @@
+"""Blood's loops in C beside their plain twins."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from viscera.blood.film import forces, native
+from viscera.blood.film.border import film_count, spawn
+from viscera.blood.film.film import Film, make_film, relax_film, step_film
+from viscera.blood.film.params import BILE, BLOOD, FilmParams, Sheet, document_params
+from viscera.blood.film.state import allocate_state
+from viscera.blood.picture import kernels
+from viscera.blood.picture.image import make_film_image, step_film_image
+from viscera.device import Device
+from viscera.geometry import icosphere
+from viscera.native import Trial, Twin, register
+from viscera.native.twins import Results
+from viscera.skin.twins import ring_skin
+
+_FLUIDS = (dataclasses.replace(BLOOD, quadratic_viscosity=30.0, clots=False), BILE)
+_AREA = 1.3e-6
+"""Per particle [m²]: about fifteen neighbours each."""
+_CHANGES: dict[str, dict[str, Any]] = {
+    "linked search": {"search": "linked"},
+    "binned search": {"search": "binned"},
+    "one-sided": {"one_sided": True},
+}
+
+
+def _film(device: Device, feature: str, native_loops: bool, size: int) -> Film:
+    """Particles of two fluids that lie on a ball, or of one on a sheet, in any order, with some speed."""
+    rng = np.random.default_rng(3)
+    changes = _CHANGES.get(feature, {})
+    velocity = 0.05 * rng.normal(size=(size, 3))
+    if "sheet" in feature:
+        side = max(8, round(math.sqrt(size / 3.0)))
+        params = document_params(one_sided=False, gravity=(0.0, 0.0, 0.0))
+        sheet = Sheet(side, side, wrap=feature == "wrapped sheet")
+        film = make_film(sheet, params, size, device, queue=size, obstacles=False, native=native_loops)
+        spawn(film, side * rng.random((size, 2)), velocity=20.0 * velocity * (1.0, 1.0, 0.0))
+    else:
+        radius = math.sqrt(_AREA * size / (4.0 * math.pi))
+        params = FilmParams(fluids=_FLUIDS, gravity=(0.0, 0.0, 0.0), pooling=0.4, **changes)
+        film = make_film(icosphere(radius, 4), params, size, device, queue=size, native=native_loops)
+        at = rng.normal(size=(size, 3))
+        at *= radius / np.linalg.norm(at, axis=1, keepdims=True)
+        spawn(film, at, np.eye(4)[rng.integers(0, 2, size)], velocity=velocity)
+    # Takes in what waits and sorts it; the loops do not change what they start from.
+    device.record(lambda stage: step_film(stage, film)).run()
+    return film
+
+
+def _loops(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    film = _film(device, feature, native_loops, size)
+    count = film_count(film)
+
+    def results() -> Results:
+        names = ("density", "near_pressure", "dx", "dy") + (("dz",) if film.surface is not None else ())
+        return {name: getattr(film.sorted, name).numpy()[:count] for name in names}
+
+    return Trial(lambda stage: relax_film(stage, film), results, count, film.work)
+
+
+def _picture(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """Particles on both sides of a ring's skin, some of them under it."""
+    skin = ring_skin(device, size)
+    count = 3_000 if size < 256 else 20_000
+    rng = np.random.default_rng(7)
+    film = FilmParams()
+    state = allocate_state(count, 16, device)
+    state.count.fill_(count)
+    chosen = skin.texels.numpy()[rng.integers(0, skin.count, count)]
+    normal = np.cross(skin.tangent_u.numpy()[chosen], skin.tangent_v.numpy()[chosen])
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    state.position.assign((skin.position.numpy()[chosen] + 3e-4 * rng.normal(size=(count, 3))).astype(np.float32))
+    state.normal.assign((normal * np.where(rng.random((count, 1)) < 0.8, 1.0, -1.0)).astype(np.float32))
+    state.volume.fill_(film.little_volume)
+    mixture = rng.dirichlet(np.ones(4), count).astype(np.float32)
+    state.fluid.assign(mixture)
+    state.clot.assign(0.5 * mixture[:, 0])
+    image = make_film_image(skin, film, state, native=native_loops)
+
+    def results() -> Results:
+        return {"height": image.height.numpy(), "kept": image.kept.numpy()}
+
+    return Trial(lambda stage: step_film_image(stage, image), results, skin.count, skin.count)
+
+
+for _flat in (False, True):
+    _names = ("viscosity_2d", "density_2d", "displacement_2d") if _flat else (
+        "viscosity_3d", "density_3d", "displacement_3d")  # fmt: skip
+    _in_c = tuple(getattr(native, name) for name in _names)
+    register(Twin(
+        "blood.film on a sheet" if _flat else "blood.film", (forces.viscosity, forces.density, forces.displacement),
+        {"cpu": _in_c, "cuda": _in_c},
+        ("sheet", "wrapped sheet") if _flat else ("surface", "one-sided"),
+        1e-4,  # three sums of some fifteen terms, one from the other; near pressure is 40 (1 − q)³
+        _loops, small=600, large=20_000,
+        plain_only=() if _flat else ("linked search", "binned search"),
+    ))  # fmt: skip
+register(Twin(
+    "blood.picture", (kernels.splat,), {"cpu": (kernels.splat_sixteen,)}, ("picture",),
+    1e-5,  # sixteen sums instead of one, and the share of each fluid divides two of them
+    _picture, small=64, large=512,
+))  # fmt: skip

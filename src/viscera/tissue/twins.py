@@ -1,0 +1,108 @@
+"""The lattice's loops in C beside their plain twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from viscera.device import Device
+from viscera.native import Trial, Twin, register
+from viscera.native.twins import Results
+from viscera.tissue import kernels, native, volume
+from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.materials import Material
+from viscera.tissue.params import Creep, LatticeParams, Remedies, RestSkipping
+
+SPACING = 0.004
+"""[m]"""
+_YOUNG = 2_000.0
+"""[Pa]"""
+
+_CASES: dict[str, dict[str, Any]] = {
+    "springs": {},
+    "tools": {},
+    "viscous time": {"viscous_time": 1e-4, "longest_viscous_time": 1e-4},
+    "shape springs": {"remedies": Remedies(shape=40.0)},
+    "torsion springs": {"remedies": Remedies(torsion=0.05)},
+    "volume force": {"poisson": 0.45},
+    "creep": {"creep": Creep(0.5, 1.0)},
+    "rest skipping": {"rest_skipping": RestSkipping(1e-6, 1e-6)},
+}
+
+
+def _lattice(device: Device, feature: str, native_loops: bool, size: int) -> Tissue:
+    """A lump with a bite taken out of it, held below, its stiffness uneven, in motion."""
+    side = max(5, round(size ** (1.0 / 3.0)))
+    axes = [np.arange(side, dtype=np.int32)] * 3
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    nodes = nodes[((nodes - side) ** 2).sum(axis=1) > (0.4 * side) ** 2]
+    rng = np.random.default_rng(11)
+    params = LatticeParams(
+        nodes=nodes, spacing=SPACING, origin=(0.0, 0.0, 0.0), anchored=nodes[:, 2] == 0,
+        material=Material("lump", _YOUNG, 1_060.0), stiffest=_YOUNG,
+        relative_young=rng.uniform(0.5, 1.0, len(nodes)), drag=5.0, **_CASES[feature],
+    )  # fmt: skip
+    tissue = make_lattice(device, params, native=native_loops)
+    tissue.set_gravity((0.0, 0.0, -9.81))
+    free = (~params.anchored)[:, None]
+    tissue.set_motion(
+        0.05 * SPACING * rng.normal(size=nodes.shape) * free, 0.05 * rng.normal(size=nodes.shape) * free
+    )  # fmt: skip
+    if feature == "tools":
+        _touch(tissue, side)
+    if feature == "creep":
+        tissue.constants.creep.assign(rng.uniform(0.0, 0.05, tissue.constants.creep.size).astype(np.float32))
+    return tissue
+
+
+def _touch(tissue: Tissue, side: int) -> None:
+    """A sphere that slides over the top, and a shaft that is pushed into a side."""
+    top, middle = (side - 1) * SPACING, 0.5 * (side - 1) * SPACING
+    at = np.array([[0.4 * middle, middle, top + 0.002]] * 2)
+    tissue.set_tool(0, start=at, end=at + np.array([5e-5, 0.0, -5e-5]), radius=0.004, friction=0.3)
+    shaft = np.array([[-0.002, 0.0, 0.6 * top], [-0.002, top, 0.5 * top]])
+    tissue.set_tool(1, start=shaft, end=shaft + np.array([1e-4, 0.0, 0.0]), radius=0.003, friction=0.1)
+
+
+def _step(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    tissue = _lattice(device, feature, native_loops, size)
+    state = tissue.state
+    after = state.position[(tissue.current + tissue.substeps) % 2]
+
+    def results() -> Results:
+        found = {"position": after.numpy(), "velocity": state.velocity.numpy()}
+        return found | ({"force": state.force.host.astype(np.float64)} if feature == "tools" else {})
+
+    masses = len(tissue.params.nodes)
+    return Trial(tissue._record_tick, results, masses, masses * tissue.substeps)
+
+
+def _volume(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    tissue = _lattice(device, feature, native_loops, size)
+    here = tissue.state.position[tissue.current]
+    tissue.state.live.array.assign(tissue.state.live.host.copy())
+
+    def results() -> Results:
+        return {"push": tissue.state.push.numpy(), "extra": tissue.constants.extra.numpy()}
+
+    masses = len(tissue.params.nodes)
+    return Trial(lambda stage: tissue._record_extra(stage, here), results, masses, masses)
+
+
+register(Twin(
+    "tissue.step", (kernels.lattice_step,),
+    {
+        "cpu": (native.lattice_step_cpu, native.lattice_features_cpu),
+        "cuda": (native.lattice_pair_cuda, native.lattice_features_cuda),
+    },
+    ("springs", "tools", "viscous time", "shape springs", "torsion springs", "volume force", "creep"),
+    5e-5,  # a tick of several substeps; on cuda reciprocals and roots are good to two units in the last place
+    _step, small=400, large=20_000, native_only=("rest skipping",),
+))  # fmt: skip
+register(Twin(
+    "tissue.volume", (volume.cell_pressure, volume.gather_pressure),
+    {"cpu": (volume.cell_pressure_cpu, volume.gather_pressure_cpu)}, ("volume force",),
+    1e-4,  # V/h³ − 1 is a small difference of large numbers
+    _volume, small=400, large=20_000,
+))  # fmt: skip

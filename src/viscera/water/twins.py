@@ -1,0 +1,139 @@
+"""Water's loops in C beside their plain twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from viscera.device import Device, Stage
+from viscera.native import Trial, Twin, register
+from viscera.native.twins import Results
+from viscera.water import density, forces, native, native_solver, pressure_solver, sph, teams
+from viscera.water.params import FluidParams
+from viscera.water.state import Fluid, make_fluid, use_team
+from viscera.water.walls import block, box_walls
+
+SPACING = 0.01
+"""[m]"""
+
+_CASES: dict[str, dict[str, Any]] = {
+    "spline": {},
+    "Müller's kernels": {"kernels": "muller"},
+    "2D": {"dimension": 2},
+    "walls": {},
+    "a crowd": {},
+    "viscosity": {"viscosity": 1.0},
+    "Monaghan": {"alpha": 0.1, "beta": 0.1, "viscosity": 0.0},
+    "continuity": {"density": "continuity", "integrator": "leapfrog"},
+    "periodic": {"periodic": (True, False, False)},
+}
+"""Parameters of each feature; `_fluid` does what is more than parameters."""
+
+
+def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: Any) -> Fluid:
+    """A block of about `size` particles, stirred: out of order, with some speed."""
+    wanted = _CASES[feature] | more
+    d = wanted.get("dimension", 3)
+    rng = np.random.default_rng(7)
+    side = max(4, round(size ** (1.0 / d)))
+    length = side * SPACING
+    x = block((0.0,) * d, (length,) * d, SPACING)
+    x = np.clip(x + rng.uniform(-0.2, 0.2, x.shape) * SPACING, 0.0, length * (1.0 - 1e-6))
+    if feature == "a crowd":
+        # More around one cell than a list of blocks holds (neighbors/blocks.py).
+        x = np.concatenate([x, 0.3 * length + 0.9 * SPACING * rng.random((1_400, d))])
+    walls = box_walls((0.0,) * d, (length,) * d, SPACING, 2.0 * SPACING) if feature == "walls" else None
+    room = 0.0 if feature == "periodic" else 4.0 * SPACING
+    chosen: dict[str, Any] = {"dt": 1e-5, "sound_speed": 5.0} | wanted
+    params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
+    return make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
+
+
+def _trial(fluid: Fluid, before: Sequence[Callable[[Stage, Fluid], None]], step: Callable[[Stage, Fluid], None],
+           results: Callable[[int], Results]) -> Trial:  # fmt: skip
+    """`before` runs once, now."""
+    for part in before:
+        fluid.device.record(lambda stage, part=part: part(stage, fluid)).run()
+    count = int(fluid.count.numpy()[0])
+    return Trial(lambda stage: step(stage, fluid), lambda: results(count), count, sph.step_work(fluid))
+
+
+def _density(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    return _density_of(_fluid(device, feature, native_loops, size))
+
+
+def _density_of(fluid: Fluid) -> Trial:
+    return _trial(fluid, [sph.sort], sph.find_density, lambda n: {"density": fluid.density.numpy()[:n]})
+
+
+def _forces(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    return _forces_of(_fluid(device, feature, native_loops, size))
+
+
+def _forces_of(fluid: Fluid) -> Trial:
+    def rates(n: int) -> Results:
+        rate = fluid.rate.numpy()[:n]
+        return {"acceleration": rate[:, :3], "growth": rate[:, 3]}
+
+    return _trial(fluid, [sph.sort, sph.find_density, sph.find_pressure], sph.find_forces, rates)
+
+
+def _pressure(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    fluid = _fluid(device, feature, native_loops, size, equation="incompressible", sound_speed=20.0, dt=1e-4)
+
+    def solved(n: int) -> Results:
+        return {"k": fluid.place.numpy()[:n, 3], "push": fluid.extra["push"].numpy()[:n, :3]}
+
+    before = [sph.sort, sph.find_density, sph.find_pressure, sph.find_forces, pressure_solver.begin_solving]
+    step = pressure_solver.iterate_natively if fluid.native else pressure_solver.iterate
+    return _trial(fluid, before, step, solved)
+
+
+def _by_team(make: Callable[[Fluid], Trial], wide: bool) -> Callable[[Device, str, bool, int], Trial]:
+    """With the loops of teams.py for the native twin: on cpu a team of one."""
+
+    def trial(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+        fluid = _fluid(device, feature, False, size)
+        if native_loops:
+            use_team(fluid, (16 if wide else 2) if device.is_cuda else 1, wide=wide)
+        return make(fluid)
+
+    return trial
+
+
+_DENSITIES = ("spline", "Müller's kernels", "2D", "walls", "a crowd")
+_FORCES = ("viscosity", "Müller's kernels", "Monaghan", "continuity", "2D", "walls", "a crowd")
+_SUMS = 2e-5
+"""Sums of some thirty terms in float32, in another order."""
+_SOLVED = 2e-4
+"""Six such sums, one after the other."""
+
+register(Twin(
+    "water.density", (density.sum_density,), {"cpu": (native.sum_density,)}, _DENSITIES, _SUMS, _density,
+    small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+register(Twin(
+    "water.forces", (forces.sum_forces,), {"cpu": (native.sum_forces,)}, _FORCES, _SUMS, _forces,
+    small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+register(Twin(
+    "water.pressure", (pressure_solver.push, pressure_solver.relax), {"cpu": (native_solver.push, native_solver.relax)},
+    ("spline", "2D", "walls"), _SOLVED, _pressure, small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+for _wide in (True, False):
+    _loops = "wide teams" if _wide else "long teams"
+    _density_kernel = teams.sum_density_wide if _wide else teams.sum_density_long
+    _force_kernel = teams.sum_forces_wide if _wide else teams.sum_forces_long
+    # On cpu a team of one, for tests.
+    register(Twin(
+        f"water.density by {_loops}", (density.sum_density,), {"cpu": (_density_kernel,), "cuda": (_density_kernel,)},
+        _DENSITIES, _SUMS, _by_team(_density_of, _wide),
+        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",), only_tested=("cpu",),
+    ))  # fmt: skip
+    register(Twin(
+        f"water.forces by {_loops}", (forces.sum_forces,), {"cpu": (_force_kernel,), "cuda": (_force_kernel,)},
+        _FORCES, _SUMS, _by_team(_forces_of, _wide),
+        small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",), only_tested=("cpu",),
+    ))  # fmt: skip
