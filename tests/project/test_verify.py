@@ -45,6 +45,13 @@ def figures(*measures, needs: tuple[framework.Needs, ...] = ()) -> list[Figure]:
 NOWHERE = SourceTree(Path("nowhere"), {})
 
 
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands measure two toys, and do not read the sources of the whole project."""
+    monkeypatch.setattr(command, "our_sources", lambda: NOWHERE)
+    monkeypatch.setattr(framework, "discover", lambda: figures(good, bad))
+
+
 def run(chosen: list[Figure], device: str = "cpu") -> list[framework.Result]:
     return list(framework.run(chosen, set(), MACHINE, device, NOWHERE))
 
@@ -105,9 +112,9 @@ def test_a_failure_replaces_an_old_success() -> None:
     assert ledger.merge(kept, rows(figures(moody)))[0]["status"] == "failed"
 
 
-def test_command_writes_both_files_and_fails_with_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("toys")
+def test_command_writes_both_files_and_fails_with_a_figure(tmp_path: Path) -> None:
     (tmp_path / "verify.md").write_text(f"written by hand\n\n{command.TABLE_BEGIN}\nold table\n")
-    monkeypatch.setattr(framework, "discover", lambda: figures(good, bad))
     assert command.main(["--docs", str(tmp_path)]) == 1
     saved = json.loads((tmp_path / "verify.json").read_text())["results"]
     assert {row["key"]: row["status"] for row in saved} == {"toy.good": "passed", "toy.bad": "failed"}
@@ -119,6 +126,7 @@ def test_command_writes_both_files_and_fails_with_a_figure(tmp_path: Path, monke
     assert command.main(["--docs", str(tmp_path), "--only", "no such"]) == 2
 
 
+@pytest.mark.usefixtures("toys")
 def test_results_of_another_machine_are_taken_over(tmp_path: Path) -> None:
     ledger.save(tmp_path / "verify.json", rows(figures(good), "cpu"))
     ledger.save(tmp_path / "other.json", rows(figures(bad), "a big GPU"))
@@ -361,14 +369,16 @@ def test_documents_say_which_of_their_figures_are_stale(tmp_path: Path) -> None:
     texts = marks.written(tmp_path, known)
     assert set(texts) == {tmp_path / "page.md", tmp_path / "verify.md"}
     text = texts[tmp_path / "page.md"]
-    assert text.startswith("before\n") and text.endswith("<!-- /figures -->\nafter\n")
-    assert "1 of 3 figures" in text and "old" not in text.replace("older", "")
+    assert text.startswith("before\n")
+    assert text.endswith("<!-- /figures -->\nafter\n")
+    assert "1 of 3 figures" in text
+    assert "old\n" not in text
     assert "**older than the code they measure**: `toy.bad`;" in text
     assert "**measured before digests were kept**: table `sph` (abacus) (" in text
 
 
-def test_marks_that_are_missing_fail_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(framework, "discover", lambda: figures(good))
+@pytest.mark.usefixtures("toys")
+def test_marks_that_are_missing_fail_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger.save(tmp_path / "verify.json", [toy_row("toy.gone")])
     (tmp_path / "verify.md").write_text(f"by hand\n\n{command.TABLE_BEGIN}\n")
     assert command.main(["--docs", str(tmp_path), "--mark", "--check"]) == 1
@@ -378,16 +388,18 @@ def test_marks_that_are_missing_fail_the_check(tmp_path: Path, monkeypatch: pyte
     assert "**gone**" in (tmp_path / "verify.md").read_text()
 
 
+@pytest.mark.usefixtures("toys")
 def test_stale_figures_are_listed_and_only_they_are_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(framework, "discover", lambda: figures(good, bad))
     monkeypatch.setattr(command.report, "stale_lines", lambda tree: ["viscera bench sph: stale"])
     assert command.main(["--docs", str(tmp_path), "--only", "toy.good"]) == 0
     capsys.readouterr()
     assert command.main(["--docs", str(tmp_path), "--stale", "--list"]) == 0
     said = capsys.readouterr().out
-    assert "toy.bad: never measured" in said and "toy.good" not in said and "viscera bench sph: stale" in said
+    assert "toy.bad: never measured" in said
+    assert "toy.good" not in said
+    assert "viscera bench sph: stale" in said
     assert len(ledger.load(tmp_path / "verify.json")) == 1
     assert command.main(["--docs", str(tmp_path), "--stale"]) == 1
     assert {row["key"] for row in ledger.load(tmp_path / "verify.json")} == {"toy.good", "toy.bad"}
