@@ -54,10 +54,11 @@ def main() -> int:
         program.run()
         if number % 100 == 99:
             device.synchronize()
-            report = fluid.report.numpy()
-            came = int(report[CREATED]) - len(first)
-            account.append((came, int(report[DRAINED]), len(particles(fluid)["position"])))
+            counted = fluid.report.numpy()
+            came = int(counted[CREATED]) - len(first)
+            account.append((came, int(counted[DRAINED]), len(particles(fluid)["position"])))
     came, went, there = account[-1]
+    report = fluid.report.numpy()
     half = account[len(account) // 2]
     leaving = (went - half[1]) / (came - half[0])
     due = len(emitter.layer) * SPEED * steps * STEP / SPACING

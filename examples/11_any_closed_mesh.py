@@ -68,9 +68,7 @@ def main() -> int:
         nearest = min(nearest, float(depth.min()) / walls.radius)
         moved = max(moved, float(np.linalg.norm(found.mean(axis=0) - start)))
     name = mesh.name or "mesh"
-    print(
-        f"{name}: {1e6 * mesh.volume:.1f} mL, {len(mesh.triangles)} triangles, half full of {chosen.particles} particles"
-    )
+    print(f"{name}: {1e6 * mesh.volume:.1f} mL in {len(mesh.triangles)} triangles, half full: {chosen.particles} balls")
     print(f"nobody outside; nearest to the wall {nearest:.3f} radii; the fluid moved by {1000 * moved:.1f} mm")
     assert nearest > 0.2, "a particle is nearer to the wall than contacts allow"
     assert moved > 0.5 * spacing, "gravity turned and nothing moved"

@@ -4,6 +4,7 @@ python -m verify [--only PATTERN]… [--list]
 python -m verify --stale [--list]  figures whose sources changed since they were measured: name and measure them again
 python -m verify --mark [--check]  only write the marks of stale figures into the documents, or see that they are right
 python -m verify --add FILE        take over the results of another machine
+python -m verify --drop-gone       only drop rows that nothing measures any more
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="with --mark: write nothing, fail if a mark is wrong")
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where verify.json and verify.md are")
     parser.add_argument("--add", type=Path, metavar="FILE", help="only take over the verify.json of another machine")
+    parser.add_argument("--drop-gone", action="store_true", help="only drop rows that nothing measures any more")
     chosen = parser.parse_args(arguments)
     tree = our_sources()
     everything = framework.discover()
     if chosen.add:
         _keep(chosen.docs, _with_commit(ledger.load(chosen.add), everything, tree), everything, tree)
+        return 0
+    if chosen.drop_gone:
+        _drop_gone(chosen.docs, everything, tree)
         return 0
     if chosen.mark:
         return _mark(chosen.docs, everything, tree, only_check=chosen.check)
@@ -125,6 +130,16 @@ def _mark(docs: Path, everything: list[framework.Figure], tree: SourceTree, only
     for path, text in wrong.items():
         path.write_text(text)
     return 0
+
+
+def _drop_gone(docs: Path, everything: list[framework.Figure], tree: SourceTree) -> None:
+    """Only where every file of this folder can be imported: a figure that is not found counts as gone."""
+    known = {one.key for one in everything}
+    rows = ledger.load(docs / "verify.json")
+    for key in sorted({row["key"] for row in rows} - known):
+        print(f"{key}: dropped")
+    ledger.save(docs / "verify.json", [row for row in rows if row["key"] in known])
+    _mark(docs, everything, tree)
 
 
 def _says(path: Path, text: str) -> bool:

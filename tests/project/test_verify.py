@@ -386,6 +386,9 @@ def test_marks_that_are_missing_fail_the_check(tmp_path: Path, capsys: pytest.Ca
     assert command.main(["--docs", str(tmp_path), "--mark"]) == 0
     assert command.main(["--docs", str(tmp_path), "--mark", "--check"]) == 0
     assert "**gone**" in (tmp_path / "verify.md").read_text()
+    assert command.main(["--docs", str(tmp_path), "--drop-gone"]) == 0
+    assert ledger.load(tmp_path / "verify.json") == []
+    assert "**gone**" not in (tmp_path / "verify.md").read_text()
 
 
 @pytest.mark.usefixtures("toys")
