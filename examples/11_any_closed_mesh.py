@@ -4,7 +4,7 @@ Takes your own mesh (STL, OBJ, PLY, GLB), or a gall bladder by rule; fills half 
 that the fluid falls from wall to wall. Checked against what must be: not one particle is outside or nearer to the wall
 than contacts allow, and a mesh with a hole is refused before it can leak.
 
-    python examples/11_any_closed_mesh.py [--mesh organ.stl] [--particles 600] [--steps 800]
+    python examples/11_any_closed_mesh.py [--mesh organ.stl] [--particles 600] [--steps 4000]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mesh", type=Path, help="a closed surface; without it a gall bladder is made")
     parser.add_argument("--particles", type=int, default=600)
-    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--steps", type=int, default=4000)
     chosen = parser.parse_args()
 
     device = open_device("cpu")
@@ -44,9 +44,9 @@ def main() -> int:
     spacing = (0.5 * mesh.volume / chosen.particles) ** (1 / 3)
     low, high = (tuple(corner.tolist()) for corner in mesh.bounds)
     extent = float(np.max(np.subtract(high, low)))
-    sound = 10.0 * math.sqrt(2.0 * 9.81 * extent)  # ten times the speed of a fall through the whole
+    sound = 5.0 * math.sqrt(2.0 * 9.81 * extent)  # five times the speed of a fall through the whole
     params = FluidParams(
-        spacing=spacing, lower=low, upper=high, dt=0.2 * spacing / sound, kernels="spline", viscosity=0.05,
+        spacing=spacing, lower=low, upper=high, dt=0.3 * spacing / sound, kernels="spline", viscosity=0.05,
         sound_speed=sound,
     )  # fmt: skip
     fluid = make_fluid(params, lower_half(mesh, chosen.particles, spacing), device)
@@ -71,7 +71,7 @@ def main() -> int:
     print(f"{name}: {1e6 * mesh.volume:.1f} mL in {len(mesh.triangles)} triangles, half full: {chosen.particles} balls")
     print(f"nobody outside; nearest to the wall {nearest:.3f} radii; the fluid moved by {1000 * moved:.1f} mm")
     assert nearest > 0.2, "a particle is nearer to the wall than contacts allow"
-    assert moved > 0.5 * spacing, "gravity turned and nothing moved"
+    assert moved > spacing, "gravity turned and nothing moved"
 
     torn = TriangleMesh(mesh.vertices, mesh.triangles[1:], "torn")
     try:
