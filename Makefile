@@ -29,10 +29,11 @@ test: setup web browser ## all tests: page, Python, browser
 	$(NPM) run test
 	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest $(if $(NO_BROWSER),-m "not browser") $(ARGS)
 
-lint: setup ## style of Python and TypeScript, and that the generated protocol is current
+lint: setup ## style of Python and TypeScript, and that generated files and marks of stale figures are current
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(PY) -m viscera.server.typescript --check
+	$(PY) -m verify --mark --check
 	$(NPM) run lint
 
 types: setup ## types of Python and TypeScript
@@ -46,7 +47,7 @@ format: setup ## put Python into its standard form
 bench: setup ## measure what a step costs; make bench ARGS="--quick"
 	$(BIN)/viscera bench $(ARGS)
 
-verify: setup web browser ## measure every figure we claim, at full size, into docs/verify.json
+verify: setup web browser ## measure every figure we claim, at full size; make verify ARGS="--stale": what changed
 	$(PY) -m verify $(ARGS)
 
 web: $(VENV)/.ready-run ## build the page when its sources changed

@@ -36,6 +36,9 @@ AREA = "feel"
 ROOT = Path(__file__).resolve().parent.parent
 LIVE_S = 60.0
 HANG_S = 20.0
+LONGEST_CYCLE_MS = 10.0
+"""Of the haptic loop. In this time the guard lets a force come up to the device's peak; a longer gap is a kick."""
+IN_TIME = f"≥ 99.5 %, no haptic cycle above {LONGEST_CYCLE_MS:g} ms"
 
 # --- true, quiet, passive --------------------------------------------------------------------------------------------
 
@@ -250,19 +253,28 @@ def served(seconds: float, hang: bool) -> Served:
 @figure(
     area=AREA,
     claim="palpation (5 625 masses) under a hand on cpu, 60 s, a page and a viewer at nice 19: ticks within 2 ms",
-    bound="≥ 99.5 %",
+    bound=IN_TIME,
     needs=["browser", "quiet"],
 )
 def ticks_in_time() -> Measured:
     done = served(LIVE_S, hang=False)
     detail = f"{_figures(done.report['times'])}; {done.report['counters']}; page {done.drawn}, viewer {done.watched}"
-    return Measured(100 * done.within_2ms, "%", done.within_2ms >= 0.995, detail)
+    return _in_time(done, detail)
 
 
-@figure(area=AREA, claim="the same while both viewers hang", bound="≥ 99.5 %", needs=["browser", "quiet"])
+@figure(area=AREA, claim="the same while both viewers hang", bound=IN_TIME, needs=["browser", "quiet"])
 def ticks_beside_hung_viewers() -> Measured:
     done = served(HANG_S, hang=True)
-    return Measured(100 * done.within_2ms, "%", done.within_2ms >= 0.995, _figures(done.report["times"]))
+    return _in_time(done, _figures(done.report["times"]))
+
+
+def _in_time(done: Served, detail: str) -> Measured:
+    """A share of ticks says nothing of one long gap, which the hand feels: the device gets no force meanwhile."""
+    longest = done.report["times"]["period"]["longest_ms"]
+    return Measured(
+        100 * done.within_2ms, f"%, longest cycle {longest:.1f} ms",
+        done.within_2ms >= 0.995 and longest <= LONGEST_CYCLE_MS, detail,
+    )  # fmt: skip
 
 
 @figure(area=AREA, claim="a live session under a hand, replayed without a window, gives the same hash", bound="equal")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import fnmatch
 import importlib
-import json
 import math
 import pkgutil
 import sys
@@ -25,6 +24,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
+
+from viscera.bench.sources import Fingerprint, SourceTree, current_commit
 
 Value = float | int | str
 Needs = Literal["cuda", "browser", "quiet"]
@@ -59,10 +60,17 @@ class Figure:
     bound: str
     measure: Callable[[], Measured]
     needs: tuple[Needs, ...] = ()
+    also: tuple[str, ...] = ()
+    """Sources that its code does not name: modules, or paths from the root."""
 
     @property
     def key(self) -> str:
         return f"{self.area}.{self.name}"
+
+    def fingerprint(self, tree: SourceTree) -> Fingerprint:
+        """The sources that the figure depends on. A figure that needs a browser depends on the page."""
+        page = ("web/src",) if "browser" in self.needs else ()
+        return tree.fingerprint(self.measure.__module__, self.measure.__name__, (*self.also, *page))
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,12 @@ class Result:
     device: str
     date: str
     versions: dict[str, str | None]
+    commit: str | None = None
+    """With a plus when sources were changed since; None where nobody knows."""
+    digest: str | None = None
+    """Of the sources that the figure depends on."""
+    sources: dict[str, str] | None = None
+    """Each of them with its own digest."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,12 +106,12 @@ _figures: dict[str, Figure] = {}
 
 
 def figure(
-    *, area: str, claim: str, bound: str, needs: Iterable[Needs] = ()
+    *, area: str, claim: str, bound: str, needs: Iterable[Needs] = (), also: Iterable[str] = ()
 ) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
-    """Register a figure. Its key is `area.function_name`."""
+    """Register a figure. Its key is `area.function_name`. `also` names sources that its code does not."""
 
     def register(measure: Callable[[], Measured]) -> Callable[[], Measured]:
-        one = Figure(area, measure.__name__, claim, bound, measure, tuple(needs))
+        one = Figure(area, measure.__name__, claim, bound, measure, tuple(needs), tuple(also))
         if one.key in _figures:
             raise ValueError(f"figure {one.key} is registered twice")
         _figures[one.key] = one
@@ -130,9 +144,13 @@ def select(figures: Iterable[Figure], patterns: list[str]) -> list[Figure]:
     return [one for one in figures if not patterns or any(_matches(one, pattern) for pattern in patterns)]
 
 
-def run(figures: Iterable[Figure], have: set[Needs], machine: dict[str, Any], device: str) -> Iterator[Result]:
+def run(
+    figures: Iterable[Figure], have: set[Needs], machine: dict[str, Any], device: str, tree: SourceTree
+) -> Iterator[Result]:
     """Measure one after the other. A figure that breaks has failed; the others still run."""
     for one in figures:
+        # Before it is measured: what is edited meanwhile was not what ran.
+        fingerprint, commit = one.fingerprint(tree), current_commit(tree)
         start = time.perf_counter()
         status, measured = _measure(one, have)
         yield Result(
@@ -149,6 +167,9 @@ def run(figures: Iterable[Figure], have: set[Needs], machine: dict[str, Any], de
             device=device,
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             versions=machine["versions"],
+            commit=commit,
+            digest=fingerprint.digest,
+            sources=dict(fingerprint.parts),
         )
 
 
@@ -192,42 +213,6 @@ def _processor_times() -> tuple[int, int] | None:
     return numbers[3] + numbers[4], sum(numbers)
 
 
-def merge(old: list[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """New results replace old ones of the same figure, machine and device. A skip replaces nothing but a skip."""
-    kept = {(row["key"], row["machine"], row["device"]): row for row in old}
-    for row in new:
-        place = (row["key"], row["machine"], row["device"])
-        if row["status"] != "skipped" or kept.get(place, {}).get("status", "skipped") == "skipped":
-            kept[place] = row
-    return sorted(kept.values(), key=lambda row: (row["area"], row["key"], row["device"], row["machine"]))
-
-
-def load(path: Path) -> list[dict[str, Any]]:
-    return json.loads(path.read_text())["results"] if path.is_file() else []
-
-
-def save(path: Path, results: list[dict[str, Any]]) -> None:
-    path.write_text(json.dumps({"results": results}, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """The results for people: one table per area."""
-    text = ""
-    for area in dict.fromkeys(row["area"] for row in results):
-        text += f"### {area}\n\n| figure | bound | measured | on | |\n| --- | --- | ---: | --- | --- |\n"
-        for row in results:
-            if row["area"] == area:
-                marks = {"passed": "✓", "failed": "✗ failed", "skipped": "not measured"}
-                detail = f"<br><small>{_cell(row['detail'])}</small>" if row["detail"] else ""
-                measured = f"{number(row['value'])} {row['unit']}".strip()
-                text += (
-                    f"| {_cell(row['claim'])}{detail} | {_cell(row['bound'])} | {_cell(measured)} | "
-                    f"{row['device']}, {_cell(row['machine'])}, {row['date'][:10]} | {marks[row['status']]} |\n"
-                )
-        text += "\n"
-    return text
-
-
 def number(value: Value | None) -> str:
     """Three significant digits for a measured number; text as it is."""
     if isinstance(value, float):
@@ -243,7 +228,3 @@ def _plain(value: Value) -> Value:
 
 def _matches(one: Figure, pattern: str) -> bool:
     return fnmatch.fnmatch(one.key, f"*{pattern}*") or pattern.lower() in one.claim.lower()
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

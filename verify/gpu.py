@@ -13,6 +13,7 @@ import numpy as np
 
 import viscera
 from verify.framework import Measured, Skip, figure
+from viscera.bench.sources import Fingerprint, SourceTree, current_commit, our_sources
 from viscera.device import cuda_state, open_device
 from viscera.scenarios import catalogue
 from viscera.tissue.lattice import LatticeParams, make_lattice
@@ -72,6 +73,11 @@ def compare() -> dict[str, float]:
     return figures
 
 
+def fingerprint(tree: SourceTree) -> Fingerprint:
+    """The sources of this comparison, for files that keep its output."""
+    return tree.fingerprint("verify.gpu", "same_world_on_cuda")
+
+
 @figure(
     area="foundation",
     claim="cpu and cuda give the same world after 100 steps",
@@ -92,4 +98,6 @@ if __name__ == "__main__":
     for name, value in json.loads(measured.detail).items():
         print(f"{name:32s} {value:.3e}")
     print("agree" if measured.passed else "DIFFER")
+    tree = our_sources()
+    print(f"commit {current_commit(tree)}, sources {fingerprint(tree).digest}")
     sys.exit(0 if measured.passed else 1)

@@ -200,7 +200,12 @@ def bench(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="All of them when none is given.")
     ] = None,
     device: DeviceName = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes; ends within a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The headline row of every benchmark, within a minute.")
+    ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Only name saved tables whose code has changed since.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write JSON, a table and a plot here.")
@@ -209,8 +214,12 @@ def bench(
     """Measure what a step costs, beside what the documents report and what we aim for."""
     from viscera import console
     from viscera.bench import registry, report
+    from viscera.bench.sources import our_sources
     from viscera.device import open_device
 
+    if stale:
+        print("\n".join(report.stale_lines(our_sources())) or "All saved tables were measured with the code as it is.")
+        return
     stderr = console.err()
     benchmarks = registry.choose(names or [])
     chosen = open_device(device)

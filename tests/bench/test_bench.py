@@ -15,10 +15,29 @@ import warp as wp
 
 from viscera.bench import registry, report
 from viscera.bench.registry import Benchmark, Row
+from viscera.bench.sources import SourceTree
 from viscera.device import Device
 from viscera.errors import InputError, RecordingError
 
-COLUMNS = ["name", "case", "size", "device", "ms", "steps_per_s", "document", "goal", "floor_ratio", "extra"]
+COLUMNS = [
+    "name",
+    "case",
+    "size",
+    "device",
+    "ms",
+    "steps_per_s",
+    "document",
+    "goal",
+    "floor_ratio",
+    "extra",
+    "headline",
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _discovered() -> None:
+    """Modules register themselves when they are imported, once: before any test puts another registry in place."""
+    registry.discover()
 
 
 def rows_of(*times: float) -> list[Row]:
@@ -46,7 +65,7 @@ def test_cuda_time_waits_for_the_device() -> None:
 
 
 def test_unknown_benchmark_is_refused_with_a_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {"springs": Benchmark("springs", "", lambda device, quick: iter(()))})
+    monkeypatch.setattr(registry, "_registered", {"springs": toy("springs")})
     with pytest.raises(InputError) as caught:
         registry.choose(["sprngs"])
     assert "springs" in caught.value.hint
@@ -62,18 +81,96 @@ def test_two_modules_cannot_take_one_name(monkeypatch: pytest.MonkeyPatch) -> No
         return iter(())
 
     second.__module__ = "elsewhere"
-    registry.benchmark("twice", title="")(first)
+    registry.benchmark("twice", title="", headline=toy("twice").headline)(first)
     with pytest.raises(ValueError, match="twice"):
-        registry.benchmark("twice", title="")(second)
+        registry.benchmark("twice", title="", headline=toy("twice").headline)(second)
 
 
-def test_quick_run_stops_when_its_time_is_over(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 20))
-    monkeypatch.setattr(report.time, "monotonic", lambda: float(next(clock)))
-    endless = Benchmark("endless", "", lambda device, quick: iter(rows_of(*[1.0] * 100)))
+class Clock:
+    """Time that passes only when a row is measured."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(report.time, "monotonic", lambda: self.now)
+
+
+def toy(name: str, clock: Clock | None = None, headline_s: float = 1.0, rows: int = 100) -> Benchmark:
+    """A benchmark whose rows take a second each; its headline is the third of them."""
+
+    def one(number: int, seconds: float) -> Row:
+        if clock:
+            clock.now += seconds
+        return Row(name, f"case {number}", number, "cpu", 1.0, 1000.0)
+
+    def run(device: Device, quick: bool) -> Iterator[Row]:
+        for number in range(rows):
+            yield one(number, 1.0)
+
+    return Benchmark(name, "", run, lambda device: one(2, headline_s))
+
+
+def quick(benchmarks: list[Benchmark], cpu: Device) -> tuple[list[Row], list[str]]:
     said: list[str] = []
-    assert len(list(report.measure([endless, endless], cpu, True, said.append))) == 3
-    assert "left out" in said[0]
+    return list(report.measure(benchmarks, cpu, True, said.append)), said
+
+
+def test_a_quick_run_shows_every_headline_first(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    names = [f"toy{number}" for number in range(15)]
+    rows, said = quick([toy(name, clock, headline_s=3.0) for name in names], cpu)
+    assert [row.name for row in rows[:15]] == names
+    assert [row.headline for row in rows] == [True] * 15 + [False] * (len(rows) - 15)
+    assert clock.now <= 60.0
+    assert "no time for more rows of" in said[0]
+
+
+def test_what_is_left_of_a_quick_run_is_shared(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    rows, said = quick([toy("endless", clock), toy("short", clock, rows=4), toy("last", clock)], cpu)
+    count = {name: sum(row.name == name and not row.headline for row in rows) for name in ("endless", "short", "last")}
+    assert count["short"] == 3  # its headline is not shown twice
+    assert count["endless"] == pytest.approx((report.QUICK_BUDGET - 3) / 3, abs=2)
+    assert count["last"] > count["endless"]  # the short one left some time
+    assert clock.now <= report.QUICK_BUDGET + 1.0
+    assert said == ["A quick run has no time for more rows of endless, last; name a benchmark to see more of it."]
+
+
+def test_headlines_that_did_not_fit_are_named(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    rows, said = quick([toy(name, clock, headline_s=30.0) for name in ("first", "second", "third")], cpu)
+    assert [row.name for row in rows] == ["first", "second"]
+    assert "no headline of third" in said[0]
+
+
+def test_a_full_run_has_every_row(cpu: Device) -> None:
+    rows = list(report.measure([toy("toy", rows=5)], cpu, False, lambda text: None))
+    assert [row.size for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_the_headline_is_seen_in_the_table() -> None:
+    row = Row("toy", "a case", 1, "cpu", 1.0, 1000.0, headline=True)
+    assert "| toy | **a case** (headline) |" in report.to_markdown([row])
+
+
+def test_picking_a_row_measures_no_further_and_lets_go() -> None:
+    ended: list[bool] = []
+
+    def rows() -> Iterator[Row]:
+        try:
+            yield from rows_of(1.0, 2.0)
+        finally:
+            ended.append(True)
+
+    assert registry.pick(rows(), "case").ms == 1.0
+    assert ended == [True]
+    with pytest.raises(LookupError, match="other"):
+        registry.pick(rows(), "other")
+
+
+def test_every_benchmark_has_a_headline() -> None:
+    found = registry.discover()
+    assert len(found) >= 15
+    assert all(callable(one.headline) for one in found.values())
 
 
 def test_saved_files_tell_machine_and_rows(cpu: Device, tmp_path: Path) -> None:
@@ -82,6 +179,7 @@ def test_saved_files_tell_machine_and_rows(cpu: Device, tmp_path: Path) -> None:
     saved = json.loads(written[0].read_text())
     assert saved["device"] == "cpu"
     assert saved["versions"]["warp"]
+    assert "toy" in saved["sources"]
     assert [row["ms"] for row in saved["rows"]] == [1.0, 2.0]
     assert "| toy | a case | 20 | cpu | 2 | 500 |" in written[1].read_text()
     assert written[2].read_bytes().startswith(b"\x89PNG")
@@ -114,3 +212,28 @@ sys.exit(main(["no such benchmark"]))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2, done.stderr
     assert "no such benchmark" in done.stderr
+
+
+def saved_table(folder: Path, name: str, text: str | None) -> None:
+    folder.mkdir(parents=True)
+    table = {"date": "2026-11-15T00:00:00", "commit": "abc", "rows": [{"name": name}]}
+    (folder / "bench.json").write_text(json.dumps(table if text is None else {**table, "sources": {name: text}}))
+
+
+def test_saved_tables_say_whether_their_code_has_changed(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "viscera"
+    (package / "bench").mkdir(parents=True)
+    files = {"__init__.py": "", "thing.py": "x = 1", "bench/__init__.py": "", "bench/toy.py": "import viscera.thing"}
+    for name, text in files.items():
+        (package / name).write_text(text)
+    now = SourceTree(tmp_path, {"viscera": package}).fingerprint("viscera.bench.toy").as_text()
+    results = tmp_path / "benchmarks" / "results"
+    saved_table(results / "fresh", "toy", now)
+    saved_table(results / "old", "toy", None)
+    (package / "thing.py").write_text("x = 1  # one")
+    tree = SourceTree(tmp_path, {"viscera": package})
+    assert [one.state.kind for one in report.table_states(results, tree)] == ["current", "unknown"]
+    (package / "thing.py").write_text("x = 2")
+    lines = report.stale_lines(SourceTree(tmp_path, {"viscera": package}))
+    assert lines[0] == "viscera bench toy (fresh, 2026-11-15): stale, viscera.thing changed"
+    assert "before digests were kept" in lines[1]

@@ -22,12 +22,15 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from viscera.scenarios.bleeding import open_vessels
+from viscera.scenarios.cautery import liver_body
 from viscera.server.app import STATIC
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "browser"
+SEED = 1
 LONGEST = 170
 """For all checks of one script; on an idle machine they take about 30 s."""
 
@@ -84,7 +87,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scenario_served(name: str, records: Path) -> contextlib.AbstractContextManager[str]:
     """One core for the world, the rest for the browser, which draws in software here."""
     command = ["-m", "viscera", "serve", name, "--port", "0", "--device", "cpu", "--cores", "1", "--out", str(records)]
-    return serving(*command)
+    return serving(*command, "--seed", str(SEED))
 
 
 @pytest.fixture(scope="module")
@@ -207,9 +210,9 @@ def test_slow_motion(live: dict[str, Any]) -> None:
     assert 0.1 < passed(live, "slowMotion")["factor"] < 0.6
 
 
-def scenario(name: str, folder: Path, records: Path) -> dict[str, Any]:
+def scenario(name: str, folder: Path, records: Path, *more: str) -> dict[str, Any]:
     with scenario_served(name, records) as at:
-        found = checked("scenarios.mjs", at, folder, name)
+        found = checked("scenarios.mjs", at, folder, name, *more)
     check = passed(found, name)
     assert check["errors"] == []
     return check
@@ -232,10 +235,14 @@ def test_the_hook_leaves_a_white_line_where_it_was_drawn(tmp_path: Path) -> None
     assert np.median(far) <= 3
 
 
-def test_blood_runs_over_the_organ_and_what_stops_it_is_at_hand(tmp_path: Path) -> None:
-    found = scenario("bleeding", tmp_path, tmp_path / "recordings")
+def test_blood_runs_over_the_organ_and_the_mouse_stops_it(tmp_path: Path) -> None:
+    """Two vessels are open. A clip beside them and suction stop nothing; a clip and current on them stop one each."""
+    vessels = [list(vessel.point) for vessel in open_vessels(liver_body(None), SEED)]
+    found = scenario("bleeding", tmp_path, tmp_path / "recordings", json.dumps(vessels))
     assert found["red"] > 200
-    assert found["measures"]["open_vessels"] == 2
+    assert found["beside"] == 2
+    assert found["sucked"] == 1
+    assert found["measures"]["open_vessels"] == 0
     field = picture(tmp_path, "bleeding")
     blood = (field[..., 0] > 70) & (field[..., 1] < 0.2 * field[..., 0]) & (field[..., 2] < 0.25 * field[..., 0])
     # Blood lets next to no green through; bare liver here has a third of its red.

@@ -275,11 +275,14 @@ def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monk
     def toy(device: Device, quick: bool) -> Iterator[Row]:
         yield registry.timed("toy", "quick" if quick else "full", 7, device, 0.5, goal=100.0)
 
-    monkeypatch.setattr(registry, "_registered", {"toy": Benchmark("toy", "A toy", toy)})
+    registry.discover()
+    made = Benchmark("toy", "A toy", toy, headline=lambda device: next(toy(device, quick=True)))
+    monkeypatch.setattr(registry, "_registered", {"toy": made})
     answer = viscera("bench", "toy", "--quick", "--json", "--device", "cpu", "--out", str(tmp_path))
     assert answer.code == 0, answer.err
     (row,) = json.loads(answer.out)
     assert set(row) >= ROW_KEYS
+    assert row["headline"] is True
     assert (row["case"], row["size"], row["steps_per_s"], row["goal"]) == ("quick", 7, 2000.0, 100.0)
     assert (tmp_path / "bench.json").is_file()
     assert (tmp_path / "bench.png").is_file()

@@ -1,6 +1,7 @@
 """`python -m viscera.bench`: the benchmarks with NumPy and Warp alone, for a machine with nothing else.
 
 python -m viscera.bench [NAME…] [--device cuda:0] [--quick] [--json] [--out DIR]
+python -m viscera.bench --stale    saved tables whose code has changed since
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m viscera.bench", description="Measure what a step costs.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run; all when none is given")
     parser.add_argument("--device", help="cpu or cuda:0; the best one when not given")
-    parser.add_argument("--quick", action="store_true", help="end within a minute")
+    parser.add_argument("--quick", action="store_true", help="the headline of every benchmark, within a minute")
+    parser.add_argument("--stale", action="store_true", help="only name saved tables whose code has changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON array")
     parser.add_argument("--out", type=Path, help="write bench.json, bench.md and bench.png here")
     chosen = parser.parse_args(arguments)
@@ -30,18 +32,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(chosen: argparse.Namespace) -> int:
     from viscera.bench import registry, report
+    from viscera.bench.sources import our_sources
     from viscera.device import open_device
 
     def notice(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    if chosen.stale:
+        print("\n".join(report.stale_lines(our_sources())) or "All saved tables were measured with the code as it is.")
+        return 0
     benchmarks = registry.choose(chosen.names)
     device = open_device(chosen.device)
     notice(f"{device.description}: {', '.join(one.name for one in benchmarks) or 'no benchmarks'}")
     rows = []
     for row in report.measure(benchmarks, device, chosen.quick, notice):
         rows.append(row)
-        notice(f"  {row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms")
+        notice(f"  {row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms{' (headline)' * row.headline}")
     print(json.dumps(report.to_json(rows)) if chosen.json else report.to_markdown(rows))
     if chosen.out:
         for path in report.save(rows, device, chosen.out, notice):

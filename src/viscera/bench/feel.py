@@ -10,12 +10,12 @@ how many times in a thousand milliseconds a thread that does nothing but look at
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from viscera.bench.registry import Row, benchmark, timed
+from viscera.bench.registry import Row, benchmark, pick, timed
 from viscera.device import Device, open_device
 from viscera.haptics.link import TimeSummary
 from viscera.haptics.port import WARM_UP_TICKS, SessionPort
@@ -144,13 +144,21 @@ def _tick(block: Block, port: SessionPort) -> None:
     port.publish(block.tick, block.tools)
 
 
-@benchmark("feel", title="The haptic loop, live: tick to tick, and pose to force")
+def headline(device: Device) -> Row:
+    return pick(_live(device, SIZES[:1], gap_seconds=0.5, seconds=2.0), "live")
+
+
+@benchmark("feel", title="The haptic loop, live: tick to tick, and pose to force", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
-    sizes = SIZES if device.is_cuda else SIZES[:1]
-    gaps, longest = clock_gaps(1.0 if quick else 10.0)
-    for masses in sizes[:1] if quick else sizes:
+    sizes = SIZES if device.is_cuda and not quick else SIZES[:1]
+    yield from _live(device, sizes, gap_seconds=1.0 if quick else 10.0, seconds=3.0 if quick else 20.0)
+
+
+def _live(device: Device, sizes: Sequence[int], gap_seconds: float, seconds: float) -> Iterator[Row]:
+    gaps, longest = clock_gaps(gap_seconds)
+    for masses in sizes:
         fresh = open_device(device.name, cores=device.cores if not device.is_cuda else None)
-        felt = feel_block(fresh, masses, 3.0 if quick else 20.0)
+        felt = feel_block(fresh, masses, seconds)
         fresh.close()
         columns = {
             f"{name}_{figure}": getattr(felt.times[name], figure)

@@ -2,11 +2,16 @@
 
 A benchmark is a small file in this folder that registers itself and yields rows:
 
-    @benchmark("springs", title="One lattice substep")
+    def headline(device: Device) -> Row:
+        return _box(device, 4_000)
+
+    @benchmark("springs", title="One lattice substep", headline=headline)
     def run(device: Device, quick: bool) -> Iterator[Row]:
         for masses in (4_000, 40_000):
-            ms = median_ms(program.run, device, repeats=50, warmup=5)
-            yield timed("springs", "box", masses, device, ms)
+            yield _box(device, masses)
+
+Its headline is the one row that says most, measured within a few seconds: `viscera bench --quick` shows the headline of
+every benchmark before anything else.
 
 Imports NumPy and Warp alone, so that benchmarks run on a bare GPU machine. Anything else (matplotlib) is imported
 where it is used.
@@ -20,7 +25,7 @@ import itertools
 import pkgutil
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +59,15 @@ class Row:
     """Time over the least time the hardware allows (bytes moved or instructions issued); 1 is perfect."""
     extra: dict[str, Any] = field(default_factory=dict)
     """More columns: numbers, strings, booleans or null."""
+    headline: bool = False
+    """Whether it is the row that its benchmark shows first in a quick run."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 Run = Callable[["Device", bool], Iterator[Row]]
+Headline = Callable[["Device"], Row]
 
 
 @dataclass(frozen=True)
@@ -68,19 +76,21 @@ class Benchmark:
     title: str
     run: Run
     """Called with the device and `quick`; quick benchmarks end within seconds."""
+    headline: Headline
+    """Measures the one row that says most, in a few seconds."""
 
 
 _registered: dict[str, Benchmark] = {}
 
 
-def benchmark(name: str, *, title: str) -> Callable[[Run], Run]:
+def benchmark(name: str, *, title: str, headline: Headline) -> Callable[[Run], Run]:
     """Register a benchmark under `name`; two with one name are a mistake."""
 
     def register(run: Run) -> Run:
         known = _registered.get(name)
         if known is not None and known.run.__module__ != run.__module__:
             raise ValueError(f"benchmark {name!r} is registered by {known.run.__module__} and by {run.__module__}")
-        _registered[name] = Benchmark(name, title, run)
+        _registered[name] = Benchmark(name, title, run, headline)
         return run
 
     return register
@@ -96,6 +106,11 @@ def discover() -> dict[str, Benchmark]:
     return dict(sorted(_registered.items()))
 
 
+def registered() -> dict[str, Benchmark]:
+    """Those whose modules have been imported, by name."""
+    return dict(_registered)
+
+
 def choose(names: list[str]) -> list[Benchmark]:
     """The named benchmarks, or all of them when no name is given."""
     known = discover()
@@ -105,6 +120,17 @@ def choose(names: list[str]) -> list[Benchmark]:
             suggestion = f"Did you mean {near[0]!r}? " if near else ""
             raise InputError(f"There is no benchmark {name!r}.", f"{suggestion}Known: {', '.join(known) or 'none'}.")
     return [known[name] for name in names] if names else list(known.values())
+
+
+def pick(rows: Iterator[Row], case: str) -> Row:
+    """The first of the rows whose case ends so; those after it are not measured."""
+    try:
+        return next(row for row in rows if row.case.endswith(case))
+    except StopIteration:
+        raise LookupError(f"no row of this benchmark has a case that ends with {case!r}") from None
+    finally:
+        if isinstance(rows, Generator):
+            rows.close()  # a benchmark may hold processes and devices
 
 
 def timed(name: str, case: str, size: int, device: Device, ms: float, **columns: Any) -> Row:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viscera import machine
-from viscera.bench.registry import Benchmark, Row
+from viscera.bench.registry import Benchmark, Row, registered
+from viscera.bench.sources import Fingerprint, SourceTree, State, current_commit, our_sources, parse_parts, state_of
 from viscera.errors import RecordingError
 
 if TYPE_CHECKING:
@@ -19,23 +21,56 @@ if TYPE_CHECKING:
 
 QUICK_BUDGET = 50.0
 """No new measurement starts after this in a quick run [s]; the whole is to end within a minute."""
+LEAST_SHARE = 2.0
+"""A benchmark with less time than this is not begun after the headlines: making what it measures takes longer [s]."""
+
+SAVED = "benchmarks/results"
+"""Where a checkout keeps its tables."""
 
 Notice = Callable[[str], None]
 
 
 def measure(benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice) -> Iterator[Row]:
-    """Yield every row of the benchmarks. A quick run that is out of time says what it left out."""
-    start = time.monotonic()
+    """Yield every row of the benchmarks. A quick run begins with all headlines and says what it left out."""
+    if not quick:
+        for chosen in benchmarks:
+            yield from chosen.run(device, False)
+        return
+    end = time.monotonic() + QUICK_BUDGET
+    shown: set[tuple[str, str, int]] = set()
     for number, chosen in enumerate(benchmarks):
-        for row in chosen.run(device, quick):
-            yield row
-            if quick and time.monotonic() - start > QUICK_BUDGET:
-                rest = [other.name for other in benchmarks[number + 1 :]]
-                notice(
-                    f"Out of time for a quick run: the rest of {chosen.name} is left out"
-                    + (f", and all of {', '.join(rest)}." if rest else ".")
-                )
-                return
+        if time.monotonic() > end:
+            late = ", ".join(other.name for other in benchmarks[number:])
+            notice(f"Out of time: no headline of {late}. Kernels that were compiled now are ready in the next run.")
+            return
+        row = replace(chosen.headline(device), headline=True)
+        shown.add((row.name, row.case, row.size))
+        yield row
+    yield from _more(benchmarks, device, end, shown, notice)
+
+
+def _more(
+    benchmarks: list[Benchmark], device: Device, end: float, shown: set[tuple[str, str, int]], notice: Notice
+) -> Iterator[Row]:
+    """What fits into the time that the headlines left: each benchmark has an equal share of what is left then."""
+    cut: list[str] = []
+    for number, chosen in enumerate(benchmarks):
+        now = time.monotonic()
+        share = now + (end - now) / (len(benchmarks) - number)
+        if share - now < LEAST_SHARE:
+            cut.append(chosen.name)
+            continue
+        rows = chosen.run(device, True)
+        for row in rows:
+            if (row.name, row.case, row.size) not in shown:
+                yield row
+            if time.monotonic() > share:
+                cut.append(chosen.name)
+                break
+        if isinstance(rows, Generator):
+            rows.close()  # a benchmark may hold processes and devices
+    if cut:
+        notice(f"A quick run has no time for more rows of {', '.join(cut)}; name a benchmark to see more of it.")
 
 
 def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -44,14 +79,15 @@ def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def to_markdown(rows: Iterable[Row]) -> str:
-    """A table with one line per row; times and rates with three significant digits."""
+    """A table with one line per row; times and rates with three significant digits. Headlines are bold."""
     lines = [
         "| benchmark | case | size | device | ms | steps/s | document | goal | floor ratio |",
         "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
         numbers = (row.ms, row.steps_per_s, row.document, row.goal, row.floor_ratio)
-        cells = [row.name, row.case, f"{row.size:,}".replace(",", " "), row.device, *map(short, numbers)]
+        case = f"**{row.case}** (headline)" if row.headline else row.case
+        cells = [row.name, case, f"{row.size:,}".replace(",", " "), row.device, *map(short, numbers)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -67,22 +103,66 @@ def short(value: float | None) -> str:
 
 def save(rows: list[Row], device: Device, out: Path, notice: Notice) -> list[Path]:
     """Write `bench.json`, `bench.md` and `bench.png` into `out` and return what was written."""
+    tree = our_sources()
+    commit = current_commit(tree)
     head = {
         **machine.describe(),
         "device": device.name,
         "device_description": device.description,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
+        "sources": {name: _fingerprint(tree, name).as_text() for name in dict.fromkeys(row.name for row in rows)},
     }
     try:
         out.mkdir(parents=True, exist_ok=True)
         data, table, picture = out / "bench.json", out / "bench.md", out / "bench.png"
         data.write_text(json.dumps({**head, "rows": to_json(rows)}, indent=1) + "\n")
-        table.write_text(f"{device.description}, {head['date']}\n\n{to_markdown(rows)}")
+        about = f"{device.description}, {head['date']}, commit {commit or 'unknown'}"
+        table.write_text(f"{about}\n\n{to_markdown(rows)}")
     except OSError as error:
         raise RecordingError(
             f"Cannot write benchmark results to {out}: {error.strerror}.", "Choose another --out."
         ) from error
     return [data, table] + ([picture] if _plot(rows, picture, notice) else [])
+
+
+@dataclass(frozen=True)
+class TableState:
+    """One benchmark in a saved `bench.json`, and whether it is about the code as it is."""
+
+    name: str
+    folder: str
+    date: str
+    commit: str | None
+    state: State
+
+
+def table_states(results: Path, tree: SourceTree) -> list[TableState]:
+    """Every table of benchmarks that was saved under a folder."""
+    found: list[TableState] = []
+    for path in sorted(results.rglob("bench.json")):
+        saved = json.loads(path.read_text())
+        for name in sorted({row["name"] for row in saved["rows"]}):
+            text = saved.get("sources", {}).get(name)
+            state = state_of(None if text is None else parse_parts(text), _fingerprint(tree, name))
+            folder = path.parent.relative_to(results).as_posix()
+            found.append(TableState(name, folder, saved["date"], saved.get("commit"), state))
+    return found
+
+
+def stale_lines(tree: SourceTree) -> list[str]:
+    """What is to be said of the saved tables of this checkout; nothing of those that are up to date."""
+    return [
+        f"viscera bench {one.name} ({one.folder}, {one.date[:10]}): {one.state.kind}, {one.state.why}"
+        for one in table_states(tree.root / SAVED, tree)
+        if not one.state.is_current
+    ]
+
+
+def _fingerprint(tree: SourceTree, name: str) -> Fingerprint:
+    """The sources of a benchmark. Its module has its name, or says another where it registers itself."""
+    known = registered().get(name)
+    return tree.fingerprint(known.run.__module__ if known else f"viscera.bench.{name}")
 
 
 def _plot(rows: list[Row], path: Path, notice: Notice) -> bool:

@@ -64,7 +64,11 @@ STAGES: dict[str, Callable[[Stage, Fluid], None]] = {
 }
 
 
-@benchmark(NAME, title="Water: weakly compressible and incompressible steps")
+def headline(device: Device) -> Row:
+    return step_row("step", stirred_block(device, 27), copy_bandwidth(device))
+
+
+@benchmark(NAME, title="Water: weakly compressible and incompressible steps", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     bandwidth = copy_bandwidth(device)
     sides = (16, 27) if quick else (16, 27, 46, 64, 100, 126, 160)

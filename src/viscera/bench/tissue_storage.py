@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from viscera.bench._shapes import SHAPES, Nodes
 from viscera.bench._storage_kernels import EMPTY_BRICK, KERNELS, Store
-from viscera.bench.registry import Row, benchmark, median_ms, timed
+from viscera.bench.registry import Row, benchmark, median_ms, pick, timed
 from viscera.device import Device, Stage
 from viscera.tissue.layout import TILE, make_layout
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, length_ratio, mass_share, spring_share
@@ -198,7 +198,11 @@ def storages(device: Device, springs: Springs, quick: bool) -> Iterator[tuple[st
         yield "plain bricks of 4³", bricks(device, springs, "plain bricks", 4)
 
 
-@benchmark("tissue_storage", title="Lattice: tiles, neighbour tables and bricks")
+def headline(device: Device) -> Row:
+    return pick(_measure(device, "box", make_springs(SHAPES["box"](20_000)), quick=True), "tiles")
+
+
+@benchmark("tissue_storage", title="Lattice: tiles, neighbour tables and bricks", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     sizes = {(True, True): [200_000], (True, False): [1_000_000, 10_000_000], (False, True): [20_000]}
     for masses in sizes.get((device.is_cuda, quick), [20_000, 200_000]):

@@ -1,0 +1,43 @@
+"""Examples are numbered without a gap and end in a check; those that no other test runs are run here."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_numbers_have_no_gap() -> None:
+    names = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert [int(name[:2]) for name in names] == list(range(1, len(names) + 1))
+
+
+def test_every_example_ends_in_a_check() -> None:
+    for path in EXAMPLES.glob("*.py"):
+        assert re.search(r"^\s+(assert |raise AssertionError)", path.read_text(), re.MULTILINE), path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("10_river_balance.py", ["--seconds", "2"], "came in"),
+        ("11_any_closed_mesh.py", ["--particles", "300", "--steps", "3000"], "refused: "),
+    ],
+)
+def test_example_runs(
+    name: str,
+    arguments: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert ended.value.code == 0
+    assert says in capsys.readouterr().out
