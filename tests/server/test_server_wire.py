@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
 
@@ -10,11 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 from server_browser import Browser, get, health, running_server
+from websockets.client import ClientProtocol
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.protocol import State
+from websockets.uri import parse_uri
 
 from viscera.server import messages as m
 from viscera.server.app import Server
 from viscera.server.client import FLOOD_LIMIT, HARD_LIMIT, MALFORMED_LIMIT
+from viscera.server.closing import LINGER_BYTES
 from viscera.server.encode import dequantise
 
 
@@ -181,6 +186,36 @@ def test_oversized_messages(server: Server) -> None:
         with contextlib.suppress(ConnectionClosed):
             browser.socket.send(b"x" * (4 * HARD_LIMIT))
         assert closed_with(browser) == 1009
+
+
+def send_without_reading(server: Server, size: int) -> ClientProtocol:
+    """A message of `size` bytes from a browser that reads nothing before it has sent it all, slowly."""
+    browser = ClientProtocol(parse_uri(f"ws://127.0.0.1:{server.port}/ws"))
+    browser.send_request(browser.connect())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as raw:
+        raw.sendall(b"".join(browser.data_to_send()))
+        while browser.state is State.CONNECTING:
+            browser.receive_data(raw.recv(4096))
+        browser.send_binary(b"x" * size)
+        data = b"".join(browser.data_to_send())
+        for begin in range(0, len(data), 8192):
+            raw.sendall(data[begin : begin + 8192])
+            time.sleep(0.001)
+        while found := raw.recv(4096):
+            browser.receive_data(found)
+    return browser
+
+
+def test_a_browser_that_is_still_sending_is_told_why_it_ends(server: Server) -> None:
+    """Nothing is refused on the way, so no reset can overtake the close frame."""
+    browser = send_without_reading(server, 4 * HARD_LIMIT)
+    assert browser.close_rcvd is not None
+    assert browser.close_rcvd.code == 1009
+
+
+def test_who_sends_without_end_is_cut_off(server: Server) -> None:
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        send_without_reading(server, 4 * LINGER_BYTES)
 
 
 def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(server: Server) -> None:
