@@ -15,7 +15,7 @@ NPM := $(PY) hatch_build.py npm
 ARGS ?=
 NO_BROWSER ?=
 
-.PHONY: help setup run test lint types format bench verify web browser pin clean
+.PHONY: help setup run test lint types format bench verify docs hooks web browser pin clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -49,6 +49,13 @@ bench: setup ## measure what a step costs; make bench ARGS="--quick"
 verify: setup web browser ## measure every figure we claim, at full size, into docs/verify.json
 	$(PY) -m verify $(ARGS)
 
+docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Read it with: $(PY) -m http.server --directory build/site"
+
+hooks: setup ## check each commit before it is made (pre-commit, with the tools of .venv)
+	$(BIN)/pre-commit install
+
 web: $(VENV)/.ready-run ## build the page when its sources changed
 	@$(PY) hatch_build.py page
 
@@ -57,13 +64,13 @@ ifeq ($(NO_BROWSER),)
 	@.ci/browser
 endif
 
-pin: setup ## write the installed versions into constraints.txt
+pin: setup $(VENV)/.ready-docs ## write the installed versions into constraints.txt
 	@head -n 1 constraints.txt > $(VENV)/pins
 	@$(PY) -m pip list --format=freeze --exclude-editable --exclude setuptools --exclude wheel | sort -f >> $(VENV)/pins
 	@mv $(VENV)/pins constraints.txt
 
 clean: ## remove everything that was built or installed here
-	rm -rf $(VENV) web/node_modules src/viscera/server/static dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules src/viscera/server/static dist build .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@.ci/venv $(VENV)
@@ -79,4 +86,9 @@ $(VENV)/.ready-run: pyproject.toml constraints.txt hatch_build.py | $(PY)
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools"
 	@$(PIP) --group dev
+	@touch $@
+
+$(VENV)/.ready-docs: $(VENV)/.ready-run
+	@echo "Installing what builds the site"
+	@$(PIP) --group docs
 	@touch $@

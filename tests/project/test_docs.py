@@ -1,8 +1,8 @@
-"""Every block of code in README.md and docs/ does what it says, as printed.
+"""Every block of code in README.md, CONTRIBUTING.md and docs/ does what it says, as printed.
 
-The Python blocks of a page run in their order, in one namespace, in a process of their own. A block that cannot run here
-has `<!-- not run: why -->` in the line above it, and is in `NOT_RUN` below. Commands are read with the options that the
-program really has.
+The Python blocks of a page run in their order, in one namespace, in a process of their own. A block that cannot run
+has `<!-- not run: why -->` in the line above it, and is in `NOT_RUN` below. Commands are read with the options that
+the program really has.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import pytest
 import typer.main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks").rglob("README.md"))]
+"""Pages whose links are checked."""
 SHELL = ("", "console", "sh", "shell", "bash")
 """Languages of blocks that may show commands; a block without a language may show anything."""
 
@@ -163,7 +165,7 @@ CHECKS = {"viscera": check_viscera, "make": check_make, "python": check_python}
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_on_a_page_exist_with_their_options(page: Path) -> None:
     for number, text in shown_commands(page):
-        program, *words = shlex.split(text.replace("…", "").replace("COMMAND", "doctor"))
+        program, *words = shlex.split(re.sub(r"[…\[\]]", "", text).replace("COMMAND", "doctor"))
         try:
             CHECKS[program.rsplit("/", 1)[-1]](words)
         except Exception as error:
@@ -176,3 +178,28 @@ def test_commands_on_a_page_exist_with_their_options(page: Path) -> None:
 def test_a_wrong_command_is_found(text: str) -> None:
     with pytest.raises(Exception, match=r"(?i)no such|missing|does not take|valid number"):
         check_viscera(text.split())
+
+
+def links_of(page: Path) -> list[str]:
+    text = "\n".join(re.sub(r"`[^`]*`", "", line) for line in prose_of(page))
+    return re.findall(r"\]\(([^)\s]+)\)", text)
+
+
+def anchor_of(title: str) -> str:
+    """The anchor of a heading, as hosts of repositories and the site make it."""
+    plain = re.sub(r"[^\w\- ]", "", title.strip().lower())
+    return plain.replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Between pages, to headings, to pictures and to source files. `make docs` checks the same for the site."""
+    for link in links_of(page):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), f"{name_of(page)} links to {link}, which does not exist"
+        if anchor:
+            titles = [line.lstrip("#") for line in prose_of(target) if line.startswith("#")]
+            assert anchor in map(anchor_of, titles), f"{name_of(page)} links to {link}: there is no such heading"
