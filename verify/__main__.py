@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,9 @@ def _measure(figures: list[framework.Figure], docs: Path) -> int:
         have.add("browser")
     results: list[framework.Result] = []
     start = time.monotonic()
-    for result in framework.run(figures, have, machine.describe(), device.description if device.is_cuda else "cpu"):
+    for result in framework.run(
+        _announced(figures), have, machine.describe(), device.description if device.is_cuda else "cpu"
+    ):
         results.append(result)
         mark = {"passed": "✓", "failed": "✗", "skipped": "-"}[result.status]
         value = f"{framework.number(result.value)} {result.unit}".strip()
@@ -66,6 +69,13 @@ def _measure(figures: list[framework.Figure], docs: Path) -> int:
     passed = len(results) - len(failed) - skipped
     print(f"{passed} passed, {len(failed)} failed, {skipped} not measured here, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
+
+
+def _announced(figures: list[framework.Figure]) -> Iterator[framework.Figure]:
+    """Says on standard error which figure is measured now: some take minutes."""
+    for number, one in enumerate(figures, 1):
+        print(f"  {number} of {len(figures)}: {one.key}", file=sys.stderr, flush=True)
+        yield one
 
 
 def _keep(docs: Path, results: list[dict[str, Any]]) -> None:

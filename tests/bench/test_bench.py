@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import subprocess
@@ -67,13 +68,33 @@ def test_two_modules_cannot_take_one_name(monkeypatch: pytest.MonkeyPatch) -> No
         registry.benchmark("twice", title="")(second)
 
 
-def test_quick_run_stops_when_its_time_is_over(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 20))
+def test_a_quick_run_shares_its_time_and_shows_every_benchmark(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row takes 7 s here. Three benchmarks share 45 s: three rows in 15 s, then two shares of what is left."""
+    now = [0.0]
+    monkeypatch.setattr(report.time, "monotonic", lambda: now[0])
+
+    def endless(name: str) -> Benchmark:
+        def rows(device: Device, quick: bool) -> Iterator[Row]:
+            for _ in range(100):
+                now[0] += 7.0
+                yield dataclasses.replace(rows_of(1.0)[0], name=name)
+
+        return Benchmark(name, "", rows)
+
+    said: list[str] = []
+    told: list[tuple[str, float]] = []
+    three = [endless("one"), endless("two"), endless("three")]
+    found = [row.name for row in report.measure(three, cpu, True, said.append, lambda *what: told.append(what))]
+    assert found == 3 * ["one"] + 2 * ["two"] + 2 * ["three"]
+    assert [text.split(":")[0].split()[-1] for text in said] == ["one", "two", "three"]
+    assert [fraction for text, fraction in told if text.endswith(": ")] == pytest.approx([0.0, 1 / 3, 2 / 3])
+
+
+def test_a_quick_run_without_time_still_shows_a_row_of_each(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 100))
     monkeypatch.setattr(report.time, "monotonic", lambda: float(next(clock)))
     endless = Benchmark("endless", "", lambda device, quick: iter(rows_of(*[1.0] * 100)))
-    said: list[str] = []
-    assert len(list(report.measure([endless, endless], cpu, True, said.append))) == 3
-    assert "left out" in said[0]
+    assert len(list(report.measure([endless, endless], cpu, True, lambda text: None))) == 2
 
 
 def test_saved_files_tell_machine_and_rows(cpu: Device, tmp_path: Path) -> None:

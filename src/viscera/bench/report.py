@@ -17,25 +17,37 @@ from viscera.errors import RecordingError
 if TYPE_CHECKING:
     from viscera.device import Device
 
-QUICK_BUDGET = 50.0
-"""No new measurement starts after this in a quick run [s]; the whole is to end within a minute."""
+QUICK_BUDGET = 45.0
+"""What the benchmarks of a quick run share [s]; the whole is to end within a minute, and last rows take a while."""
 
 Notice = Callable[[str], None]
+Progress = Callable[[str, float], None]
+"""Told what is being done and which fraction is done."""
 
 
-def measure(benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice) -> Iterator[Row]:
-    """Yield every row of the benchmarks. A quick run that is out of time says what it left out."""
-    start = time.monotonic()
+def measure(
+    benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice, progress: Progress | None = None
+) -> Iterator[Row]:
+    """Yield every row of the benchmarks, one benchmark after the other.
+
+    In a quick run each has an equal share of the time that is left. It shows its first row in any case, and says when
+    there are more.
+    """
+    tell = progress or (lambda text, fraction: None)
+    end = time.monotonic() + QUICK_BUDGET
     for number, chosen in enumerate(benchmarks):
-        for row in chosen.run(device, quick):
+        fraction = number / len(benchmarks)
+        tell(f"{chosen.name}: {chosen.title}", fraction)
+        now = time.monotonic()
+        over = now + (end - now) / (len(benchmarks) - number)
+        rows = chosen.run(device, quick)
+        for row in rows:
             yield row
-            if quick and time.monotonic() - start > QUICK_BUDGET:
-                rest = [other.name for other in benchmarks[number + 1 :]]
-                notice(
-                    f"Out of time for a quick run: the rest of {chosen.name} is left out"
-                    + (f", and all of {', '.join(rest)}." if rest else ".")
-                )
-                return
+            tell(f"{row.name} · {row.case} · {row.size}: {short(row.ms)} ms", fraction)
+            if quick and time.monotonic() > over:
+                notice(f"Out of time for a quick run of {chosen.name}: its other rows are left out.")
+                break
+        del rows  # what was made for its rows is closed before the next benchmark starts
 
 
 def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
