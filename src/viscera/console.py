@@ -37,8 +37,10 @@ def print_json(value: object) -> None:
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Names and values in two columns. Nothing is cut: a hash that is too long for the line goes on in the next."""
     table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(f"[bold]{escape(name)}", escape(value))
     out().print(table)

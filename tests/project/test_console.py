@@ -27,3 +27,10 @@ def test_a_short_command_says_nothing_in_a_log(capsys) -> None:
     with console.progress_bar() as progress:
         progress("compiling", 0.5)
     assert capsys.readouterr().err == ""
+
+
+def test_a_long_hash_is_not_cut(capsys) -> None:
+    console.print_pairs([("state hash of a long name", 2 * "0123456789abcdef" * 4)])
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert "".join(shown.split()).endswith(2 * "0123456789abcdef" * 4)
