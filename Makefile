@@ -25,9 +25,9 @@ setup: $(VENV)/.ready-dev ## make .venv with the command .venv/bin/viscera and a
 run: $(VENV)/.ready-run web ## serve the page and open it; make run ARGS="run palpation --device cpu"
 	@exec $(BIN)/viscera $(ARGS)
 
-test: setup web browser ## all tests: page, Python, browser
+test: setup web browser ## the tests: page, Python, browser; slow ones are in `make verify`
 	$(NPM) run test
-	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest $(if $(NO_BROWSER),-m "not browser") $(ARGS)
+	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
 
 lint: setup ## style of Python and TypeScript, and that the generated protocol is current
 	$(BIN)/ruff check .
@@ -46,7 +46,8 @@ format: setup ## put Python into its standard form
 bench: setup ## measure what a step costs; make bench ARGS="--quick"
 	$(BIN)/viscera bench $(ARGS)
 
-verify: setup web browser ## measure every figure we claim, at full size, into docs/verify.json
+verify: setup web browser ## slow tests, then every figure we claim, at full size, into docs/verify.json
+	$(if $(ARGS),,$(BIN)/pytest -m slow)
 	$(PY) -m verify $(ARGS)
 
 docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
