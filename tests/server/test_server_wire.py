@@ -87,8 +87,14 @@ def test_pause_step_speed_and_resume(server: Server) -> None:
         assert browser.wait(m.SessionState, lambda found: found.speed == 0.25).state == "paused"
         browser.send(m.Control(action="resume"))
         browser.wait_state("running")
-        browser.watch(1.0)
-        assert 0.1 < health(server)["real_time_factor"] < 0.3
+        # The rate is that of the last second. A busy machine can only make it lower, and not for long.
+        for _ in range(5):
+            browser.watch(1.0)
+            factor = health(server)["real_time_factor"]
+            assert factor < 0.3
+            if factor > 0.1:
+                break
+        assert factor > 0.1
         browser.send(m.Control(action="speed", value=1.0))
         browser.wait(m.SessionState, lambda found: found.speed == 1.0)
 
@@ -231,7 +237,8 @@ def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(s
                 codes += [message.code] if isinstance(message, m.Problem) else []
         assert set(codes) == {"flood"}
         assert browser.socket.close_code == 1008
-        assert other.watch(0.5) > 10
+        for _ in range(10):
+            other.wait(m.Frame)
 
 
 def test_another_protocol_is_refused(server: Server) -> None:
@@ -261,14 +268,14 @@ def test_a_foreign_origin_is_refused(server: Server) -> None:
 
 def test_frames_wait_for_answers_and_the_newest_wins(server: Server) -> None:
     with Browser(server, acknowledge=False) as browser:
-        browser.watch(0.3)
+        for _ in range(2):
+            browser.wait(m.Frame)
+        browser.watch(0.6)  # many frames are made in this time, and none is sent
         assert browser.frames == 2
-        last = browser.frames
-        time.sleep(0.3)
+        tick = health(server)["tick"]
         browser.send(m.FrameAck(number=10**9))
-        frame = browser.wait(m.FrameMessage)
-        assert browser.frames == last + 1
-        assert abs(frame.state.tick - health(server)["tick"]) < 150
+        assert browser.wait(m.Frame).tick >= tick
+        assert browser.frames == 3
 
 
 def test_frames_of_messages_are_not_compressed(server: Server) -> None:
