@@ -87,6 +87,7 @@ def test_pause_step_speed_and_resume(server: Server) -> None:
         assert browser.wait(m.SessionState, lambda found: found.speed == 0.25).state == "paused"
         browser.send(m.Control(action="resume"))
         browser.wait_state("running")
+        factor = 0.0
         # The rate is that of the last second. A busy machine can only make it lower, and not for long.
         for _ in range(5):
             browser.watch(1.0)
