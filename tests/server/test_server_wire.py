@@ -239,7 +239,7 @@ def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(s
         assert set(codes) == {"flood"}
         assert browser.socket.close_code == 1008
         for _ in range(10):
-            other.wait(m.Frame)
+            other.wait(m.FrameMessage)
 
 
 def test_another_protocol_is_refused(server: Server) -> None:
@@ -270,12 +270,12 @@ def test_a_foreign_origin_is_refused(server: Server) -> None:
 def test_frames_wait_for_answers_and_the_newest_wins(server: Server) -> None:
     with Browser(server, acknowledge=False) as browser:
         for _ in range(2):
-            browser.wait(m.Frame)
+            browser.wait(m.FrameMessage)
         browser.watch(0.6)  # many frames are made in this time, and none is sent
         assert browser.frames == 2
         tick = health(server)["tick"]
         browser.send(m.FrameAck(number=10**9))
-        assert browser.wait(m.Frame).tick >= tick
+        assert browser.wait(m.FrameMessage).state.tick >= tick
         assert browser.frames == 3
 
 
