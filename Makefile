@@ -15,7 +15,7 @@ NPM := $(PY) hatch_build.py npm
 ARGS ?=
 NO_BROWSER ?=
 
-.PHONY: help setup run test lint types format bench verify web browser pin clean
+.PHONY: help setup run test lint types format bench verify docs hooks web browser pin clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -25,9 +25,9 @@ setup: $(VENV)/.ready-dev ## make .venv with the command .venv/bin/viscera and a
 run: $(VENV)/.ready-run web ## serve the page and open it; make run ARGS="run palpation --device cpu"
 	@exec $(BIN)/viscera $(ARGS)
 
-test: setup web browser ## all tests: page, Python, browser
+test: setup web browser ## the tests: page, Python, browser; slow ones are in `make verify`
 	$(NPM) run test
-	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest $(if $(NO_BROWSER),-m "not browser") $(ARGS)
+	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
 
 lint: setup ## style of Python and TypeScript, and that generated files and marks of stale figures are current
 	$(BIN)/ruff check .
@@ -47,8 +47,16 @@ format: setup ## put Python into its standard form
 bench: setup ## measure what a step costs; make bench ARGS="--quick"
 	$(BIN)/viscera bench $(ARGS)
 
-verify: setup web browser ## measure every figure we claim, at full size; make verify ARGS="--stale": what changed
+verify: setup web browser ## slow tests, then every figure we claim, at full size; ARGS="--stale": what changed
+	$(if $(ARGS),,$(BIN)/pytest -m slow)
 	$(PY) -m verify $(ARGS)
+
+docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Read it with: $(PY) -m http.server --directory build/site"
+
+hooks: setup ## check each commit before it is made (pre-commit, with the tools of .venv)
+	$(BIN)/pre-commit install
 
 web: $(VENV)/.ready-run ## build the page when its sources changed
 	@$(PY) hatch_build.py page
@@ -58,13 +66,13 @@ ifeq ($(NO_BROWSER),)
 	@.ci/browser
 endif
 
-pin: setup ## write the installed versions into constraints.txt
+pin: setup $(VENV)/.ready-docs ## write the installed versions into constraints.txt
 	@head -n 1 constraints.txt > $(VENV)/pins
 	@$(PY) -m pip list --format=freeze --exclude-editable --exclude setuptools --exclude wheel | sort -f >> $(VENV)/pins
 	@mv $(VENV)/pins constraints.txt
 
 clean: ## remove everything that was built or installed here
-	rm -rf $(VENV) web/node_modules src/viscera/server/static dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules src/viscera/server/static dist build .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@.ci/venv $(VENV)
@@ -80,4 +88,9 @@ $(VENV)/.ready-run: pyproject.toml constraints.txt hatch_build.py | $(PY)
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools"
 	@$(PIP) --group dev
+	@touch $@
+
+$(VENV)/.ready-docs: $(VENV)/.ready-run
+	@echo "Installing what builds the site"
+	@$(PIP) --group docs
 	@touch $@

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from verify import framework, ledger, marks
@@ -96,7 +97,7 @@ def _measure(figures: list[framework.Figure], everything: list[framework.Figure]
     _, device, have = _here()
     results: list[framework.Result] = []
     start = time.monotonic()
-    for result in framework.run(figures, have, machine.describe(), device, tree):
+    for result in framework.run(_announced(figures), have, machine.describe(), device, tree):
         results.append(result)
         mark = {"passed": "✓", "failed": "✗", "skipped": "-"}[result.status]
         value = f"{framework.number(result.value)} {result.unit}".strip()
@@ -109,6 +110,13 @@ def _measure(figures: list[framework.Figure], everything: list[framework.Figure]
     passed = len(results) - len(failed) - skipped
     print(f"{passed} passed, {len(failed)} failed, {skipped} not measured here, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
+
+
+def _announced(figures: list[framework.Figure]) -> Iterator[framework.Figure]:
+    """Says on standard error which figure is measured now: some take minutes."""
+    for number, one in enumerate(figures, 1):
+        print(f"  {number} of {len(figures)}: {one.key}", file=sys.stderr, flush=True)
+        yield one
 
 
 def _keep(docs: Path, results: list[ledger.Row], everything: list[framework.Figure], tree: SourceTree) -> None:

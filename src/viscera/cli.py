@@ -223,11 +223,8 @@ def bench(
     stderr = console.err()
     benchmarks = registry.choose(names or [])
     chosen = open_device(device)
-    rows = []
-    with stderr.status(f"{chosen.description}: starting") as status:
-        for row in report.measure(benchmarks, chosen, quick, stderr.print):
-            rows.append(row)
-            status.update(f"{row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms")
+    with console.progress_bar() as progress:
+        rows = list(report.measure(benchmarks, chosen, quick, stderr.print, progress))
     if as_json:
         console.print_json(report.to_json(rows))
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from viscera.errors import VisceraError
@@ -17,6 +18,9 @@ BUG_EXIT = 70
 """Exit code for a mistake of ours; what sysexits.h calls an internal software error."""
 
 DEBUG_VARIABLE = "VISCERA_DEBUG"
+
+LOG_EVERY_S = 10.0
+"""Between two lines about progress where there is no terminal [s]."""
 
 
 def out() -> Console:
@@ -33,8 +37,10 @@ def print_json(value: object) -> None:
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Names and values in two columns. Nothing is cut: a hash that is too long for the line goes on in the next."""
     table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(f"[bold]{escape(name)}", escape(value))
     out().print(table)
@@ -42,15 +48,33 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error that lives as long as the work; told what is being done and which fraction is done.
+    """A bar on standard error while something long is done. Call it with what is being done and which fraction is done.
 
-    Without a terminal (a log file, a pipe) it stays silent.
+    Without a terminal (a log file, a pipe) there is a line every `LOG_EVERY_S` instead, so that short commands are
+    silent and long ones show that they live.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = err()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield LoggedProgress(console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda text, fraction: bar.update(task, description=escape(text), completed=fraction)
+
+
+class LoggedProgress:
+    """Progress as lines in a log, seldom enough not to fill it."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._said = clock()
+
+    def __call__(self, text: str, fraction: float) -> None:
+        if self._clock() - self._said >= LOG_EVERY_S:
+            self._said = self._clock()
+            self._console.print(f"{100 * fraction:3.0f} %  {escape(text)}", soft_wrap=True)
 
 
 def complain(error: Exception) -> int:

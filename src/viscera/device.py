@@ -215,7 +215,7 @@ class Program:
     device: Device
     cores: int
     graphs: list[list[wp.Graph]]
-    """graphs[variant][core]"""
+    """`graphs[variant][core]`"""
     crew: _Crew | None
     keep: object
     """What was recorded; kept so that no array it uses is freed."""

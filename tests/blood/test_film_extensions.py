@@ -211,12 +211,3 @@ def test_mixing_four_steps_at_once_is_four_steps(device: Device) -> None:
     assert np.abs(ends[0][0] - ends[1][0]).max() < 0.03
     assert np.abs(ends[0][1] - ends[1][1]).max() < 0.03
     assert ends[0][1].max() > 0.5
-
-
-@pytest.mark.parametrize("page", ["film", "bleeding"])
-def test_the_page_s_first_snippet_runs_as_printed(page: str) -> None:
-    text = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    exec(compile(text.split("```python\n")[1].split("```")[0], f"docs/{page}.md", "exec"), names)
-    # An artery spurts: its first blood is in the air, not yet on the film.
-    assert film_count(names["film"]) == 1 if page == "film" else names["balance"].given > 0.0

@@ -202,12 +202,13 @@ class Elsewhere:
     def __init__(self, folder: Path) -> None:
         script = folder / "serve.py"
         script.write_text(SERVER_SCRIPT)
-        tests = str(Path(__file__).parents[1])
+        # Before what is there already, so that the sources under test are the same in all processes.
+        paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
             [sys.executable, str(script), str(folder)],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": tests},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,
         )
         assert self.process.stdout is not None

@@ -74,18 +74,19 @@ def soon_holds(measure: Callable[[], bool], attempts: int = 4) -> bool:
 
 
 def test_a_slow_viewer_costs_neither_the_world_nor_another_viewer(server: Server) -> None:
-    fast = Watching(server)
-
-    def costs_nothing() -> bool:
-        alone, alone_ticks = fast.rate(0.7), tick_rate(server, 0.7)
-        slow = Watching(server, delay=1.0)
-        beside, beside_ticks = fast.rate(0.7), tick_rate(server, 0.7)
-        slow.close()
-        # Two frames at once, then one for each answer, a second apart.
-        assert slow.browser.frames <= IN_FLIGHT + 3
-        return beside > 0.8 * alone and beside_ticks > 0.9 * alone_ticks
-
-    assert soon_holds(costs_nothing)
+    """What it costs in time is measured by `make verify`; here, that nobody waits for its answers."""
+    fast, slow = Watching(server), Watching(server, delay=2.0)
+    begin, first = time.monotonic(), fast.browser.frames
+    tick = health(server)["tick"]
+    while fast.browser.frames < first + 100:
+        assert time.monotonic() - begin < 60.0, "the other viewer waits"
+        time.sleep(0.01)
+    seen = slow.browser.frames
+    slow.close()
+    # Two frames at once, then one for each answer, two seconds apart.
+    assert seen <= IN_FLIGHT + (time.monotonic() - begin) / 2.0 + 1
+    assert seen < 30, "or the other one had to wait for it"
+    assert health(server)["tick"] >= tick + 16 * 90
     fast.close()
 
 
@@ -94,19 +95,25 @@ def test_a_viewer_that_answers_but_never_reads_is_held_at_arms_length(server: Se
     deaf = Browser(server)
     deaf.wait(m.SessionState)
     client = client_of(server, deaf)
-    end = time.monotonic() + 10.0
+    end = time.monotonic() + 60.0
+
+    def ten_frames_later() -> int:
+        """The last frame that was sent to the deaf one, after ten more have been made; it answers all the time."""
+        number = server.hub.frame_number
+        while server.hub.frame_number < number + 10:
+            assert time.monotonic() < end, "nobody gets frames"
+            deaf.send(m.FrameAck(number=10**9))
+            time.sleep(0.01)
+        return client._frame_sent
+
     # Its own buffers and the kernel's fill up first; then nothing more is sent to it.
     sent = -1
-    while client._frame_sent != sent:
+    while (now := ten_frames_later()) != sent:
         assert time.monotonic() < end, "it is still being sent frames"
-        sent = client._frame_sent
-        for _ in range(10):
-            deaf.send(m.FrameAck(number=10**9))
-            time.sleep(0.03)
-    number = server.hub.frame_number
-    assert fast.rate(0.7) > 5
-    assert client._frame_sent == sent
-    assert server.hub.frame_number > number
+        sent = now
+    before = fast.browser.frames
+    assert ten_frames_later() == sent
+    assert fast.browser.frames > before
     assert len(client._in_flight) <= IN_FLIGHT
     # What was waiting for it is one message, not a queue: states and answers are dropped or merged too.
     for value in range(100):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
 
@@ -10,11 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 from server_browser import Browser, get, health, running_server
+from websockets.client import ClientProtocol
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.protocol import State
+from websockets.uri import parse_uri
 
 from viscera.server import messages as m
 from viscera.server.app import Server
 from viscera.server.client import FLOOD_LIMIT, HARD_LIMIT, MALFORMED_LIMIT
+from viscera.server.closing import LINGER_BYTES
 from viscera.server.encode import dequantise
 
 
@@ -82,8 +87,15 @@ def test_pause_step_speed_and_resume(server: Server) -> None:
         assert browser.wait(m.SessionState, lambda found: found.speed == 0.25).state == "paused"
         browser.send(m.Control(action="resume"))
         browser.wait_state("running")
-        browser.watch(1.0)
-        assert 0.1 < health(server)["real_time_factor"] < 0.3
+        factor = 0.0
+        # The rate is that of the last second. A busy machine can only make it lower, and not for long.
+        for _ in range(5):
+            browser.watch(1.0)
+            factor = health(server)["real_time_factor"]
+            assert factor < 0.3
+            if factor > 0.1:
+                break
+        assert factor > 0.1
         browser.send(m.Control(action="speed", value=1.0))
         browser.wait(m.SessionState, lambda found: found.speed == 1.0)
 
@@ -183,6 +195,36 @@ def test_oversized_messages(server: Server) -> None:
         assert closed_with(browser) == 1009
 
 
+def send_without_reading(server: Server, size: int) -> ClientProtocol:
+    """A message of `size` bytes from a browser that reads nothing before it has sent it all, slowly."""
+    browser = ClientProtocol(parse_uri(f"ws://127.0.0.1:{server.port}/ws"))
+    browser.send_request(browser.connect())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as raw:
+        raw.sendall(b"".join(browser.data_to_send()))
+        while browser.state is State.CONNECTING:
+            browser.receive_data(raw.recv(4096))
+        browser.send_binary(b"x" * size)
+        data = b"".join(browser.data_to_send())
+        for begin in range(0, len(data), 8192):
+            raw.sendall(data[begin : begin + 8192])
+            time.sleep(0.001)
+        while found := raw.recv(4096):
+            browser.receive_data(found)
+    return browser
+
+
+def test_a_browser_that_is_still_sending_is_told_why_it_ends(server: Server) -> None:
+    """Nothing is refused on the way, so no reset can overtake the close frame."""
+    browser = send_without_reading(server, 4 * HARD_LIMIT)
+    assert browser.close_rcvd is not None
+    assert browser.close_rcvd.code == 1009
+
+
+def test_who_sends_without_end_is_cut_off(server: Server) -> None:
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        send_without_reading(server, 4 * LINGER_BYTES)
+
+
 def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(server: Server) -> None:
     with Browser(server) as other, Browser(server) as browser:
         other.wait(m.FrameMessage)
@@ -196,7 +238,8 @@ def test_a_flood_is_told_and_then_ends_the_connection_and_others_do_not_notice(s
                 codes += [message.code] if isinstance(message, m.Problem) else []
         assert set(codes) == {"flood"}
         assert browser.socket.close_code == 1008
-        assert other.watch(0.5) > 10
+        for _ in range(10):
+            other.wait(m.FrameMessage)
 
 
 def test_another_protocol_is_refused(server: Server) -> None:
@@ -226,14 +269,14 @@ def test_a_foreign_origin_is_refused(server: Server) -> None:
 
 def test_frames_wait_for_answers_and_the_newest_wins(server: Server) -> None:
     with Browser(server, acknowledge=False) as browser:
-        browser.watch(0.3)
+        for _ in range(2):
+            browser.wait(m.FrameMessage)
+        browser.watch(0.6)  # many frames are made in this time, and none is sent
         assert browser.frames == 2
-        last = browser.frames
-        time.sleep(0.3)
+        tick = health(server)["tick"]
         browser.send(m.FrameAck(number=10**9))
-        frame = browser.wait(m.FrameMessage)
-        assert browser.frames == last + 1
-        assert abs(frame.state.tick - health(server)["tick"]) < 150
+        assert browser.wait(m.FrameMessage).state.tick >= tick
+        assert browser.frames == 3
 
 
 def test_frames_of_messages_are_not_compressed(server: Server) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from server_browser import Browser, health, running_server
 
 import viscera
 from viscera.server import messages as m
+from viscera.session.logfile import read_log
 from viscera.session.replay import DEFAULT_FACTORY, replay_report
 
 
@@ -25,7 +27,11 @@ def test_palpation_lives_dies_resumes_and_replays_bit_for_bit(tmp_path: Path) ->
             browser.watch(0.02)
         name = scene.parameters[0].name
         browser.send(m.SetParameter(name=name, value=0.5 * (scene.parameters[0].minimum + scene.parameters[0].default)))
-        browser.watch(1.2)  # a heartbeat later, all of that is in the log
+        (log,) = tmp_path.glob("*.log")
+        end = time.monotonic() + 60.0
+        while len(read_log(log).inputs) <= 30:  # written with each heartbeat
+            assert time.monotonic() < end, "the inputs do not come into the log"
+            browser.watch(0.2)
         os.kill(health(server)["session_pid"], signal.SIGKILL)
         browser.wait_state("crashed")
         browser.send(m.Restart())

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import warp as wp
+from viscera.world.cautery import Cautery
 
 from tests.tissue.test_lattice import DENSITY, SPACING, box, lattice, springs_of
 from viscera.device import Device, Port
@@ -35,7 +33,6 @@ from viscera.tissue.materials import Material
 from viscera.tissue.params import TICK
 from viscera.view import Camera, Instrument
 from viscera.world import Contents, Organ, World
-from viscera.world.cautery import Cautery
 from viscera.world.world import Motion
 
 YOUNG, STIFFENING, WEAKENING = 2_000.0, 3.0, 0.5
@@ -347,15 +344,6 @@ def test_masses_are_burnt_as_the_skin_beside_them(device: Device) -> None:
     assert not found[(x < 4) | (z < 4) | ~edge].any()
     # The line between burnt and fresh runs through the masses at x = 4: half of what they own.
     assert found[inner_top & (x == 4)] == pytest.approx(0.5, abs=0.15)
-
-
-def test_the_page_about_burns_runs_as_printed() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "burns.md").read_text()
-    names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(block, names)
-    assert names["electrode"].delivered.host[0] > 0.0
-    assert names["burning"].torn.host[0] == 0
 
 
 def test_the_nearest_mass_is_found(cpu: Device) -> None:

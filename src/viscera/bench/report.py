@@ -28,13 +28,21 @@ SAVED = "benchmarks/results"
 """Where a checkout keeps its tables."""
 
 Notice = Callable[[str], None]
+Progress = Callable[[str, float], None]
+"""Gets what is being done and which fraction is done."""
 
 
-def measure(benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice) -> Iterator[Row]:
+def measure(
+    benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice, progress: Progress | None = None
+) -> Iterator[Row]:
     """Yield every row of the benchmarks. A quick run begins with all headlines and says what it left out."""
+    tell = progress or (lambda text, fraction: None)
     if not quick:
-        for chosen in benchmarks:
-            yield from chosen.run(device, False)
+        for number, chosen in enumerate(benchmarks):
+            tell(f"{chosen.name}: {chosen.title}", number / len(benchmarks))
+            for row in chosen.run(device, False):
+                yield row
+                tell(f"{row.name} · {row.case} · {row.size}: {short(row.ms)} ms", number / len(benchmarks))
         return
     end = time.monotonic() + QUICK_BUDGET
     shown: set[tuple[str, str, int]] = set()
@@ -43,6 +51,7 @@ def measure(benchmarks: list[Benchmark], device: Device, quick: bool, notice: No
             late = ", ".join(other.name for other in benchmarks[number:])
             notice(f"Out of time: no headline of {late}. Kernels that were compiled now are ready in the next run.")
             return
+        tell(f"{chosen.name}: {chosen.title}", number / len(benchmarks))
         row = replace(chosen.headline(device), headline=True)
         shown.add((row.name, row.case, row.size))
         yield row

@@ -35,6 +35,7 @@ from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
+from viscera.server.closing import LingeringProtocol
 from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.session.process import SessionSpec
@@ -128,7 +129,7 @@ class Server:
             make_app(self.hub, Policy(host, self.port, self.token), static),
             log_level="warning",
             access_log=False,
-            ws="websockets-sansio",
+            ws=LingeringProtocol,
             ws_max_size=HARD_LIMIT,
             ws_per_message_deflate=False,
             limit_concurrency=MAX_CONNECTIONS,
