@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from viscera.scenarios._dressing import Dressing
+from viscera.world.bleeding import NOZZLE_RATE, Bleeding
 
 import viscera
 from viscera.blood.film.border import film_count, spawn
 from viscera.blood.film.film import step_film
 from viscera.blood.film.state import DRAINED
 from viscera.inputs import Reset, SetParameter, ToolInput
-from viscera.scenarios._dressing import Dressing
 from viscera.scenarios.bleeding import CLIPS, FORCEPS, IRRIGATOR, SUCTION, open_vessels
 from viscera.scenarios.cautery import liver_body, surface_height
 from viscera.world import World
-from viscera.world.bleeding import NOZZLE_RATE, Bleeding
 
 
 @pytest.fixture(scope="module")

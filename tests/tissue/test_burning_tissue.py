@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import warp as wp
+from viscera.world.cautery import Cautery
 
 from tests.tissue.test_lattice import DENSITY, SPACING, box, lattice, springs_of
 from viscera.device import Device, Port
@@ -35,7 +36,6 @@ from viscera.tissue.materials import Material
 from viscera.tissue.params import TICK
 from viscera.view import Camera, Instrument
 from viscera.world import Contents, Organ, World
-from viscera.world.cautery import Cautery
 from viscera.world.world import Motion
 
 YOUNG, STIFFENING, WEAKENING = 2_000.0, 3.0, 0.5
@@ -354,7 +354,7 @@ def test_the_page_about_burns_runs_as_printed() -> None:
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(block, names)
-    assert names["electrode"].delivered.host[0] > 0.0
+    assert names["hook"].delivered.host[0] > 0.0
     assert names["burning"].torn.host[0] == 0
 
 

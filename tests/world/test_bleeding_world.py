@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from viscera.scenarios._dressing import GAUZE_SIZE, HOLE_RADIUS, NONE, RIM_RADIUS, SOAKS, Dressing
+from viscera.scenarios._instruments import clip_applier, irrigator
+from viscera.world.bleeding import CLIP_REACH, NOZZLE_RATE, STEM, Bleeding, Wound
 
 from viscera.blood.film.border import film_count, spawn
 from viscera.blood.film.params import BLOOD, SALINE, FilmParams
@@ -19,10 +22,7 @@ from viscera.device import Device
 from viscera.geometry import TriangleMesh
 from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.instruments import Tool
-from viscera.scenarios._dressing import GAUZE_SIZE, HOLE_RADIUS, NONE, RIM_RADIUS, SOAKS, Dressing
-from viscera.scenarios._instruments import clip_applier, irrigator
 from viscera.skin import make_skin
-from viscera.world.bleeding import CLIP_REACH, NOZZLE_RATE, STEM, Bleeding, Wound
 
 SIDE, WIDTH = 0.06, 256
 NOZZLE, CLIPS = range(2)

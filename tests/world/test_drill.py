@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from viscera.world.drill import LOOK, Drill
 
 from viscera.view import Goal
 from viscera.world import TICKS_PER_FRAME
-from viscera.world.drill import LOOK, Drill
 
 
 def test_the_clock_stops_when_all_goals_are_met_at_once() -> None:
