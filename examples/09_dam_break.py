@@ -14,13 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from viscera.device import open_device
+from viscera import open_device, water
 from viscera.errors import VisceraError
-from viscera.water.params import FluidParams
-from viscera.water.pressure_solver import density_error
-from viscera.water.sph import step_fluid, step_work
-from viscera.water.state import make_fluid, particles
-from viscera.water.walls import block, box_walls
 
 WIDTH = 0.05715
 """a, 2¼ inches [m]"""
@@ -37,18 +32,19 @@ def main() -> int:
     lower, upper = (0.0, 0.0), (5.0 * WIDTH, 2.5 * WIDTH)
     duration = TIME * math.sqrt(WIDTH / (2.0 * 9.81))
     steps = 400 * chosen.across // 16
-    params = FluidParams(
+    params = water.FluidParams(
         spacing=spacing, lower=lower, upper=upper, dt=duration / steps, dimension=2, equation="incompressible"
     )
-    walls = box_walls(lower, upper, spacing, params.radius, open_sides=("+y",))
+    walls = water.box_walls(lower, upper, spacing, params.radius, open_sides=("+y",))
     device = open_device()
-    fluid = make_fluid(params, block((0.0, 0.0), (WIDTH, 2.0 * WIDTH), spacing), device, walls=walls)
-    program = device.record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
+    column = water.block((0.0, 0.0), (WIDTH, 2.0 * WIDTH), spacing)
+    fluid = water.make(params, column, walls=walls, device=device)
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
     densest = 0.0
     for _ in range(steps):
         program.run()
-        densest = max(densest, density_error(fluid)[0])
-    x = particles(fluid)["position"]
+        densest = max(densest, water.density_error(fluid)[0])
+    x = water.particles(fluid)["position"]
     front = (np.sort(x[x[:, 1] < 2.0 * spacing, 0])[-2] + 0.5 * spacing) / WIDTH
     print(
         f"{len(x)} particles, {steps} steps of {1e3 * params.dt:.2f} ms: front at {front:.2f} a, measured {FRONT:.2f}"

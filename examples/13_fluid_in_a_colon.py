@@ -13,18 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from viscera.anatomy.colon import colon
+from viscera import anatomy, open_device, water
 from viscera.bench.vessels import lower_half
-from viscera.device import open_device
 from viscera.errors import InputError
 from viscera.geometry import build_query, signed_distance
-from viscera.water.boundary.contacts import ContactParams
-from viscera.water.boundary.start import check_start
-from viscera.water.boundary.vessel import Vessel
-from viscera.water.boundary.walls import make_walls
-from viscera.water.params import FluidParams
-from viscera.water.sph import step_fluid
-from viscera.water.state import make_fluid, particles, set_params
 
 
 def main() -> None:
@@ -35,23 +27,23 @@ def main() -> None:
     chosen = parser.parse_args()
 
     device = open_device("cpu")
-    mesh = colon(chosen.seed)
+    mesh = anatomy.colon(chosen.seed)
     spacing = (0.4 * mesh.volume / chosen.particles) ** (1 / 3)
     low, high = (tuple(corner.tolist()) for corner in mesh.bounds)
-    params = FluidParams(
+    params = water.FluidParams(
         spacing=spacing, lower=low, upper=high, dt=3e-4, kernels="spline", viscosity=0.5, sound_speed=8.0
     )
-    fluid = make_fluid(params, lower_half(mesh, chosen.particles, spacing), device)
-    walls = make_walls(mesh, radius=0.5 * spacing, device=device)
-    fluid.boundaries.append(Vessel(fluid, walls, ContactParams(friction=0.05)))
-    program = device.record(lambda stage: step_fluid(stage, fluid), work=chosen.particles)
+    start = lower_half(mesh, chosen.particles, spacing)
+    fluid = water.make(params, start, capacity=len(start) + 1, device=device)
+    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device)
+    water.add_vessel(fluid, walls, water.ContactParams(friction=0.05))
+    program = device.record(lambda stage: water.step(stage, fluid), work=chosen.particles)
 
     query, means = build_query(mesh), []
     for name, gravity in (("upright", (0.0, -9.81, 0.0)), ("head down", (0.0, 9.81, 0.0))):
-        set_params(fluid, replace(params, gravity=gravity))
-        for _ in range(chosen.steps):
-            program.run()
-        found = particles(fluid)["position"]
+        water.set(fluid, replace(params, gravity=gravity))
+        program.run(chosen.steps)
+        found = water.particles(fluid)["position"]
         depth = -signed_distance(query, found)
         means.append(found[:, 1].mean())
         print(f"{name}: {(depth <= 0).sum()} outside, nearest to the wall {depth.min() / walls.radius:.3f} radii")
@@ -61,7 +53,7 @@ def main() -> None:
 
     # A particle that would start outside is refused, with its place.
     try:
-        check_start(walls, np.array([[0.0, 0.0, 0.5]]))
+        water.add(fluid, [0.5 * (np.asarray(low) + np.asarray(high))])
     except InputError as refusal:
         print(f"refused: {refusal.message}")
     else:

@@ -222,13 +222,15 @@ class Program:
     turn: int = 0
     commands: list[int] = field(default_factory=list)
 
-    def run(self) -> None:
-        variant = self.turn
-        self.turn = (variant + 1) % len(self.graphs)
-        if self.crew is None:
-            wp.capture_launch(self.graphs[variant][0])
-        else:
-            self.crew.run(self.commands[variant], self.graphs[variant][0])
+    def run(self, count: int = 1) -> None:
+        """Replays the step `count` times. On cuda it returns before the work is done: `Device.synchronize` waits."""
+        for _ in range(count):
+            variant = self.turn
+            self.turn = (variant + 1) % len(self.graphs)
+            if self.crew is None:
+                wp.capture_launch(self.graphs[variant][0])
+            else:
+                self.crew.run(self.commands[variant], self.graphs[variant][0])
 
 
 class _Crew:
@@ -315,7 +317,7 @@ class Device:
     _crew: _Crew | None = None
 
     def record(
-        self, build: Callable[..., None], *, variants: int = 1, work: int | None = None, arguments: Sequence[Any] = ()
+        self, build: Callable[..., object], *, variants: int = 1, work: int | None = None, arguments: Sequence[Any] = ()
     ) -> Program:
         """Captures `build(stage, [variant], *arguments)` as a graph and returns it as a program.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from viscera.anatomy.colon import colon
 from viscera.anatomy.gallbladder import gallbladder
+from viscera.anatomy.landscape import Landscape, landscape
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
 
-__all__ = ["colon", "gallbladder", "in_fossa", "liver", "pad"]
+__all__ = ["Landscape", "colon", "gallbladder", "in_fossa", "landscape", "liver", "pad"]

@@ -87,6 +87,7 @@ class Ledger:
     entries: Port
     """int64, shape (ENTRIES,) [pL]."""
     begun: int = 0
+    """What was there when it was made [pL]."""
 
 
 @wp.kernel

@@ -72,9 +72,10 @@ class DropView:
 
 @dataclass(eq=False)
 class DropArrays:
-    """Made by `make_drop_arrays`."""
+    """Made by `make_drop_arrays`. Arrays have shape (capacity,); the first `count` entries are there."""
 
     capacity: int
+    """Most drops there can be."""
     count: Any
     """Drops now, int32, shape (1,)."""
     position: Any
@@ -88,9 +89,11 @@ class DropArrays:
     fate: Any
     """int32: `FLYING` …"""
     face: Any
+    """Triangle of the film's surface that a landed drop lies on, int32."""
     barycentric: Any
-    """Where a landed drop lies."""
+    """Weights of that triangle's second and third corner, vec2."""
     view: Any
+    """`DropView`: the same arrays for kernels."""
 
 
 def film_view(state: FilmState) -> Any:

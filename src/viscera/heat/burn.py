@@ -168,7 +168,7 @@ class BurnRates:
 
 @dataclass(eq=False)
 class Burn:
-    """Made by `make_burn`. Maps are float32, one entry per texel of the skin."""
+    """Made by `make_burn`. Maps are float32, one entry per texel of the skin, shape (width · height,)."""
 
     heat: Heat
     params: BurnParams
@@ -181,10 +181,11 @@ class Burn:
     burn_level: Any
     """0 healthy, 1 coagulated, 2 charred."""
     rates: Any
-    """One `BurnRates`."""
+    """`BurnRates`, shape (1,): numbers that `set_burn` may change."""
     areas: TreeSum
+    """Scratch of `measure_burn`."""
     area: Port
-    """Coagulated and charred area [m²] of the skin at rest, as of the last `measure_burn`."""
+    """Coagulated and charred area of the skin at rest, as of the last `measure_burn`, vec2d, shape (1,) [m²]."""
 
 
 @wp.func

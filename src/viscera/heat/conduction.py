@@ -143,14 +143,14 @@ class Heat:
     stages: int
     """Of a step; even, so that a step ends in the array where it began."""
     temperature: Any
-    """Above the body's, per texel, float32 [K]. A sliver has its body's."""
+    """Above the body's, per texel, float32, shape (width · height,) [K]. A sliver has its body's."""
     power: Any
-    """Put into each texel from outside, float32 [W]."""
+    """Put into each texel from outside, float32, shape (width · height,) [W]."""
     network: Network
     rates: Any
-    """One `Rates`."""
+    """`Rates`, shape (1,): numbers that `set_heat` may change."""
     spare: Any
-    """The stage before."""
+    """Scratch: the stage before, float32, shape (width · height,) [K]."""
     limits: Program
     """Brings the network up to changed parameters."""
     native: bool

@@ -100,18 +100,19 @@ class Electrode:
     parts: tuple[int, ...]
     """Numbers of the tool's active parts."""
     numbers: Any
-    """The same, int32."""
+    """The same, int32, shape (parts,)."""
     fields: Any
-    """A `FieldGrid` for each of them."""
+    """`FieldGrid` of each of them, shape (parts,)."""
     live: Port
+    """Pedal and generator, float32, shape (LIVE_FLOATS,); see LIVE_*."""
     conductance: Any
-    """Nearness, then G, per texel, float32 [m²]."""
+    """Nearness, then G, per texel, float32, shape (width · height,) [m²]."""
     sums: TreeSum
     """ΣG and the touched area [m²]."""
     scale: Any
-    """V², one float32 [W/m²]."""
+    """V², float32, shape (1,) [W/m²]."""
     delivered: Port
-    """Power into tissue [W] and touched area [m²] in the last step."""
+    """Power into tissue [W] and touched area [m²] in the last step, float32, shape (2,)."""
 
     def press(self, pedal: bool) -> None:
         """The foot switch: whether it heats from the next step on."""

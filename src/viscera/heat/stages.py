@@ -152,6 +152,7 @@ def pack_texture(
 
 
 def make_texture(burn: Burn) -> BurnTexture:
+    """Room for the burn's picture; it is empty until it is painted."""
     skin = burn.heat.skin
     device = skin.device.warp
     outside, repeated = gutter(skin, GUTTER)

@@ -37,7 +37,7 @@ Array = Any
 
 @dataclass(eq=False)
 class Skin:
-    """Made by `make_skin`. Lengths of maps are width · height; `count` = covered texels."""
+    """Made by `make_skin`. Maps have shape (width · height,); `count` = covered texels."""
 
     mesh: TriangleMesh
     atlas: Atlas
@@ -46,6 +46,7 @@ class Skin:
     device: Device
     width: int
     height: int
+    """Of the texture, in texels."""
     lost_area: float
     """Surface that lies in no texel, as a fraction of all of it."""
 
@@ -65,33 +66,35 @@ class Skin:
     pieces: Array
     """Where each covered texel's pieces begin, int32, shape (count + 1,)."""
     piece_face: Array
+    """Triangles in each texel, one after the other, int32, shape (pieces,)."""
     piece_weight: Array
-    """Triangles in the texel and the fraction of its square that each covers."""
+    """Fraction of the texel's square that each covers, float32, shape (pieces,)."""
     share: Array
     """One over the sum of a covered texel's weights, float32, shape (count,)."""
     triangles: Array
     """vec3i, shape (triangles,)."""
     to_edges: Array
-    """Inverse of the triangles' edges in texels, row by row, vec4."""
+    """Inverse of the triangles' edges in texels, row by row, vec4, shape (triangles,)."""
     link_start: Array
     """Where each covered texel's neighbours across seams begin, int32, shape (count + 1,)."""
     link_texel: Array
-    """The neighbours; each link stands here twice, once for either texel, int32."""
+    """The neighbours; each link stands here twice, once for either texel, int32, shape (2 · links,)."""
     link_seam: Array
-    """Over which seam, int32."""
+    """Over which seam, int32, shape (2 · links,)."""
     link_stretch: Array
-    """Part of the seam's edge that the two share, and where along it the middle of that part is, vec2."""
+    """Part of the seam's edge that the two share, and where along it the middle of that part is, vec2, shape
+    (2 · links,)."""
     seam_vertex: Array
-    """The seams' ends as vertices of the mesh, vec2i."""
+    """The seams' ends as vertices of the mesh, vec2i, shape (seams,)."""
 
     rest_area: Array
     """Surface in the texel as the skin was made, float32 [m²]."""
 
     # What follows the tissue.
     vertices: Array
-    """Write deformed positions here, vec3 [m]."""
+    """Write deformed positions here, vec3, shape (vertices,) [m]."""
     rows: Array
-    """What each triangle gives to its texels; see `viscera.skin.maps`."""
+    """What each triangle gives to its texels, float32, shape (triangles · ROW,); see `viscera.skin.maps`."""
     position: Array
     """Of the node, vec3 [m]."""
     tangent_u: Array

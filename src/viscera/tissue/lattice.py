@@ -54,28 +54,34 @@ RAGGED = 1.4
 
 @dataclass
 class LatticeState:
-    """What changes. Three components follow each other in each array: all x, all y, all z."""
+    """What changes. In arrays of vectors three components follow each other: all x, all y, all z; `layout` says where
+    in them a mass is."""
 
     position: tuple[wp.array[Any], wp.array[Any]]
-    """p = u + τ·v [m], this step's and the next one's; which is which alternates with every substep."""
+    """p = u + τ·v [m], float32, shape (3·slots,) each: this step's and the next one's; which is which alternates with
+    every substep."""
     velocity: wp.array[Any]
-    """[m/s]"""
+    """v [m/s], float32, shape (3·slots,)."""
     live: Port
-    """kernels.LIVE_*"""
+    """Numbers that may change while programs run, float32, shape (LIVE_FLOATS,): gravity [m/s²], stiffness [N/m],
+    τ [s] …, see kernels.LIVE_*."""
     tools: Port
-    """kernels.TOOL_* of each tool"""
+    """Where tools are, float32, shape (TOOLS·TOOL_FLOATS,): of each tool on, radius [m], friction, and its ends [m]
+    from the origin, as the tick starts and ends; see kernels.TOOL_*."""
     force: Port
-    """Reaction on each tool, summed over the substeps of a tick, in integer units."""
+    """Reaction on each tool, summed over the substeps of a tick, int64, shape (TOOLS·FORCE_PARTS,): force in 2⁻³⁰ N,
+    then torque in 2⁻³⁶ N·m."""
     broken: Port
-    """1 where a velocity is no longer finite."""
+    """1 where a velocity is no longer finite, int32, shape (1,)."""
     clock: Port
-    """Ticks so far."""
+    """Ticks so far, int32, shape (1,)."""
     drive: Port
-    """Of the driven anchors, as the tick starts and ends."""
+    """Of the driven anchors, as the tick starts and ends, float32, shape (2,); see `set_drive`."""
     poses: Port
-    """field_contact.POSE_FLOATS of each part of each tool"""
+    """Of tools that are distance fields, float32, shape (TOOLS·PARTS·POSE_FLOATS,): on, friction, position [m] and
+    quaternion of each part as the tick starts and ends, and the tip [m]."""
     push: wp.array[Any]
-    """Of each cell, nine components (volume.py); one element where ν = 0.25."""
+    """Of each cell, float32, shape (9·slots,) [N] (volume.py); one element where ν = 0.25."""
 
 
 @dataclass
@@ -86,9 +92,10 @@ class Tissue:
     params: LatticeParams
     layout: Layout
     constants: Any
-    """kernels.Lattice"""
+    """`Lattice` of kernels.py: places in memory, springs, masses."""
     state: LatticeState
     substeps: int
+    """Per tick."""
     mass: NDArray[np.float64]
     """Of each mass [kg]; anchors have theirs too."""
     young: float
@@ -96,12 +103,15 @@ class Tissue:
     viscous_time: float
     """As set now [s]."""
     bulk: wp.array[Any]
-    """Of each cell, relative to LIVE_BULK (volume.py); one element where ν = 0.25."""
+    """Of each cell, relative to LIVE_BULK (volume.py), float16, shape (slots,); one element where ν = 0.25."""
     driven_places: wp.array[Any]
+    """Slots of the driven anchors, int32, shape (driven,)."""
     driven_direction: wp.array[Any]
+    """Their displacement for a drive of 1, vec3, shape (driven,) [m]."""
     current: int = 0
     """Which of the two position buffers is this tick's."""
     ticks: int = 0
+    """So far, as the host has counted; see `sync_ticks`."""
     native: bool = True
     """False for the plain kernels."""
     fields: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -111,21 +121,25 @@ class Tissue:
     # --- stepping ---
 
     def step(self) -> None:
-        """One tick: all substeps with the tools as they are in `state.tools`."""
-        self.state.clock.host[0] = self.ticks
+        """One tick: all substeps with the tools as they are in `state.tools`. Waits for the device, and raises if it
+        broke.
+
+        This is the fast way for a host that acts after every tick, as a world does: it replays one of two programs, for
+        either buffer, so nothing is copied. `tissue.step` records ticks into a program of one's own.
+        """
+        self.state.clock.host[0] = self.sync_ticks()
         self._program("tick", self._record_tick).run()
         self.current = (self.current + self.substeps) % 2
         self.ticks += 1
         if self.params.creep.fraction > 0.0 and self.ticks % TICKS_PER_FRAME == 0:
             self._program("creep", self._record_creep).run()
         self.device.synchronize()
-        if self.state.broken.host[0]:
-            raise StateError(
-                f"the tissue's state is no longer finite at tick {self.ticks}.",
-                "The recording is kept. Reset the scenario; if it happens again, lower the stiffness or the damping.",
-                stage="tissue",
-                tick=self.ticks,
-            )
+        check_finite(self, self.ticks)
+
+    def sync_ticks(self) -> int:
+        """Ticks so far, also those of programs that counted on the device."""
+        self.ticks = max(self.ticks, int(self.state.clock.host[0]))
+        return self.ticks
 
     def _program(self, name: str, record: Any) -> Program:
         """The recorded program for the buffer that is current now."""
@@ -140,16 +154,21 @@ class Tissue:
         state = self.state
         for port in (state.live, state.tools, state.clock, state.drive, state.poses):
             stage.upload(port)
+        self.record_substeps(stage, self.current)
+        stage.download(state.force)
+        stage.download(state.broken)
+
+    def record_substeps(self, stage: Stage, current: int) -> None:
+        """A tick from the buffer `current`, between what goes in and what comes out."""
+        state = self.state
         stage.clear(state.force)
-        here, there = state.position[self.current], state.position[1 - self.current]
+        here, there = state.position[current], state.position[1 - current]
         for substep in range(self.substeps):
             self._record_drive(stage, substep, here, there)
             self._record_extra(stage, here)
             self._record_step(stage, substep, here, there)
             self.record_fields(stage, substep, there)
             here, there = there, here
-        stage.download(state.force)
-        stage.download(state.broken)
 
     def record_fields(self, stage: Stage, substep: int, there: wp.array[Any]) -> None:
         """Contact with the tools that are distance fields."""
@@ -206,9 +225,13 @@ class Tissue:
         self._record_step(stage, 0, self.state.position[0], self.state.position[1])
 
     def _record_creep(self, stage: Stage) -> None:
+        self.record_creep(stage, self.current)
+
+    def record_creep(self, stage: Stage, current: int) -> None:
+        """A frame's worth of creep, with the positions in the buffer `current`."""
         creep = self.params.creep
         approach = 1.0 - float(np.exp(-TICKS_PER_FRAME * TICK / creep.time))
-        args = [self.constants, creep.fraction, approach, self.state.position[self.current], self.constants.creep]
+        args = [self.constants, creep.fraction, approach, self.state.position[current], self.constants.creep]
         stage.launch(creep_on, len(self.layout.tile_slot) * TILE, args)
 
     # --- what a world asks for ---
@@ -271,7 +294,7 @@ class Tissue:
 
     def wake(self) -> None:
         """Whatever slept is looked at again in the next substep."""
-        self.constants.awake.fill_(self.ticks * self.substeps)
+        self.constants.awake.fill_(self.sync_ticks() * self.substeps)
 
     def set_gravity(self, gravity: tuple[float, float, float]) -> None:
         """[m/s²]"""
@@ -364,9 +387,21 @@ class Tissue:
         # Anchors are never written, so the scratch buffer needs their places too.
         self.state.position[1 - self.current].assign(arrays["position"])
         self.state.broken.host[0] = 0
+        self.state.clock.host[0] = ticks
 
     def __post_init__(self) -> None:
         self._origin2 = np.tile(np.asarray(self.params.origin, dtype=np.float64), 2)
+
+
+def check_finite(tissue: Tissue, tick: int) -> None:
+    """Raises StateError if a velocity was no longer finite, as of the last tick that the host has waited for."""
+    if tissue.state.broken.host[0]:
+        raise StateError(
+            f"the tissue's state is no longer finite at tick {tick}.",
+            "The recording is kept. Reset the scenario; if it happens again, lower the stiffness or the damping.",
+            stage="tissue",
+            tick=tick,
+        )
 
 
 def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) -> Tissue:

@@ -25,13 +25,13 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.cells import GridView, particle_count, sorted_count
+from viscera.water import state
 from viscera.water.boundary.start import check_start
 from viscera.water.state import CREATED, DRAINED, LOST, REFUSED, Fluid, Live, check_box
 
 wp.set_module_options({"enable_backward": False})
 
-MARKED = wp.constant(-(2**31))
-"""Tag of a particle that is being drained."""
+MARKED = wp.constant(state.MARKED)
 _REFUSED, _CREATED, _DRAINED, _LOST = (wp.constant(k) for k in (REFUSED, CREATED, DRAINED, LOST))
 
 

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
+from numpy.typing import ArrayLike
 
 from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError, StateError
@@ -48,6 +49,10 @@ ON_THE_RIM = 1e-3
 DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 """Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite, and
 particles ever made, which is the next tag."""
+
+
+MARKED = -(2**31)
+"""Tag of a particle that is being drained: the next sort takes it out."""
 
 
 @wp.struct
@@ -124,10 +129,13 @@ class Fluid:
     params: FluidParams
     device: Device
     capacity: int
+    """Most particles there can be, walls included."""
     smoothing: Smoothing
+    """The kernels W and their gradients."""
     images: Images
+    """Periodic axes."""
     live: wp.array
-    """One `Live`."""
+    """`Live`, (1,): numbers that `set_params` may change."""
     count: wp.array
     """Particles now, fluid and walls, int32 (1,)."""
     position: wp.array
@@ -199,9 +207,9 @@ def make_fluid(
     """
     if not params.adaptive:
         check_step(params)
-    fluid_at = _vectors(positions, "positions", params.dimension)
-    wall_at = _vectors(np.zeros((0, params.dimension)) if walls is None else walls, "walls", params.dimension)
-    moving = np.zeros_like(fluid_at) if velocities is None else _vectors(velocities, "velocities", params.dimension)
+    fluid_at = vectors(positions, "positions", params.dimension)
+    wall_at = vectors(np.zeros((0, params.dimension)) if walls is None else walls, "walls", params.dimension)
+    moving = np.zeros_like(fluid_at) if velocities is None else vectors(velocities, "velocities", params.dimension)
     check_box(params, fluid_at, "particles")
     if len(moving) != len(fluid_at):
         raise InputError(f"there are {len(moving)} velocities for {len(fluid_at)} positions.", "Give one for each.")
@@ -298,7 +306,7 @@ def load(fluid: Fluid, saved: dict[str, np.ndarray]) -> None:
     fluid.clock.assign(np.asarray(saved.get("clock", np.zeros(1))))
     made = int(saved["tag"].max(initial=-1)) + 1
     fluid.report.assign(np.asarray(saved.get("report", [0, 0, 0, made]), dtype=np.int32))
-    fluid.walls = int((saved["tag"] < 0).sum())
+    fluid.walls = int(((saved["tag"] < 0) & (saved["tag"] != MARKED)).sum())
 
 
 def particles(fluid: Fluid) -> dict[str, np.ndarray]:
@@ -418,7 +426,7 @@ def _images(params: FluidParams) -> Images:
     return images
 
 
-def _vectors(values: np.ndarray, name: str, dimension: int) -> np.ndarray:
+def vectors(values: ArrayLike, name: str, dimension: int) -> np.ndarray:
     """As (n, 3), checked."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != dimension:

@@ -2,7 +2,7 @@
 phenomenon per file; `system.py` says what a system is."""
 
 from viscera.world.contents import Contents, Motion, looking_down
-from viscera.world.organ import Body, Organ, block, fill, load_organ, make_organ, on_the_table, surface_height
+from viscera.world.organ import Body, Organ, block, fill, load_organ, make_organ, on_the_table, organ, surface_height
 from viscera.world.system import Field, LiveParameter, LiveTable, Moment, Show, System
 from viscera.world.world import World
 
@@ -24,5 +24,6 @@ __all__ = [
     "looking_down",
     "make_organ",
     "on_the_table",
+    "organ",
     "surface_height",
 ]

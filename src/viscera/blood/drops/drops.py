@@ -38,10 +38,14 @@ from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, 
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
 from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
 from viscera.blood.film.state import FilmState
-from viscera.blood.film.surface import Surface
+from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
 from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
+from viscera.timing import FRAME
+
+DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
+"""Arrays of `DropArrays`: all of them are kept when drops are saved."""
 
 
 @dataclass(frozen=True)
@@ -94,33 +98,42 @@ class Drops:
     film: FilmParams
     device: Device
     dt: float
+    """One step [s]."""
     state: DropArrays
     spare: DropArrays
+    """Scratch: drops that close their ranks."""
     tree: LandingTree
     numbers: Any
+    """`DropNumbers`, shape (1,): numbers that `set_drops` may change."""
     tools: Port
-    """One `Tools`; written by `set_tools`."""
+    """`Tools`, shape (1,); written by `set_tools`."""
     purse: Any
+    """`Purse`, shape (1,): what tools are owed, and the number of the step, which draws the lots."""
     gone_count: Any
+    """Drops that have left so far by fate, int64, shape (DROP_FATES,)."""
     gone_volume: Any
-    """Drops that have left so far, and their volume, by fate; int64, shape (DROP_FATES,) [pL]."""
+    """Their volume by fate, int64, shape (DROP_FATES,) [pL]."""
     film_view: Any
+    """`FilmView`: the film that lets go and is joined, shape (film's capacity,) each."""
     queue: Any
+    """`QueueView`: what waits to join it, shape (queue,) each."""
     flag: tuple[Any, Any]
+    """Scratch: whom something happens to, int32, shape of the film and of the drops."""
     place: tuple[Any, Any]
-    """Scratch, shape of the film and of the drops."""
+    """Scratch: how many flags come before each, int32, shapes as `flag`."""
     ring: Any
+    """Scratch: volumes in reach of suction, int64, shape (RINGS,) [pL]."""
     taken: Any
-    """Volumes in reach by ring, and what suction took in this step, int64 [pL]."""
-    surface: Surface
+    """Scratch: what suction took in this step, int64, shape (1,) [pL]."""
+    surface: FilmSurface
 
 
 def make_drops(
-    surface: Surface,
+    surface: FilmSurface,
     film: FilmParams,
     state: FilmState,
     params: DropParams | None = None,
-    dt: float = 0.016,
+    dt: float = FRAME,
     capacity: int = 8192,
 ) -> Drops:
     """No drops yet; room for `capacity`, one step is `dt` [s]."""
@@ -267,7 +280,7 @@ def _close_ranks(stage: Stage, drops: Drops) -> None:
     _once(stage, kernels.set_count, [keep, place, state.count])
 
 
-def _box(surface: Surface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:
+def _box(surface: FilmSurface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:
     """Corners of where drops may be [m]: around the organs, and high above them."""
     g = np.asarray(gravity, dtype=np.float64)
     up = -g / max(float(np.linalg.norm(g)), 1e-12)

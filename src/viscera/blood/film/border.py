@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from viscera.blood.film.film import Film, make_film
 from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, Sheet
 from viscera.blood.film.state import BROKEN_NOW, BUCKET_OVERFLOW, SPRING_OVERFLOW, WAITING, SpawnQueue
-from viscera.blood.film.surface import Surface, check_obstacles
+from viscera.blood.film.surface import FilmSurface, check_obstacles
 from viscera.errors import InputError, StateError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.queries import build_query, closest_points
@@ -52,7 +52,9 @@ def spawn(
     queue.count.fill_(waiting + len(points))
 
 
-def locate(surface: Surface, points: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float64]]:
+def locate(
+    surface: FilmSurface, points: ArrayLike
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float64]]:
     """Nearest triangle of the surface as it is now, its weights for the second and third corner, and how far it is."""
     asked = np.atleast_2d(np.asarray(points, dtype=np.float64))
     vertices = surface.vertices.numpy().astype(np.float64)

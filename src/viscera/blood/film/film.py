@@ -33,7 +33,7 @@ from viscera.blood.film.obstacles import Sheeted
 from viscera.blood.film.pairs import Carried, FilmView, Rates, Sorted
 from viscera.blood.film.params import FLUIDS, FilmParams, Sheet
 from viscera.blood.film.state import FilmState, allocate_state
-from viscera.blood.film.surface import Surface, make_surface
+from viscera.blood.film.surface import FilmSurface, make_surface
 from viscera.blood.film.walk import WalkView
 from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError
@@ -61,16 +61,18 @@ FIXED = ("radius", "one_sided", "search", "bucket_size", "springs", "spring_capa
 
 @dataclass(eq=False)
 class Film:
-    """Made by `make_film`."""
+    """Made by `make_film`. What it holds is in `state`; all else is fixed or scratch. n is the capacity."""
 
     params: FilmParams
-    surface: Surface | None
+    surface: FilmSurface | None
+    """Where it lies; None on a sheet."""
     sheet: Sheet | None
     state: FilmState
     device: Device
     view: Any
+    """`FilmView`: numbers that are frozen when a program is recorded."""
     rates: Any
-    """One `Rates`."""
+    """`Rates`, shape (1,): numbers that `set_film` may change."""
     native: bool
     """Whether the neighbour loops are the C ones; False runs their plain twins."""
     fused: bool
@@ -80,21 +82,33 @@ class Film:
     grid_params: ng.GridParams
     grid: ng.GridState
     search: Any
+    """`Search`: buckets or grid, as plain kernels look for neighbours; shapes are in `film.buckets`."""
     home: Any
+    """`Home`: the arrays of `state`, shape (n,) each."""
     waiting: Any
+    """`Waiting`: the arrays of its queue, shape (queue,) each."""
     walk: Any
+    """`WalkView` of the surface; empty on a sheet."""
     maps: Any
+    """`Sheeted`: obstacles per texel, float32, and a sheet's tangents, vec3."""
     sorted: Any
+    """`Sorted`: particles in the order of their cells during a step, shape (n + LANES,) each."""
     cargo: Any
+    """`Carried`: what a sorted particle carries along, shape (n,) each."""
     springs: Any
+    """`Springs` of each particle by its place in `state`: `spring_capacity` times n entries; empty without springs."""
     springs_sorted: Any
+    """The same `Springs` in sorted order during a step."""
     staged: Any
+    """Particles and those taken in with them, int32, shape (1,)."""
     key: Any
-    """Positions to sort by, NaN for particles that go: vec3 on a surface, vec2 on a sheet."""
+    """Positions to sort by, NaN for particles that go, shape (n,): vec3 [m] on a surface, vec2 [texel] on a sheet."""
     no_key: Any
-    """An empty array of the other kind."""
+    """An empty array of the other kind, vec2 or vec3, shape (0,)."""
     flag: Any
+    """1 for particles that stay, int32, shape (n,); empty with the grid."""
     upto: Any
+    """How many stay up to each, int32, shape (n,); empty with the grid."""
 
     @property
     def work(self) -> int:
@@ -103,7 +117,7 @@ class Film:
 
 
 def make_film(
-    where: Surface | Skin | TriangleMesh | Sheet,
+    where: FilmSurface | Skin | TriangleMesh | Sheet,
     params: FilmParams | None = None,
     capacity: int = 16_384,
     device: Device | None = None,
@@ -123,7 +137,7 @@ def make_film(
     capacity, queue = _room("capacity", capacity), _room("queue", queue)
     sheet = where if isinstance(where, Sheet) else None
     surface = None if isinstance(where, Sheet) else where
-    if surface is not None and not isinstance(surface, Surface):
+    if surface is not None and not isinstance(surface, FilmSurface):
         surface = make_surface(surface, device)
     device = surface.device if surface is not None else device
     if device is None:
@@ -308,7 +322,7 @@ def _view(params: FilmParams, sheet: Sheet | None, capacity: int, device: Device
 
 
 def _grid(
-    params: FilmParams, surface: Surface | None, sheet: Sheet | None, capacity: int, device: Device, staged: Any
+    params: FilmParams, surface: FilmSurface | None, sheet: Sheet | None, capacity: int, device: Device, staged: Any
 ) -> tuple[ng.GridParams, ng.GridState]:
     wide = params.radius + 2.0 * params.reach
     if sheet is not None:
@@ -375,7 +389,9 @@ def _springs(most: int, capacity: int, device: Device) -> Any:
     return made
 
 
-def _maps(surface: Surface | None, sheet: Sheet | None, tangents: Skin | None, obstacles: bool, device: Device) -> Any:
+def _maps(
+    surface: FilmSurface | None, sheet: Sheet | None, tangents: Skin | None, obstacles: bool, device: Device
+) -> Any:
     maps: Any = Sheeted()
     maps.has_tangents = int(tangents is not None)
     somewhere = sheet is not None or (surface is not None and len(surface.obstacle) > 1)

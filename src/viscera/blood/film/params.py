@@ -21,7 +21,7 @@ LARGEST_VOLUME = 2**31 - 1
 """[pL]; 2.1 mL in one particle."""
 
 SETTLING = 0.2
-"""See `Fluid.settled_density`; measured at k_near/k = 1.5, 3 and 4."""
+"""See `FilmFluid.settled_density`; measured at k_near/k = 1.5, 3 and 4."""
 
 MOST_VISCOUS = 0.25
 """Part of the velocity with which two particles at one place approach that viscosity takes from either in a step, at
@@ -42,7 +42,7 @@ def _check(what: object, positive: tuple[str, ...], zero: tuple[str, ...], integ
 
 
 @dataclass(frozen=True)
-class Fluid:
+class FilmFluid:
     """What one fluid is like. The constants of a mixed particle are the mean by its concentrations, those of a pair of
     particles the mean of both (Kvick §6.2.8)."""
 
@@ -80,15 +80,18 @@ class Fluid:
         _check(self, positive=("density", "rest_density"), zero=_FLUID_ZERO)
 
 
+Fluid = FilmFluid
+"""Its name before; to be removed."""
+
 _FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction", "phase")
 
-BLOOD = Fluid("blood", 1060.0, clots=True)
+BLOOD = FilmFluid("blood", 1060.0, clots=True)
 """Density: IT'IS tables; the rest tuned for appearance from there."""
 
-BILE = Fluid("bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0)
+BILE = FilmFluid("bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0)
 """Its salts keep it apart from blood for a while; drawn apart more clearly than it is, for appearance."""
 
-SALINE = Fluid("saline", 1005.0, viscosity=2.0, traction=60.0, dissolves=True)
+SALINE = FilmFluid("saline", 1005.0, viscosity=2.0, traction=60.0, dissolves=True)
 """0.9 % NaCl, about a third of blood's viscosity."""
 
 
@@ -96,7 +99,7 @@ SALINE = Fluid("saline", 1005.0, viscosity=2.0, traction=60.0, dissolves=True)
 class FilmParams:
     """Everything but what `fixed` says can change while the film runs (`set_film`)."""
 
-    fluids: tuple[Fluid, ...] = (BLOOD, BILE, SALINE)
+    fluids: tuple[FilmFluid, ...] = (BLOOD, BILE, SALINE)
     """One to `FLUIDS` of them; component n of a concentration belongs to fluid n."""
     radius: float = 2.5e-3
     """h, how far particles feel each other [m]; fixed."""
@@ -243,9 +246,9 @@ class Sheet:
                 raise InputError(f"{f.name} = {value} is not possible.", "Allowed are 3 to 16384 texels.")
 
 
-def document_fluid(rest_density: float = 4.0) -> Fluid:
+def document_fluid(rest_density: float = 4.0) -> FilmFluid:
     """A fluid in texels for the document's texture space; it prints no constants, so these are tuned to be stable."""
-    return Fluid("blood", 1060.0, rest_density, stiffness=120.0, near_stiffness=480.0, viscosity=20.0, traction=5.0)
+    return FilmFluid("blood", 1060.0, rest_density, stiffness=120.0, near_stiffness=480.0, viscosity=20.0, traction=5.0)
 
 
 def document_params(rest_density: float = 4.0, **changes: Any) -> FilmParams:
@@ -268,6 +271,7 @@ __all__ = [
     "FLUIDS",
     "LITTLE",
     "SALINE",
+    "FilmFluid",
     "FilmParams",
     "Fluid",
     "Search",

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood.film.surface import Surface
+from viscera.blood.film.surface import FilmSurface
 
 
-def closest_place(surface: Surface, point: NDArray[np.float64]) -> tuple[int, tuple[float, float], float]:
+def closest_place(surface: FilmSurface, point: NDArray[np.float64]) -> tuple[int, tuple[float, float], float]:
     """Triangle, weights of its second and third corner, and distance [m] of the surface's place nearest to `point`."""
     corners = surface.vertices.numpy().astype(np.float64)[surface.view.triangles.numpy()]
     second, third = _closest_weights(corners, point)

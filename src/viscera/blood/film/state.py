@@ -48,6 +48,7 @@ class SpawnQueue:
     """Particles that wait to be taken in. Entries [0, count) are valid; arrays have shape (capacity,)."""
 
     capacity: int
+    """Most that can wait."""
     count: Array
     """int32, shape (1,). Whoever writes entries raises it; the step takes from the end."""
     face: Array
@@ -69,6 +70,7 @@ class FilmState:
     """Arrays have shape (capacity,) unless it says otherwise."""
 
     capacity: int
+    """Most particles there can be."""
     device: Device
     count: Array
     """Particles now, int32, shape (1,)."""
@@ -77,7 +79,7 @@ class FilmState:
     velocity: Array
     """Along the surface, vec3 [m/s]."""
     face: Array
-    """Triangle it lies on (numbering of `Film.surface`, see `Surface.first_face`), int32; 0 on a sheet."""
+    """Triangle it lies on (numbering of `Film.surface`, see `FilmSurface.first_face`), int32; 0 on a sheet."""
     barycentric: Array
     """Weights of that triangle's second and third corner, vec2; zero on a sheet."""
     normal: Array
@@ -93,7 +95,7 @@ class FilmState:
     fate: Array
     """`STAYS`, or why it leaves at the next step, int32."""
     density: Array
-    """Σ (1 − r/h)² over its neighbours in the last step, float32, without unit; `Fluid.settled_density` at rest."""
+    """Σ (1 − r/h)² over its neighbours in the last step, float32, without unit; `FilmFluid.settled_density` at rest."""
     gone_count: Array
     """Particles taken out so far by fate, int64, shape (FATES,)."""
     gone_volume: Array

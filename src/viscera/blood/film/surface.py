@@ -32,7 +32,7 @@ MASKED = 1.0e30
 
 
 @dataclass(eq=False)
-class Surface:
+class FilmSurface:
     """Made by `make_surface`."""
 
     parts: tuple[Skin | TriangleMesh, ...]
@@ -40,20 +40,26 @@ class Surface:
     first_face: tuple[int, ...]
     """Number of each part's first triangle; one more entry than parts."""
     first_vertex: tuple[int, ...]
+    """Number of each part's first vertex; one more entry than parts."""
     view: Any
     """`WalkView`; its arrays are the ones below."""
     vertices: Array
-    """Where the tissue is, vec3 [m]. Skins are copied here by `refresh_surface`; for a bare mesh, write it yourself."""
+    """Where the tissue is, vec3, shape (vertices,) [m]. Skins are copied here by `refresh_surface`; for a bare mesh,
+    write it yourself."""
     vertex_normal: Array
+    """Unit vectors, vec3, shape (vertices,)."""
     edge: Array
-    """What each edge does to the film, vec3i per triangle; see `set_edges`."""
+    """What each edge does to the film, vec3i, shape (triangles,); see `set_edges`."""
     across: Array
+    """Triangle behind each edge, vec3i, shape (triangles,); -1 at a rim."""
     obstacle: Array
-    """Maps of all parts that have one, float32; see `set_obstacles`."""
+    """Maps of all parts that have one, one after the other, float32, shape (texels,); see `set_obstacles`."""
     fan_start: Array
+    """Where each vertex's triangles begin in `fan`, int32, shape (vertices + 1,)."""
     fan: Array
-    """Triangles around each vertex, as rows."""
+    """Triangles around each vertex, int32, shape (3 · triangles,)."""
     map: Array
+    """Of each triangle, vec3i, shape (triangles,): where its part's map begins in `obstacle`, its width and height."""
     lower: tuple[float, float, float]
     upper: tuple[float, float, float]
     """Box around the tissue at rest [m]."""
@@ -64,6 +70,10 @@ class Surface:
 
     def mesh(self, part: int) -> TriangleMesh:
         return _mesh(self.parts[part])
+
+
+Surface = FilmSurface
+"""Its name before; to be removed."""
 
 
 @wp.kernel
@@ -86,7 +96,9 @@ def vertex_normals(
     normal_out[i] = wp.normalize(total)
 
 
-def make_surface(parts: Sequence[Skin | TriangleMesh] | Skin | TriangleMesh, device: Device | None = None) -> Surface:
+def make_surface(
+    parts: Sequence[Skin | TriangleMesh] | Skin | TriangleMesh, device: Device | None = None
+) -> FilmSurface:
     """Organs are given as skins (they have a texture and follow the tissue) or as bare meshes."""
     if isinstance(parts, (Skin, TriangleMesh)):
         parts = [parts]
@@ -122,7 +134,7 @@ def make_surface(parts: Sequence[Skin | TriangleMesh] | Skin | TriangleMesh, dev
     view.corner_uv = put(np.concatenate([_corner_uv(p) for p in parts]).reshape(-1, 2), wp.vec2)
     maps, texels = _maps(parts)
     view.map = put(maps, wp.vec3i)
-    surface = Surface(
+    surface = FilmSurface(
         parts=tuple(parts),
         device=device,
         first_face=first_face,
@@ -144,7 +156,7 @@ def make_surface(parts: Sequence[Skin | TriangleMesh] | Skin | TriangleMesh, dev
     return surface
 
 
-def refresh_surface(stage: Stage, surface: Surface) -> None:
+def refresh_surface(stage: Stage, surface: FilmSurface) -> None:
     """Brings the surface up to the skins' vertices."""
     for part, first in zip(surface.parts, surface.first_vertex, strict=False):
         if isinstance(part, Skin):
@@ -154,7 +166,7 @@ def refresh_surface(stage: Stage, surface: Surface) -> None:
     stage.launch(vertex_normals, len(surface.vertices), args)
 
 
-def set_edges(surface: Surface, part: int, edges: ArrayLike, kind: int = int(BARRIER)) -> None:
+def set_edges(surface: FilmSurface, part: int, edges: ArrayLike, kind: int = int(BARRIER)) -> None:
     """Makes edges of a part, rows of two vertices of its mesh, `OPEN`, a `BARRIER` or a `DRAIN` (both sides)."""
     if kind not in (int(OPEN), int(BARRIER), int(DRAIN)):
         raise InputError(f"kind = {kind} is not known.", "Allowed are OPEN, BARRIER and DRAIN.")
@@ -176,7 +188,7 @@ def set_edges(surface: Surface, part: int, edges: ArrayLike, kind: int = int(BAR
     surface.edge.assign(flags)
 
 
-def set_obstacles(surface: Surface, part: int, values: ArrayLike) -> None:
+def set_obstacles(surface: FilmSurface, part: int, values: ArrayLike) -> None:
     """What stands in the film's way, per texel of the part's skin, shape (height, width): 0 is free, a positive number
     the blood value (density over settled density) that flows over it, `MASKED` or infinity nothing does, a negative
     number is a drain."""

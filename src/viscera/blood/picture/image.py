@@ -41,6 +41,7 @@ from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
 from viscera.neighbors.grid import LANES, GridParams, GridState, build, make_grid
 from viscera.skin import Skin, gutter
+from viscera.timing import FRAME
 
 GUTTER = 2
 """Rings of texels around a chart that repeat its border: what a picture read between texels, one size smaller, sees."""
@@ -56,6 +57,10 @@ MARGIN = 0.1
 
 MOST_CELLS = 2**18
 """Of the search grid. More, smaller ones cost more to count (5 ns each on cpu) than they save in the search."""
+
+
+IMAGE_ARRAYS = ("height", "kept", "wet", "words", "tiles", "frame")
+"""Arrays of a `FilmImage` that one picture leaves for the next; the others are scratch or follow from the film."""
 
 
 @dataclass(frozen=True)
@@ -97,21 +102,25 @@ class FilmImageParams:
 
 @dataclass(eq=False)
 class FilmImage:
-    """Made by `make_film_image`."""
+    """Made by `make_film_image`. Maps have one entry per texel of the skin, shape (width · height,)."""
 
     skin: Skin
     state: FilmState
+    """Of the film that is drawn."""
     params: FilmImageParams
+    film_params: FilmParams
+    """Of the film that is drawn, as last given to `set_film_image`."""
     dt: float
     """Between pictures [s]."""
     grid: GridParams
     cells: GridState
+    """The search for particles around a texel."""
     pixels: Any
     """uint8, shape (4 · width · height,); see the module's text."""
     height: Any
     """b per texel, float32 [m]."""
     normal: Any
-    """Of the fluid's surface, vec3, written by `film_normals`; on the device of the skin."""
+    """Of the fluid's surface per texel, vec3, written by `film_normals`."""
     tiles: Any
     """int32, shape (tiles,): frame in which each tile was last written."""
     frame: Any
@@ -119,19 +128,31 @@ class FilmImage:
     obstacle: Any
     """o per texel, float32 [m]."""
     view: Any
+    """`Texels`: the skin's maps and who is whose neighbour."""
     looks: Any
+    """`Look`, shape (1,): numbers that `set_film_image` may change."""
     near: Any
+    """Frame in which particles were last around each cell of the search, int32, shape (cells,)."""
     film: Any
+    """`FilmView`: the film's arrays, shape (film's capacity,) each."""
     sources: Any
+    """`Sources`: particles in sorted order, float32, shape (film's capacity + LANES,) each."""
     painting: Any
+    """`Painting`: the maps that kernels write, gathered."""
     first_face: int
+    """Number that the film gives to the skin's first triangle."""
     native: bool
     """Whether the loop over particles is the C one; False runs its plain twin."""
     kept: Any
+    """s per texel [m], and what it is made of (blood, bile, clot, each as a part), vec4."""
     wet: Any
+    """w per texel: what a trail has left, float32 [m]."""
     words: Any
+    """`pixels` as one uint32 per texel; the same memory."""
     gutter: Any
+    """Texels beside charts, int32, shape (gutter,)."""
     gutter_source: Any
+    """Whose colour each of them repeats, int32, shape (gutter,)."""
 
     @property
     def chunk(self) -> int:
@@ -148,7 +169,7 @@ def make_film_image(
     film: FilmParams,
     state: FilmState,
     params: FilmImageParams | None = None,
-    dt: float = 0.016,
+    dt: float = FRAME,
     first_face: int = 0,
     native: bool | None = None,
 ) -> FilmImage:
@@ -177,6 +198,7 @@ def make_film_image(
         skin,
         state,
         params,
+        film,
         dt,
         grid,
         cells,
@@ -212,7 +234,7 @@ def set_film_image(image: FilmImage, params: FilmImageParams, film: FilmParams) 
             f"radius = {params.radius:g} m is larger than {image.grid.radius:g} m.",
             "Make the picture with the largest radius it will have.",
         )
-    image.params = params
+    image.params, image.film_params = params, film
     look: Any = kernels.Look()
     look.radius = params.radius
     look.scale = 4.0 / (math.pi * params.radius**2)

@@ -36,13 +36,14 @@ from numpy.typing import ArrayLike, NDArray
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.placing import closest_place, points_of
 from viscera.blood.film.state import FilmState
-from viscera.blood.film.surface import Surface
+from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DropArrays, film_view, make_drop_arrays, queue_view
 from viscera.blood.wounds.kernels import BURST, WoundNumbers, WoundView, bleed, book, cauterise, emit
 from viscera.blood.wounds.vessels import DISCHARGE, VesselParams
 from viscera.device import Port, Stage
 from viscera.errors import InputError
 from viscera.skin import Skin
+from viscera.timing import FRAME
 
 CAPACITY = 64
 """Most wounds."""
@@ -90,21 +91,30 @@ class WoundParams:
 class Wounds:
     """Made by `make_wounds`."""
 
-    surface: Surface
+    surface: FilmSurface
     params: WoundParams
     film: FilmParams
     dt: float
+    """One step [s]."""
     numbers: Any
+    """`WoundNumbers`, shape (1,): numbers that `set_wounds` may change."""
     view: Any
-    """`WoundView`: rate, given, held, sealed, clot … per wound."""
+    """`WoundView`: opening, rate, given, held, sealed, clot … per wound, shape (CAPACITY,) each."""
     drive: Port
-    """float64: height of the pulse (0 to 1) and pressure in the cavity [Pa]; write `drive.host` before a frame."""
+    """Height of the pulse, 0 to 1, and pressure in the cavity [Pa], float64, shape (2,); write `drive.host` before a
+    frame."""
     film_view: Any
+    """`FilmView`: the film that is fed, shape (film's capacity,) each."""
     queue: Any
+    """`QueueView`: what waits to join it, shape (queue,) each."""
     drops: DropArrays
+    """Where blood spurts to; without room where nothing spurts."""
     burn_start: Any
+    """Where each wound's texels begin in `burn_texel`, int32, shape (CAPACITY + 1,); see `find_texels`."""
     burn_texel: Any
+    """Texels around the wounds, int32, shape (texels + 1,)."""
     vessels: list[VesselParams] = field(default_factory=list)
+    """Behind each wound."""
 
     @property
     def count(self) -> int:
@@ -112,11 +122,11 @@ class Wounds:
 
 
 def make_wounds(
-    surface: Surface,
+    surface: FilmSurface,
     film: FilmParams,
     state: FilmState,
     params: WoundParams | None = None,
-    dt: float = 0.016,
+    dt: float = FRAME,
     drops: DropArrays | None = None,
 ) -> Wounds:
     """No wounds yet, on `surface`, feeding `state`; one step is `dt` [s]. Without `drops` nothing spurts: all blood
@@ -163,6 +173,9 @@ _KINDS: dict[str, Any] = {
     "speed": wp.float32,
     "leaving": wp.int32,
 }
+
+WOUND_ARRAYS = tuple(_KINDS)
+"""Arrays of a `WoundView`: all of them are kept when wounds are saved."""
 
 
 def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None:
