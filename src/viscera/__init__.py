@@ -76,7 +76,19 @@ _MODULES = {
     "water": "viscera.water",
     "wounds": "viscera.blood.wounds",
 }
-_FUNCTIONS = {"make": "viscera.scenarios", "open_device": "viscera.device", "show": "viscera.showing"}
+_MODULES |= {
+    "kit": "viscera.instruments.kit",
+    "materials": "viscera.tissue.materials",
+    "systems": "viscera.world.systems",
+}
+_NAMES = {
+    "viscera.device": ("open_device",),
+    "viscera.inputs": ("Reset", "SetParameter", "SetTable", "ToolInput"),
+    "viscera.scenarios": ("Scenario", "Setting", "make"),
+    "viscera.showing": ("show",),
+    "viscera.world": ("Contents", "LiveParameter", "System", "World", "block", "fill", "looking_down", "organ"),
+}
+_FUNCTIONS = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "__version__",
