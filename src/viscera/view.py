@@ -118,6 +118,10 @@ class Texture:
     role: Literal["burn", "film", "ink"]
     width: int
     height: int
+    absorption: Vector3 = (0.0, 0.0, 0.0)
+    """Of a film's fluid besides blood, its blue channel: of red, green and blue light [1/m]."""
+    body: Vector3 = (0.0, 0.0, 0.0)
+    """What a thick layer of that fluid scatters back, linear RGB."""
 
     def arrays(self) -> dict[str, ArraySpec]:
         return {self.name: ArraySpec((self.height, self.width, 4), "u1", "tiles")}

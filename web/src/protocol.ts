@@ -237,6 +237,10 @@ export interface Texture {
   role: "burn" | "film" | "ink";
   width: number;
   height: number;
+  /** Of a film's fluid besides blood, its blue channel: of red, green and blue light [1/m]. */
+  absorption: Vector3;
+  /** What a thick layer of that fluid scatters back, linear RGB. */
+  body: Vector3;
 }
 
 /**

@@ -68,6 +68,11 @@ class FilmFluid:
     """Whether it coagulates."""
     dissolves: bool = False
     """Whether it dissolves clots."""
+    absorption: tuple[float, float, float] | None = None
+    """Of red, green and blue light [1/m]: e^(−absorption · thickness) gets through. None is clear; blood has its own
+    look, which follows its clotting."""
+    body: tuple[float, float, float] = (0.09, 0.075, 0.006)
+    """What a thick layer of it scatters back, linear RGB from 0 to 1."""
 
     @property
     def settled_density(self) -> float:
@@ -88,8 +93,11 @@ _FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity"
 BLOOD = FilmFluid("blood", 1060.0, clots=True)
 """Density: IT'IS tables; the rest tuned for appearance from there."""
 
-BILE = FilmFluid("bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0)
-"""Its salts keep it apart from blood for a while; drawn apart more clearly than it is, for appearance."""
+BILE = FilmFluid(
+    "bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0, absorption=(900.0, 700.0, 7000.0)
+)
+"""Its salts keep it apart from blood for a while; drawn apart more clearly than it is, for appearance.
+Golden in a film, green-brown in a puddle; colours tuned for appearance."""
 
 SALINE = FilmFluid("saline", 1005.0, viscosity=2.0, traction=60.0, dissolves=True)
 """0.9 % NaCl, about a third of blood's viscosity."""

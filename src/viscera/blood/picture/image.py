@@ -18,7 +18,7 @@ the texture; b is kept instead of s, so every frame blurs again and blood glows 
 §4.1.2). `document=True` keeps b. Colour there is b itself; here the thickness is drawn, by absorption
 (`docs/bleeding.md`).
 
-Four bytes per texel: R = 255 √(b/thickest), G = blood, B = bile, each as a part of the fluid (the rest is saline),
+Four bytes per texel: R = 255 √(b/thickest), G = blood, B = dye, each as a part of the fluid (the rest is clear),
 A = how much of the fluid is clotted or dried blood. Texels beside a chart repeat its border. `height` has b as float
 [m]; `tiles` has for each 16×16 tile the number of the frame in which it was last written.
 """
@@ -33,7 +33,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.blood.film.params import LITTLE, FilmParams
+from viscera.blood.film.params import LITTLE, FilmFluid, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.picture import finish, kernels
 from viscera.blood.views import film_view
@@ -144,7 +144,7 @@ class FilmImage:
     native: bool
     """Whether the loop over particles is the C one; False runs its plain twin."""
     kept: Any
-    """s per texel [m], and what it is made of (blood, bile, clot, each as a part), vec4."""
+    """s per texel [m], and what it is made of (blood, dye, clot, each as a part), vec4."""
     wet: Any
     """w per texel: what a trail has left, float32 [m]."""
     words: Any
@@ -251,10 +251,22 @@ def set_film_image(image: FilmImage, params: FilmImageParams, film: FilmParams) 
     look.little = LITTLE
     names = [fluid.name for fluid in film.fluids]
     look.blood = names.index("blood") if "blood" in names else -1
-    look.bile = names.index("bile") if "bile" in names else -1
+    dye = dye_of(film)
+    look.dye = -1 if dye is None else names.index(dye.name)
     look.first_face = image.first_face
     look.faces = len(image.skin.mesh.triangles)
     wp.copy(image.looks, wp.array([look], dtype=kernels.Look, device=image.skin.device.warp))
+
+
+def dye_of(film: FilmParams) -> FilmFluid | None:
+    """The fluid besides blood that has a colour of its own; a picture has room for one."""
+    dyes = [fluid for fluid in film.fluids if fluid.absorption is not None and fluid.name != "blood"]
+    if len(dyes) > 1:
+        raise InputError(
+            f"{' and '.join(one.name for one in dyes)} both have a colour.",
+            "A film's picture shows blood and one more: leave out `absorption` of the others, they are clear then.",
+        )
+    return dyes[0] if dyes else None
 
 
 def step_film_image(stage: Stage, image: FilmImage) -> None:
@@ -318,7 +330,7 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
 
 def _sources(capacity: int, device: Any) -> Any:
     sources: Any = kernels.Sources()
-    for name in ("x", "y", "z", "nx", "ny", "nz", "volume", "blood", "bile", "clot"):
+    for name in ("x", "y", "z", "nx", "ny", "nz", "volume", "blood", "dye", "clot"):
         setattr(sources, name, wp.zeros(capacity + LANES, dtype=wp.float32, device=device))
     return sources
 

@@ -47,8 +47,8 @@ class Look:
     little: float
     """Volume of a picolitre [m³]."""
     blood: int
-    bile: int
-    """Which fluid is blood and which bile; -1: none."""
+    dye: int
+    """Which fluid is blood, and which is the other one that has a colour; -1: none."""
     first_face: int
     faces: int
     """The organ's triangles among the film's."""
@@ -69,9 +69,9 @@ class Sources:
     """Normal of the surface there."""
     volume: wp.array(dtype=wp.float32)
     blood: wp.array(dtype=wp.float32)
-    bile: wp.array(dtype=wp.float32)
+    dye: wp.array(dtype=wp.float32)
     clot: wp.array(dtype=wp.float32)
-    """Volume of the particle, and of the blood, the bile and the clot in it [m³]."""
+    """Volume of the particle, and of the blood, the dye and the clot in it [m³]."""
 
 
 @wp.struct
@@ -151,8 +151,8 @@ def take_content(
             parts = wp.vec4(1.0, 0.0, 0.0, film.clot[i])
             if look.blood >= 0:
                 parts[1] = mixture[look.blood]
-            if look.bile >= 0:
-                parts[2] = mixture[look.bile]
+            if look.dye >= 0:
+                parts[2] = mixture[look.dye]
             content = (look.little * float(film.volume[i])) * parts
         sources_out.x[s] = position[s][0]
         sources_out.y[s] = position[s][1]
@@ -162,7 +162,7 @@ def take_content(
         sources_out.nz[s] = film.normal[i][2]
         sources_out.volume[s] = content[0]
         sources_out.blood[s] = content[1]
-        sources_out.bile[s] = content[2]
+        sources_out.dye[s] = content[2]
         sources_out.clot[s] = content[3]
 
 
@@ -183,7 +183,7 @@ def thickness_at(
     normal: wp.vec3,
     sources: Sources,
 ):
-    """Σ V W: thickness of all fluid, and of the blood, the bile and the clot in it [m]."""
+    """Σ V W: thickness of all fluid, and of the blood, the dye and the clot in it [m]."""
     total = wp.vec4(0.0, 0.0, 0.0, 0.0)
     square = look.radius * look.radius
     cell = cell_of(grid, here)
@@ -193,7 +193,7 @@ def thickness_at(
             offset = wp.vec3(sources.x[t], sources.y[t], sources.z[t]) - here
             q = 1.0 - wp.dot(offset, offset) / square
             if q > 0.0 and wp.dot(wp.vec3(sources.nx[t], sources.ny[t], sources.nz[t]), normal) > look.facing:
-                content = wp.vec4(sources.volume[t], sources.blood[t], sources.bile[t], sources.clot[t])
+                content = wp.vec4(sources.volume[t], sources.blood[t], sources.dye[t], sources.clot[t])
                 total += (look.scale * q * q * q) * content
     return total
 
@@ -201,7 +201,7 @@ def thickness_at(
 _SIXTEEN = on_cpu("""
 #define HERE(name) LOAD(sources.name.data + t)
 const V per = FILL(1.0f / (look.radius * look.radius));
-V volume = FILL(0.0f), blood = FILL(0.0f), bile = FILL(0.0f), clot = FILL(0.0f);
+V volume = FILL(0.0f), blood = FILL(0.0f), dye = FILL(0.0f), clot = FILL(0.0f);
 const int west = cell[0] > 0 ? cell[0] - 1 : 0, east = cell[0] < grid.cells_x - 1 ? cell[0] + 1 : cell[0];
 for (int row = 0; row < 9; ++row) {
     const int y = cell[1] + row % 3 - 1, z = cell[2] + row / 3 - 1;
@@ -218,12 +218,12 @@ for (int row = 0; row < 9; ++row) {
         const V weight = seen ? q * q * q : FILL(0.0f);
         volume += weight * HERE(volume);
         blood += weight * HERE(blood);
-        bile += weight * HERE(bile);
+        dye += weight * HERE(dye);
         clot += weight * HERE(clot);
     }
 }
 const float scale = look.scale;
-return {scale * SUM(volume), scale * SUM(blood), scale * SUM(bile), scale * SUM(clot)};
+return {scale * SUM(volume), scale * SUM(blood), scale * SUM(dye), scale * SUM(clot)};
 """) + on_cuda("return {0.0f, 0.0f, 0.0f, 0.0f};")
 
 

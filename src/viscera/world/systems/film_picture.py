@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viscera.blood.film.film import Film
-from viscera.blood.picture.image import make_film_image, step_film_image
+from viscera.blood.picture.image import dye_of, make_film_image, step_film_image
 from viscera.timing import FRAME
 from viscera.view import Texture
 from viscera.world.organ import Organ
@@ -20,7 +20,9 @@ def painting(organ: Organ, film: Film) -> System:
     skin = organ.need_skin()
     image = make_film_image(skin, film.params, film.state, dt=PAINTING * FRAME)
     paint = skin.device.record(lambda stage: step_film_image(stage, image), work=skin.count)
-    texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height)
+    dye = dye_of(film.params)
+    colours = () if dye is None or dye.absorption is None else (dye.absorption, dye.body)
+    texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height, *colours)
 
     def frame(now: Moment) -> None:
         paint.run()
