@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from verify.framework import Measured, figure
 from viscera.device import open_device
-from viscera.tissue.lattice import TICK, LatticeParams, Tissue, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
+from viscera.tissue.params import TICK, LatticeParams
 from viscera.tissue.springs import DIRECTIONS, axis_stiffness
+from viscera.tissue.tissue import Tissue
 
 AREA = "foundation"
 DENSITY = 1060.0
@@ -33,7 +35,7 @@ def _lattice(nodes: NDArray[np.int32], young: float, anchored: NDArray[np.bool_]
         anchored=np.zeros(len(nodes), dtype=bool) if anchored is None else anchored,
         material=Material("test", young, DENSITY),
         stiffest=young,
-        **more,
+        **({"poisson": 0.25, "viscous_time": 0.0} | more),
     )
     return make_lattice(open_device(), params)
 
@@ -115,8 +117,9 @@ def cores() -> Measured:
     for count in (1, 2, 3):
         device = open_device("cpu", cores=count)
         params = LatticeParams(
-            nodes, SPACING, (0.0, 0.0, 0.0), nodes[:, 2] == 0, Material("test", 3000.0, DENSITY), stiffest=3000.0
-        )
+            nodes, SPACING, (0.0, 0.0, 0.0), nodes[:, 2] == 0, Material("test", 3000.0, DENSITY), stiffest=3000.0,
+            poisson=0.25, viscous_time=0.0,
+        )  # fmt: skip
         tissue = make_lattice(device, params)
         tip = np.tile(np.array([[0.1201, 0.1007, 0.138]]), (2, 1))
         tissue.set_tool(0, start=tip, end=tip, radius=0.006, friction=0.2)

@@ -33,6 +33,7 @@ from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import TICK
+from viscera.tissue.stepping import record_probe
 from viscera.view import Camera, Instrument
 from viscera.world import Contents, Organ, World
 from viscera.world.cautery import Cautery
@@ -61,7 +62,7 @@ def pull(tissue: Tissue, strain: np.ndarray) -> np.ndarray:
     """Forces [N] on all masses when the block is stretched by these strains, from the momentum of one tick's start."""
     u = tissue.params.nodes * SPACING * strain
     tissue.set_motion(u, np.zeros_like(u))
-    probe = tissue.device.record(tissue.record_probe)
+    probe = tissue.device.record(lambda stage: record_probe(stage, tissue))
     probe.run()
     return tissue.mass[:, None] * tissue.velocities() / (TICK / tissue.substeps)
 

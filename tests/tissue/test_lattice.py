@@ -45,6 +45,8 @@ def lattice(
         "anchored": np.zeros(len(nodes), dtype=bool),
         "material": Material("test", young, DENSITY),
         "stiffest": young,
+        "poisson": 0.25,
+        "viscous_time": 0.0,
     }
     return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)
 

@@ -39,10 +39,10 @@ from viscera.device import Port, Stage
 from viscera.errors import InputError
 from viscera.skin import Skin
 from viscera.tissue.kernels import LIVE_STIFFNESS, LIVE_VISCOUS_TIME, Lattice, add_integer, load3
-from viscera.tissue.lattice import Tissue
 from viscera.tissue.layout import TILE
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import NodeIndex, axis_stiffness
+from viscera.tissue.tissue import Tissue
 from viscera.tissue.volume import spring_share_of_young
 
 wp.set_module_options({"enable_backward": False})
@@ -110,6 +110,8 @@ def with_burn_headroom(params: LatticeParams) -> LatticeParams:
 def make_burning(tissue: Tissue) -> Burning:
     """Fresh tissue that can burn."""
     params, layout = tissue.params, tissue.layout
+    if tissue.slabs is not None:
+        raise InputError("burning: lattices cut into slabs do not burn.", "Make the lattice with `slabs=1`.")
     needed = tissue.young * most_stiffening(params)
     if needed > params.stiffest * (1.0 + 1e-9):
         raise InputError(
@@ -124,7 +126,7 @@ def make_burning(tissue: Tissue) -> Burning:
         table[layout.slot_of_node] = np.array(values)[number]
         return wp.array(table, dtype=wp.float32, device=device)
 
-    most = axis_stiffness(params.stiffest * spring_share_of_young(params.poisson), params.spacing)
+    most = axis_stiffness(params.stiffest * spring_share_of_young(params.first_poisson), params.spacing)
     return Burning(
         tissue,
         burn=wp.zeros(layout.slots, dtype=wp.float32, device=device),
@@ -148,7 +150,7 @@ def step_burning(stage: Stage, burning: Burning) -> None:
     # Before the first tick the device still has the stiffest setting, with which the lattice was probed.
     stage.upload(tissue.state.live)
     stage.launch(stiffen_springs, places, [tissue.constants, burning.fresh, *burnt, tissue.constants.stiffness])
-    if tissue.params.poisson > 0.25:
+    if tissue.params.has_volume:
         args = [tissue.constants, burning.fresh, burning.fresh_bulk, *burnt, tissue.bulk]
         stage.launch(stiffen_cells, places, args)
 
