@@ -28,6 +28,7 @@ def _box(*counts: int) -> NDArray[np.int32]:
 
 
 def _lattice(nodes: NDArray[np.int32], young: float, anchored: NDArray[np.bool_] | None = None, **more: Any) -> Tissue:
+    options: dict[str, Any] = {"poisson": 0.25, "viscous_time": 0.0} | more
     params = LatticeParams(
         nodes=nodes,
         spacing=SPACING,
@@ -35,7 +36,7 @@ def _lattice(nodes: NDArray[np.int32], young: float, anchored: NDArray[np.bool_]
         anchored=np.zeros(len(nodes), dtype=bool) if anchored is None else anchored,
         material=Material("test", young, DENSITY),
         stiffest=young,
-        **({"poisson": 0.25, "viscous_time": 0.0} | more),
+        **options,
     )
     return make_lattice(open_device(), params)
 

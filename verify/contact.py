@@ -13,8 +13,8 @@ from verify.elastic import DENSITY, SPACING, box, build
 from verify.lattice_reference import Array, inner_force
 from viscera.device import Device
 from viscera.errors import StateError
-from viscera.tissue.tissue import Tissue
 from viscera.tissue.params import SAFETY, TICK
+from viscera.tissue.tissue import Tissue
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.tissue.tissue import Tissue
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, axis_stiffness
+from viscera.tissue.tissue import Tissue
 from viscera.tissue.volume import bulk_share_of_young, spring_share_of_young
 
 Array = NDArray[Any]

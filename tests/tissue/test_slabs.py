@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from viscera.errors import InputError, StateError
 from viscera.geometry.distance import distance_field
 from viscera.geometry.primitives import box as box_mesh
 from viscera.tissue import kernels, slab_cuts
+from viscera.tissue.burning import make_burning
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE
 from viscera.tissue.materials import Material
@@ -128,6 +130,66 @@ def test_volume_torsion_creep_and_materials_cross_the_cuts(device: Device) -> No
             poke(body, tick, at_cut(cut))
             body.step()
     assert_same(cut, whole)
+
+
+def test_viscous_times_that_differ_cross_the_cuts(device: Device) -> None:
+    """There halos need velocities too: a slab that lacked them would damp its border layers as if the others stood."""
+    nodes = organ()
+    rng = np.random.default_rng(6)
+    params = params_of(
+        nodes,
+        poisson=None,
+        viscous_time=None,
+        longest_viscous_time=4e-4,
+        material=Material("thin", 3_000.0, 1_060.0, poisson=0.35, viscous_time=2e-4),
+        further=(Material("thick", 2_000.0, 1_060.0, poisson=0.4, viscous_time=1e-3),),
+        material_of=rng.integers(0, 2, len(nodes)).astype(np.uint8),
+    )
+    whole, cut = make_lattice(device, params), make_slabs([device] * 3, params)
+    u, v = shaken(nodes, params.anchored), 50.0 * shaken(nodes, params.anchored)
+    for body in (whole, cut):
+        body.set_motion(u, v)
+        for tick in range(40):
+            if tick == 20:
+                body.set_viscous_time(4e-4)
+            poke(body, tick, at_cut(cut))
+            body.step()
+    assert_same(cut, whole)
+
+
+def test_slabs_are_asked_for_with_a_field_and_serve_as_any_tissue(device: Device) -> None:
+    """`LatticeParams(slabs=…)` is all: the same arrays, saved from one and loaded into the other, in either direction,
+    at a tick that is no frame's; and what a world draws from is up to date at each frame."""
+    nodes = organ()
+    plain = params_of(nodes, drag=5.0, creep=Creep(0.5, 0.05), viscous_time=1e-4)
+    sliced = replace(plain, slabs=3)
+    whole, cut = make_lattice(device, plain), make_lattice(device, sliced)
+    assert len(slabs_of(cut).parts) == 3
+    at = at_cut(cut)
+    for tick in range(37):
+        for body in (whole, cut):
+            poke(body, tick, at)
+            body.step()
+        if cut.ticks % 16 == 0 and not device.is_cuda:
+            for one in ("position", "velocity"):
+                drawn = (getattr(body.state, one) for body in (whole, cut))
+                mine, theirs = (buffers[whole.current] if one == "position" else buffers for buffers in drawn)
+                np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert_same(cut, whole)
+    kept = [{name: array.numpy().copy() for name, array in body.arrays().items()} for body in (whole, cut)]
+    assert set(kept[0]) == set(kept[1])
+    if not device.is_cuda:  # there a lattice in one piece orders its places by bricks
+        for name in kept[0]:
+            np.testing.assert_array_equal(kept[0][name], kept[1][name])
+        others = make_lattice(device, plain), make_lattice(device, sliced)
+        others[0].load(kept[1], 37)
+        others[1].load(kept[0], 37)
+        for body in (whole, cut, *others):
+            for tick in range(37, 70):
+                poke(body, tick, at)
+                body.step()
+        for body in (cut, *others):
+            assert_same(body, whole)
 
 
 def test_driven_anchors_move_in_halos_too(device: Device) -> None:
@@ -256,8 +318,15 @@ def test_impossible_slabs_are_refused(device: Device) -> None:
     assert refused.value.hint
     with pytest.raises(InputError, match="slabs"):
         make_slabs([], params_of(nodes))
+    rest = RestSkipping(1e-9, 1e-9)
     with pytest.raises(InputError, match="rest skipping"):
-        make_slabs([device], params_of(nodes, rest_skipping=RestSkipping(1e-9, 1e-9)))
+        make_slabs([device], params_of(nodes, rest_skipping=rest))
+    for wrong, word in (({"slabs": 0}, "slabs = 0"), ({"slabs": 2, "rest_skipping": rest}, "slabs do not skip rest")):
+        with pytest.raises(InputError, match=word) as refused:
+            make_lattice(device, params_of(nodes, **wrong))
+        assert refused.value.hint
+    with pytest.raises(InputError, match="do not burn"):
+        make_burning(make_lattice(device, params_of(nodes, slabs=2)))
 
 
 def test_a_broken_slab_stops_with_its_stage_and_tick(device: Device) -> None:

@@ -53,7 +53,16 @@ class Block:
         young = SOFT_TISSUE.young
         self.tissue: Tissue = make_lattice(
             device,
-            LatticeParams(nodes, spacing, (-SIDE / 2, -SIDE / 2, 0.0), nodes[:, 2] == 0, SOFT_TISSUE, stiffest=young, poisson=0.25, viscous_time=0.0),
+            LatticeParams(
+                nodes,
+                spacing,
+                (-SIDE / 2, -SIDE / 2, 0.0),
+                nodes[:, 2] == 0,
+                SOFT_TISSUE,
+                stiffest=young,
+                poisson=0.25,
+                viscous_time=0.0,
+            ),
         )
         self.masses = len(nodes)
         self.home = (0.0, 0.0, SIDE + 0.04)

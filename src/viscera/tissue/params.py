@@ -92,8 +92,8 @@ class LatticeParams:
     relative_young: NDArray[np.float64] | None = None
     """A further factor on each mass's Young's modulus, shape (masses,)."""
     poisson: float | None = None
-    """ν, the same everywhere: 0.25 for springs alone, up to 0.49 with the volume-preserving force of volume.py. None for
-    each material's own."""
+    """ν, the same everywhere: 0.25 for springs alone, up to 0.49 with the volume-preserving force of volume.py. None
+    for each material's own."""
     equal_springs: bool = False
     """All springs alike, as in the source, instead of the isotropic rule."""
     remedies: Remedies = Remedies()
@@ -203,8 +203,8 @@ def bulk_step(params: LatticeParams) -> float:
 
 
 def cautious_step(params: LatticeParams) -> float:
-    """The same where the largest value of each property meets in one place [s]: at a border between a stiff and a viscous
-    material springs take the mean of both, and are more demanding than either."""
+    """The same where the largest value of each property meets in one place [s]: at a border between a stiff and a
+    viscous material springs take the mean of both, and are more demanding than either."""
     worst = (float(values.max()) for values in (params.young_of(), params.poisson_of(), params.viscous_of()))
     return _endless_step(params, *worst)
 

@@ -10,9 +10,9 @@ slab are copied into its neighbours' halos: p alone, since springs, volume, tors
 another mass; and v where viscous times differ (viscosity.py). Stiffness, masses and substeps are cut out of the whole
 lattice, and forces on tools are integers, so the result is that of one lattice bit for bit, on the same device.
 
-To the outside there is one `Tissue`, the whole lattice, that is asked for everything and computes nothing: before a tick
-its tools and settings go to the slabs, behind it their forces are summed. Its arrays follow the slabs once a frame and
-whenever one of its methods is asked for them. Lattices in slabs do not skip rest and do not burn.
+To the outside there is one `Tissue`, the whole lattice, that is asked for everything and computes nothing: before a
+tick its tools and settings go to the slabs, after it their forces are summed. Its arrays follow the slabs once a frame
+and whenever one of its methods needs them. Lattices in slabs do not skip rest and do not burn.
 
 Turn an organ so that z is its longest axis: the halo is a layer of constant z, and its bytes are what slabs cost.
 
@@ -31,7 +31,6 @@ import warp as wp
 from viscera.device import Device, Program, Stage
 from viscera.errors import InputError
 from viscera.geometry.distance import DistanceField
-from viscera.tissue import kernels
 from viscera.tissue.making import make_whole
 from viscera.tissue.params import LatticeParams, check_params
 from viscera.tissue.slab_cuts import Cut, Halo, cut_out, halos_at, layers_of, make_slab, mask_weights, share_out
@@ -169,7 +168,9 @@ class Slabs:
             to, of = _arrays(part), _arrays(whole)
             to["other position"], of["other position"] = part.state.position[1 - part.current], of["position"]
             for name in to:
-                _copy_places(to[name], of[name], int(cut.local(cut.places.start)), cut.places.start, cut.places, part, whole)
+                _copy_places(
+                    to[name], of[name], int(cut.local(cut.places.start)), cut.places.start, cut.places, part, whole
+                )
             mask_weights(part.constants, cut)
         self._wait()
         self.stale = False
@@ -215,7 +216,8 @@ def _copy_places(
 
 
 def make_slabs(devices: Sequence[Device], params: LatticeParams, *, native: bool = True) -> Tissue:
-    """The lattice of `params` in one slab per device; a device may be named several times. The whole is on the first."""
+    """The lattice of `params` in one slab per device; a device may be named several times. The whole is on the first
+    one."""
     check_params(params)
     if params.rest_skipping is not None:
         raise InputError("slabs: rest skipping is on.", "Leave `rest_skipping` out, or make one lattice.")

@@ -1,4 +1,4 @@
-"""How many substeps a tick needs: as many as the fastest ringing and the strongest damping of this very lattice ask for.
+"""How many substeps a tick needs: as many as the fastest ringing and the strongest damping of this lattice ask for.
 
 With ω the highest frequency and σ the largest rate of damping, a step Δt is stable while Δt²ω² + 2Δt·σ < 4. Where the
 viscous time is the same everywhere, σ = τω².
@@ -108,5 +108,3 @@ def _set_substeps(tissue: Tissue, substeps: int) -> None:
     keep = np.ones(tissue.layout.slots, dtype=np.float32)
     keep[tissue.layout.slot_of_node] = 1.0 / (1.0 + tissue.params.drag_of() * constants.dt)
     constants.keep.assign(keep)
-
-

@@ -1,7 +1,7 @@
 """A lattice of masses and springs that can be stepped and pushed.
 
-`Tissue` owns the arrays together with the recorded tick. The physics is in `kernels.py` and the files beside it, one force
-each; `lattice.py` makes one. A tissue in slabs (slabs.py) is asked for the same things in the same way.
+`Tissue` owns the arrays together with the recorded tick. The physics is in `kernels.py` and the files beside it, one
+force each; `lattice.py` makes one. A tissue in slabs (slabs.py) is asked for the same things in the same way.
 
 Source: Etheredge, Kunst and Sanders, "Harnessing the GPU for Real-Time Haptic Tissue Simulation", JCGT 2(2), 2013.
 """
@@ -195,7 +195,7 @@ class Tissue:
         self.wake()
 
     def set_young(self, young: float) -> None:
-        """Young's modulus [Pa] of `params.material`, up to `params.stiffest`; other materials keep their ratio to it."""
+        """Young's modulus [Pa] of `params.material`, up to `params.stiffest`; others keep their ratio to it."""
         if not 0.0 < young <= self.params.stiffest:
             raise InputError(
                 f"Young's modulus {young:g} Pa cannot be carried by {self.substeps} substeps per tick.",

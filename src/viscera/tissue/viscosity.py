@@ -1,7 +1,7 @@
 """Viscous times that differ from place to place: each spring and each cell is damped as its materials say.
 
-A lattice keeps p = u + τ·v with the τ of its main material (kernels.py). A spring between masses of viscous times τ_i and
-τ_j has the mean of both, and is taken at
+A lattice keeps p = u + τ·v with the τ of its main material (kernels.py). A spring between masses of viscous times τ_i
+and τ_j has the mean of both, and is taken at
 
     d = R + (p_j − p_i) + (τ_ij − τ)(v_j − v_i),    τ_ij = ½(τ_i + τ_j),
 
@@ -9,8 +9,8 @@ and a cell at the places p + (τ_c − τ)·v of its corners, with τ_c the mean
 velocity enter, so a body that flies or falls as a whole feels nothing; both ends of a spring see the same force, so
 momentum is kept.
 
-The step itself computes every spring at p. What is added here, before it, is the difference between the two, and only at
-masses that have such a spring: a lattice of one viscous time has none, and pays nothing. Torsion springs and
+The step itself computes every spring at p. What is added here, before it, is the difference between the two, and only
+at masses that have such a spring: a lattice of one viscous time has none, and pays nothing. Torsion springs and
 shape-preserving springs are no material and keep the main τ.
 """
 
