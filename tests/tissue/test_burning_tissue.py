@@ -19,11 +19,11 @@ from viscera.geometry.primitives import box as box_mesh
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario
 from viscera.skin import make_skin
+from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.burning import (
     Burning,
     make_burning,
     make_sampling,
-    nearest_masses,
     sample_burn,
     step_burning,
     tear_burnt,

@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.heat.test_heat import sheet
 from verify.elastic import DENSITY, SPACING, box, build, settle
 from verify.lattice_reference import springs_of
 from viscera.device import Device, open_device
 from viscera.errors import InputError
+from viscera.geometry.atlas import AtlasSettings, unique_atlas
+from viscera.heat.conduction import make_heat
+from viscera.heat.materials import HeatMaterials
+from viscera.skin import make_skin
+from viscera.tissue.beneath import property_beneath
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import FAT, LIVER, Material
 from viscera.tissue.params import TICK, Creep, LatticeParams, largest_step
@@ -311,3 +317,29 @@ def test_what_a_lattice_cannot_take_from_a_material_is_refused_by_its_name() -> 
     with pytest.raises(InputError, match="first setting") as refused:
         made(LIVER, FAT, longest_viscous_time=1e-4)
     assert "material's own" in refused.value.hint
+
+
+# --- under a skin ----------------------------------------------------------------------------------------------------
+
+
+def test_heat_takes_what_lies_beneath_each_texel(cpu: Device) -> None:
+    """A sheet on a block of two materials: its texels conduct as the masses under them."""
+    mesh = sheet(9.0 * np.eye(2), side=0.1)
+    skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(64)), 64, device=cpu)
+    nodes = box(21, 21, 3)
+    tissue = make_lattice(
+        cpu,
+        LatticeParams(
+            nodes, 0.005, (-0.05, -0.05, -0.01), nodes[:, 2] == 0, LIVER, LIVER.young,
+            viscous_time=0.0, poisson=0.25, further=(FAT,), material_of=(nodes[:, 0] > 10).astype(np.uint8),
+        ),
+    )  # fmt: skip
+    names = ("conductivity", "density", "heat_capacity")
+    heat = make_heat(skin, materials=HeatMaterials(*(property_beneath(tissue, skin, name) for name in names)))
+    texels = skin.texels.numpy()
+    x = skin.position.numpy()[texels, 0]
+    found = heat.params.conductivity * heat.network.materials.conductivity.numpy()[texels]  # pyright: ignore[reportOptionalMemberAccess]
+    # A texel belongs to its nearest mass: the border is half way between x = 0 and x = 5 mm.
+    np.testing.assert_allclose(found, np.where(x < 0.0025, LIVER.conductivity, FAT.conductivity), rtol=1e-6)
+    one = make_lattice(cpu, dataclasses.replace(tissue.params, material_of=None))
+    assert (property_beneath(one, skin, "heat_capacity") == LIVER.heat_capacity).all()
