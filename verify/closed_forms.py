@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from verify.framework import Measured, figure
 from viscera.device import open_device
+from viscera.timing import TICK
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, LatticeParams
+from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS, axis_stiffness
 from viscera.tissue.tissue import Tissue
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from verify.lattice_reference import Array, bulk_modulus_added, inner_force, pulls, springs_of
 from viscera.device import Device
+from viscera.timing import TICK
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, LatticeParams
+from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import NodeIndex
 from viscera.tissue.tissue import Tissue
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import warp as wp
+from viscera.world.cautery import Cautery
 
 from tests.tissue.test_lattice import DENSITY, SPACING, box, lattice, springs_of
 from viscera.device import Device, Port
@@ -19,6 +20,7 @@ from viscera.geometry.primitives import box as box_mesh
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario
 from viscera.skin import make_skin
+from viscera.timing import TICK
 from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.burning import (
     Burning,
@@ -32,11 +34,9 @@ from viscera.tissue.burning import (
 from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK
 from viscera.tissue.stepping import record_probe
 from viscera.view import Camera, Instrument
 from viscera.world import Contents, Organ, World
-from viscera.world.cautery import Cautery
 from viscera.world.world import Motion
 
 YOUNG, STIFFENING, WEAKENING = 2_000.0, 3.0, 0.5

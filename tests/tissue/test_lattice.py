@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, open_device
 from viscera.errors import InputError, StateError
+from viscera.timing import TICK
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE, make_layout
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, LatticeParams, largest_step
+from viscera.tissue.params import LatticeParams, largest_step
 from viscera.tissue.springs import (
     DIRECTIONS,
     RATIO_BODY,

@@ -19,10 +19,11 @@ from viscera.geometry.atlas import AtlasSettings, unique_atlas
 from viscera.heat.conduction import make_heat
 from viscera.heat.materials import HeatMaterials
 from viscera.skin import make_skin
+from viscera.timing import TICK
 from viscera.tissue.beneath import property_beneath
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import FAT, LIVER, Material
-from viscera.tissue.params import TICK, Creep, LatticeParams, largest_step
+from viscera.tissue.params import Creep, LatticeParams, largest_step
 from viscera.tissue.springs import NodeIndex
 from viscera.tissue.tissue import Tissue
 from viscera.tissue.volume import bulk_share_of_young, spring_share_of_young

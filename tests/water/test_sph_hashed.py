@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_every_neighbour_comes_once(device: Device, dimension: int, buckets: int
     """On both sides of the origin, where truncation would go wrong; with few buckets, where cells share them; and far
     outside the box, which is only where cells are counted from."""
     x = np.random.default_rng(2).uniform(-0.5, 0.5, (600, 3)).astype(np.float32)
-    x[400:] += np.float32([300.0, -200.0, 100.0])
+    x[400:] += np.array([300.0, -200.0, 100.0], dtype=np.float32)
     if dimension == 2:
         x[:, 2] = 0.0
     x[17] = np.nan
@@ -118,7 +118,7 @@ def test_a_hashed_fluid_is_the_sorted_fluid(device: Device, case: str, dimension
     spacing, side = 0.01, 8
     random = np.random.default_rng(4)
     periodic = CASES[case].get("periodic", (False,) * 3)
-    options = CASES[case] | ({"periodic": (periodic[0], False, False)} if dimension == 2 else {})
+    options: dict[str, Any] = CASES[case] | ({"periodic": (periodic[0], False, False)} if dimension == 2 else {})
     x = block((0.0,) * dimension, (side * spacing,) * dimension, spacing)
     x = x + random.uniform(-0.1 * spacing, 0.1 * spacing, x.shape)
     v = random.normal(0.0, 0.1, x.shape)
@@ -127,7 +127,8 @@ def test_a_hashed_fluid_is_the_sorted_fluid(device: Device, case: str, dimension
     if any(periodic):
         x = np.mod(x, side * spacing)
     results = []
-    for search in ("sorted", "hashed"):
+    searches: tuple[ng.Search, ...] = ("sorted", "hashed")
+    for search in searches:
         params = FluidParams(
             spacing=spacing, lower=(0.0,) * dimension, upper=tuple(upper), dt=5e-5, dimension=dimension,
             search=search, **options,
@@ -169,18 +170,19 @@ def test_it_needs_no_box(cpu: Device) -> None:
 def test_what_a_hashed_grid_cannot_do_is_refused(cpu: Device) -> None:
     params = FluidParams(spacing=0.01, lower=(0.0,) * 3, upper=(0.05,) * 3, dt=2e-5, search="hashed")
     x = block((0.0,) * 3, (0.05,) * 3, 0.01)
-    for loops in ({"native": True}, {"team": 1}):
+    choices: list[dict[str, Any]] = [{"native": True}, {"team": 1}]
+    for loops in choices:
         with pytest.raises(InputError, match="sorted cells") as refused:
             make_fluid(params, x, cpu, **loops)
         assert 'search="sorted"' in refused.value.hint
     with pytest.raises(InputError, match="'kd'"):
-        FluidParams(spacing=0.01, lower=(0.0,) * 3, upper=(0.05,) * 3, dt=2e-5, search="kd")
+        FluidParams(spacing=0.01, lower=(0.0,) * 3, upper=(0.05,) * 3, dt=2e-5, search=cast(Any, "kd"))
     fluid = make_fluid(params, x, cpu)
     with pytest.raises(InputError, match="search cannot change"):
         set_params(fluid, FluidParams(spacing=0.01, lower=(0.0,) * 3, upper=(0.05,) * 3, dt=2e-5))
     box = ((0.0,) * 3, (0.05,) * 3, RADIUS, 3, cpu)
     with pytest.raises(InputError, match="search is 'kd'"):
-        ng.make_grid(10, *box, search="kd")
+        ng.make_grid(10, *box, search=cast(Any, "kd"))
     for buckets in (16, 48, 2**27):
         with pytest.raises(InputError, match="buckets"):
             ng.make_grid(10, *box, search="hashed", buckets=buckets)

@@ -16,10 +16,6 @@ is alone, an exponential: exact where it is alone, of first order in dt beside c
 All values are kept relative to those of `HeatParams`: where these are changed, all materials change in proportion.
 """
 
-# Warp's stubs know neither its own dtypes nor the fields of a vector.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportIndexIssue=false, reportGeneralTypeIssues=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
