@@ -208,7 +208,9 @@ def burnt_column() -> Measured:
     axes = [np.arange(n, dtype=np.int32) for n in (6, 6, 24)]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     top = nodes[:, 2] == 23
-    params = LatticeParams(nodes, 2.5e-3, (0.0, 0.0, 0.0), top, LIVER, stiffest=LIVER.young, drag=40.0)
+    params = LatticeParams(
+        nodes, 2.5e-3, (0.0, 0.0, 0.0), top, LIVER, LIVER.young, drag=40.0, poisson=0.25, viscous_time=0.0
+    )
     found = []
     for share in (0.0, 1.0):
         device = open_device()

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from verify.framework import Measured, figure
 from viscera.device import open_device
-from viscera.tissue.lattice import TICK, LatticeParams, Tissue, make_lattice
+from viscera.timing import TICK
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
+from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS, axis_stiffness
+from viscera.tissue.tissue import Tissue
 
 AREA = "foundation"
 DENSITY = 1060.0
@@ -26,6 +29,7 @@ def _box(*counts: int) -> NDArray[np.int32]:
 
 
 def _lattice(nodes: NDArray[np.int32], young: float, anchored: NDArray[np.bool_] | None = None, **more: Any) -> Tissue:
+    options: dict[str, Any] = {"poisson": 0.25, "viscous_time": 0.0} | more
     params = LatticeParams(
         nodes=nodes,
         spacing=SPACING,
@@ -33,7 +37,7 @@ def _lattice(nodes: NDArray[np.int32], young: float, anchored: NDArray[np.bool_]
         anchored=np.zeros(len(nodes), dtype=bool) if anchored is None else anchored,
         material=Material("test", young, DENSITY),
         stiffest=young,
-        **more,
+        **options,
     )
     return make_lattice(open_device(), params)
 
@@ -115,8 +119,9 @@ def cores() -> Measured:
     for count in (1, 2, 3):
         device = open_device("cpu", cores=count)
         params = LatticeParams(
-            nodes, SPACING, (0.0, 0.0, 0.0), nodes[:, 2] == 0, Material("test", 3000.0, DENSITY), stiffest=3000.0
-        )
+            nodes, SPACING, (0.0, 0.0, 0.0), nodes[:, 2] == 0, Material("test", 3000.0, DENSITY), stiffest=3000.0,
+            poisson=0.25, viscous_time=0.0,
+        )  # fmt: skip
         tissue = make_lattice(device, params)
         tip = np.tile(np.array([[0.1201, 0.1007, 0.138]]), (2, 1))
         tissue.set_tool(0, start=tip, end=tip, radius=0.006, friction=0.2)

@@ -13,8 +13,8 @@ from verify.elastic import DENSITY, SPACING, box, build
 from verify.lattice_reference import Array, inner_force
 from viscera.device import Device
 from viscera.errors import StateError
-from viscera.tissue.lattice import Tissue
 from viscera.tissue.params import SAFETY, TICK
+from viscera.tissue.tissue import Tissue
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def indent(
     """Pushes a sphere of `radius` cells into a block of so many cells, depth by depth [cells], and waits each time."""
     nodes = box(across + 1, across + 1, high + 1)
     tissue = build(device, nodes, anchored=nodes[:, 2] == 0, **more)
-    spacing, poisson = tissue.params.spacing, tissue.params.poisson
+    spacing, poisson = tissue.params.spacing, tissue.params.first_poisson
     shear_speed = math.sqrt(tissue.young / (2.0 * (1.0 + poisson)) / DENSITY)
     slowest = math.pi / 2.0 * shear_speed / (high * spacing)
     middle = across * spacing / 2.0

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from verify.lattice_reference import Array, bulk_modulus_added, inner_force, pulls, springs_of
 from viscera.device import Device
-from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.timing import TICK
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, LatticeParams
+from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import NodeIndex
+from viscera.tissue.tissue import Tissue
 
 DENSITY = 1_060.0
 """[kg/m³]"""
@@ -44,6 +46,8 @@ def build(
         "anchored": np.zeros(len(nodes), dtype=bool),
         "material": Material("test", young, DENSITY),
         "stiffest": young,
+        "poisson": 0.25,
+        "viscous_time": 0.0,
     }
     return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)
 
@@ -101,7 +105,7 @@ def stretch(
     s = nodes @ frame.T  # along, across, across, in cells from the centre
     held = np.abs(s[:, 0]) > length / 2 - 1.0
     tissue = build(device, nodes, anchored=held, **more)
-    poisson = tissue.params.poisson
+    poisson = tissue.params.first_poisson
     start = s * np.array([1.0, -poisson, -poisson]) * strain * SPACING
     tissue.set_motion(start @ frame, np.zeros_like(start))
     speed = math.sqrt(tissue.young / DENSITY)

@@ -16,8 +16,9 @@ from verify.framework import Measured, Skip, figure
 from viscera.bench.sources import Fingerprint, SourceTree, current_commit, our_sources
 from viscera.device import cuda_state, open_device
 from viscera.scenarios import catalogue
-from viscera.tissue.lattice import LatticeParams, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
+from viscera.tissue.params import LatticeParams
 
 TICKS = 100
 
@@ -50,7 +51,9 @@ def momentum_drift(device: str) -> float:
     axis = np.arange(20, dtype=np.int32)
     nodes = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     free = np.zeros(len(nodes), dtype=bool)
-    params = LatticeParams(nodes, 0.004, (0.5, 0.0, 0.0), free, SOFT_TISSUE, stiffest=SOFT_TISSUE.young)
+    params = LatticeParams(
+        nodes, 0.004, (0.5, 0.0, 0.0), free, SOFT_TISSUE, SOFT_TISSUE.young, viscous_time=0.0, poisson=0.25
+    )
     opened = open_device(device)
     tissue = make_lattice(opened, params)
     rng = np.random.default_rng(0)

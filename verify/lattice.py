@@ -31,8 +31,8 @@ from viscera.device import Device, open_device
 from viscera.geometry.distance import distance_field
 from viscera.geometry.primitives import capsule as capsule_mesh
 from viscera.geometry.voxels import voxelise
-from viscera.tissue.lattice import Tissue
-from viscera.tissue.params import TICK
+from viscera.timing import TICK
+from viscera.tissue.tissue import Tissue
 
 AREA = "lattice"
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.tissue.lattice import Tissue
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, axis_stiffness
+from viscera.tissue.tissue import Tissue
 from viscera.tissue.volume import bulk_share_of_young, spring_share_of_young
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ def springs_of(tissue: Tissue) -> Springs:
         second.append(other[here].astype(np.int64))
         rest.append(np.tile(np.array(direction) * tissue.params.spacing, (len(here), 1)))
         stiffness.append(relative[here])
-    springs_young = tissue.young * spring_share_of_young(tissue.params.poisson)
+    springs_young = tissue.young * spring_share_of_young(tissue.params.first_poisson)
     scale = axis_stiffness(springs_young, tissue.params.spacing)
     return Springs(
         np.concatenate(first), np.concatenate(second), np.concatenate(rest), np.concatenate(stiffness) * scale
@@ -77,7 +77,7 @@ def spring_force(springs: Springs, u: Array) -> Array:
 
 def bulk_modulus_added(tissue: Tissue) -> float:
     """κ of the volume-preserving force in a lattice of one material [Pa]."""
-    return tissue.young * bulk_share_of_young(tissue.params.poisson)
+    return tissue.young * bulk_share_of_young(tissue.params.first_poisson)
 
 
 def volume_force(tissue: Tissue, u: Array) -> Array:
@@ -101,7 +101,7 @@ def volume_force(tissue: Tissue, u: Array) -> Array:
 def inner_force(tissue: Tissue, u: Array) -> Array:
     """Springs and volume together, on every mass [N]."""
     force = spring_force(springs_of(tissue), u)
-    return force + volume_force(tissue, u) if tissue.params.poisson > 0.25 else force
+    return force + volume_force(tissue, u) if tissue.params.has_volume else force
 
 
 def elastic_energy(springs: Springs, u: Array) -> float:
@@ -121,7 +121,7 @@ def total_energy(tissue: Tissue, springs: Springs) -> float:
 
 def highest_frequency(tissue: Tissue, rounds: int = 150) -> float:
     """ω_max of the lattice at rest [rad/s], from below, by power iteration on forces at tiny displacements."""
-    springs, has_volume = springs_of(tissue), tissue.params.poisson > 0.25
+    springs, has_volume = springs_of(tissue), tissue.params.has_volume
     weight = 1.0 / np.sqrt(tissue.mass)[:, None]
     x = np.random.default_rng(0).normal(size=(len(tissue.mass), 3))
     largest = 0.0

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from verify.framework import Measured, figure
 from viscera.device import Device, open_device
-from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams, Remedies, RestSkipping
 from viscera.tissue.springs import NodeIndex
+from viscera.tissue.tissue import Tissue
 
 BLOCK = (0.064, 0.064, 0.032)
 """[m]"""
@@ -37,7 +38,7 @@ def block(device: Device, spacing: float, **more: Any) -> Tissue:
     counts = [round(side / spacing) + 1 for side in BLOCK]
     axes = [np.arange(count, dtype=np.int32) for count in counts]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    options: dict[str, Any] = {"material": SOFT_TISSUE, "stiffest": SOFT_TISSUE.young, "drag": 30.0}
+    options: dict[str, Any] = {"material": SOFT_TISSUE, "stiffest": SOFT_TISSUE.young, "drag": 30.0, "poisson": 0.25}
     options |= {"viscous_time": VISCOUS_TIME, "longest_viscous_time": VISCOUS_TIME} | more
     return make_lattice(device, LatticeParams(nodes, spacing, (0.0, 0.0, 0.0), nodes[:, 2] == 0, **options))
 
@@ -122,7 +123,7 @@ def rest_table() -> list[dict[str, Any]]:
     def made(rest: RestSkipping | None) -> tuple[float, NDArray[np.float32]]:
         params = LatticeParams(
             nodes, 0.004, (0.0, 0.0, 0.0), nodes[:, 2] == 0, SOFT_TISSUE, SOFT_TISSUE.young,
-            drag=30.0, rest_skipping=rest,
+            drag=30.0, rest_skipping=rest, poisson=0.25, viscous_time=0.0,
         )  # fmt: skip
         tissue = make_lattice(device, params)
         tip = np.tile(np.array([[0.0403, 0.0497, 0.0355]]), (2, 1))

@@ -33,10 +33,12 @@ import warp as wp
 from numpy.typing import NDArray
 
 from viscera.device import Device, Stage, available_cores, open_device, processor_name
-from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, axis_stiffness
+from viscera.tissue.stepping import record_step
+from viscera.tissue.tissue import Tissue
 
 SIDE = 22
 SPACING = 0.004
@@ -63,6 +65,8 @@ def make_ours(device: Device, nodes: NDArray[np.int32], start: NDArray[np.float6
         anchored=np.zeros(len(nodes), dtype=bool),
         material=MATERIAL,
         stiffest=MATERIAL.young,
+        poisson=0.25,
+        viscous_time=0.0,
     )
     tissue = make_lattice(device, params)
     table = tissue.constants.stiffness.numpy().reshape(len(DIRECTIONS), -1).copy()
@@ -113,7 +117,7 @@ def record_ours(device: Device, tissue: Tissue) -> Callable[[], None]:
         stage.upload(tissue.state.live)
         here, there = tissue.state.position
         for _ in range(STEPS):
-            tissue._record_step(stage, 0, here, there)
+            record_step(stage, tissue, 0, here, there)
             here, there = there, here
 
     return device.record(build, work=STEPS * len(tissue.params.nodes)).run

@@ -17,11 +17,12 @@ from viscera.geometry.primitives import box as box_mesh
 from viscera.instruments import Tool
 from viscera.scenarios import Scenario
 from viscera.skin import make_skin
+from viscera.timing import TICK
+from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.burning import (
     Burning,
     make_burning,
     make_sampling,
-    nearest_masses,
     sample_burn,
     step_burning,
     tear_burnt,
@@ -30,7 +31,7 @@ from viscera.tissue.burning import (
 from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK
+from viscera.tissue.stepping import record_probe
 from viscera.view import Camera, Instrument
 from viscera.world import Contents, Organ, World
 from viscera.world.world import Motion
@@ -58,7 +59,7 @@ def pull(tissue: Tissue, strain: np.ndarray) -> np.ndarray:
     """Forces [N] on all masses when the block is stretched by these strains, from the momentum of one tick's start."""
     u = tissue.params.nodes * SPACING * strain
     tissue.set_motion(u, np.zeros_like(u))
-    probe = tissue.device.record(tissue.record_probe)
+    probe = tissue.device.record(lambda stage: record_probe(stage, tissue))
     probe.run()
     return tissue.mass[:, None] * tissue.velocities() / (TICK / tissue.substeps)
 

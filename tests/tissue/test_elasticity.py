@@ -17,8 +17,9 @@ from verify.lattice_reference import algorithm_1, elastic_energy, inner_force, s
 from viscera.device import Device
 from viscera.geometry.distance import distance_field
 from viscera.geometry.primitives import capsule as capsule_mesh
+from viscera.timing import TICK
 from viscera.tissue.lattice import Tissue
-from viscera.tissue.params import TICK, RestSkipping
+from viscera.tissue.params import RestSkipping
 
 DIAGONALS = [(1, 1, 0), (1, 1, 1)]
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, open_device
 from viscera.errors import InputError, StateError
+from viscera.timing import TICK
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.layout import TILE, make_layout
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, LatticeParams, largest_step
+from viscera.tissue.params import LatticeParams, largest_step
 from viscera.tissue.springs import (
     DIRECTIONS,
     RATIO_BODY,
@@ -45,6 +46,8 @@ def lattice(
         "anchored": np.zeros(len(nodes), dtype=bool),
         "material": Material("test", young, DENSITY),
         "stiffest": young,
+        "poisson": 0.25,
+        "viscous_time": 0.0,
     }
     return make_lattice(device, LatticeParams(nodes=nodes, **(options | more)), native=native)
 

@@ -13,8 +13,9 @@ from viscera.device import Device, open_device
 from viscera.errors import InputError
 from viscera.geometry.distance import distance_field
 from viscera.geometry.primitives import icosphere
+from viscera.timing import TICK
 from viscera.tissue.materials import Material
-from viscera.tissue.params import TICK, Creep, Remedies, RestSkipping
+from viscera.tissue.params import Creep, Remedies, RestSkipping
 from viscera.tissue.springs import NodeIndex
 from viscera.tissue.volume import bulk_share_of_young
 

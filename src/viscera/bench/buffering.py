@@ -29,7 +29,7 @@ from viscera.bench._viewer import LOCK_FREE, LOCKED_FOR_THE_FRAME, LOCKED_WHILE_
 from viscera.bench.registry import Row, benchmark, pick, timed
 from viscera.bench.tissue import lattice
 from viscera.device import Device, open_device
-from viscera.tissue.lattice import Tissue
+from viscera.tissue.tissue import Tissue
 
 DOCUMENT = {
     146_476: (53, 183), 95_487: (72, 271), 67_477: (96, 362), 41_851: (128, 492), 21_276: (162, 694),

@@ -28,7 +28,8 @@ from viscera.bench._shapes import SHAPES
 from viscera.bench.registry import Row, benchmark, median_ms, pick, timed
 from viscera.bench.tissue import lattice, launch_substeps
 from viscera.device import Device, Program, Stage, open_device
-from viscera.tissue.lattice import Tissue
+from viscera.tissue.stepping import record_step
+from viscera.tissue.tissue import Tissue
 
 wp.set_module_options({"enable_backward": False})
 
@@ -200,11 +201,11 @@ def _ping_pong(device: Device, quick: bool) -> Iterator[Row]:
 
         def copied(stage: Stage, tissue: Tissue = tissue) -> None:
             here, there = tissue.state.position
-            tissue._record_step(stage, 0, here, there)
+            record_step(stage, tissue, 0, here, there)
             stage.once(lambda: wp.copy(here, there))
 
         def turns(stage: Stage, variant: int, tissue: Tissue = tissue, pair: tuple[wp.array, ...] = pair) -> None:
-            tissue._record_step(stage, 0, pair[variant], pair[1 - variant])
+            record_step(stage, tissue, 0, pair[variant], pair[1 - variant])
 
         cases = {
             "result copied back": device.record(copied, work=masses).run,

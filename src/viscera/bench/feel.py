@@ -25,9 +25,10 @@ from viscera.inputs import ToolInput
 from viscera.instruments import Tool, kit
 from viscera.session.clock import Pacer
 from viscera.timing import TICK
-from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.tissue import Tissue
 from viscera.view import ToolState
 
 SIDE = 0.096
@@ -52,7 +53,16 @@ class Block:
         young = SOFT_TISSUE.young
         self.tissue: Tissue = make_lattice(
             device,
-            LatticeParams(nodes, spacing, (-SIDE / 2, -SIDE / 2, 0.0), nodes[:, 2] == 0, SOFT_TISSUE, stiffest=young),
+            LatticeParams(
+                nodes,
+                spacing,
+                (-SIDE / 2, -SIDE / 2, 0.0),
+                nodes[:, 2] == 0,
+                SOFT_TISSUE,
+                stiffest=young,
+                poisson=0.25,
+                viscous_time=0.0,
+            ),
         )
         self.masses = len(nodes)
         self.home = (0.0, 0.0, SIDE + 0.04)

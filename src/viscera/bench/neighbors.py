@@ -178,9 +178,9 @@ class Way:
     sums: wp.array
 
 
-def sorted_way(case: Case, device: Device, native: bool = False) -> Way:
+def grid_way(case: Case, device: Device, native: bool = False, search: ng.Search = "sorted") -> Way:
     low, high = [0.0] * case.dimension, [case.extent] * case.dimension
-    params, state = ng.make_grid(case.count, low, high, RADIUS, case.dimension, device, axes=native)
+    params, state = ng.make_grid(case.count, low, high, RADIUS, case.dimension, device, axes=native, search=search)
     positions = wp.array(case.points, dtype=state.position.dtype, device=device.warp)
     sums, back = (wp.zeros(case.count, dtype=float, device=device.warp) for _ in range(2))
 
@@ -197,7 +197,7 @@ def sorted_way(case: Case, device: Device, native: bool = False) -> Way:
             stage.launch(sum_sorted, case.count, [state.view, RADIUS, state.position, sums])
         ng.to_original(stage, params, state, sums, back)
 
-    return Way("sorted, native" if native else "sorted", build, step, back)
+    return Way("sorted, native" if native else search, build, step, back)
 
 
 def hashed_way(case: Case, device: Device) -> Way:
@@ -299,16 +299,16 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
     ):
         case = Case(3, largest.count, largest.extent, points)
         yield from measure(
-            case, label, [sorted_way(case, device), hashed_way(case, device)], device, bandwidth, sums=False
+            case, label, [grid_way(case, device), hashed_way(case, device)], device, bandwidth, sums=False
         )
 
 
 def _uniform(device: Device, dimension: int, sizes: tuple[int, ...], bandwidth: float) -> Iterator[Row]:
     for count in sizes:
         case = make_case(dimension, count)
-        ways = [sorted_way(case, device)]
+        ways = [grid_way(case, device), grid_way(case, device, search="hashed")]
         if dimension == 3 and not device.is_cuda:
-            ways.append(sorted_way(case, device, native=True))
+            ways.append(grid_way(case, device, native=True))
         ways.append(hashed_way(case, device))
         check_equal(case, ways, device)
         yield from measure(case, "", ways, device, bandwidth, sums=True)

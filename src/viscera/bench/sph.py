@@ -84,6 +84,8 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
         row = step_row(f"incompressible, {fluid.params.iterations} iterations", fluid, bandwidth)
         yield row
     yield step_row("step, plain kernels", stirred_block(device, 27, native=False), bandwidth)
+    for side in (27,) if quick else (27, 64):
+        yield step_row("step, plain kernels, hashed grid", stirred_block(device, side, search="hashed"), bandwidth)
     yield from andersson(device, bandwidth, quick)
 
 

@@ -164,6 +164,8 @@ class BurnRates:
     linear_rate: float
     carried: float
     """Part of its heat that blood carries off living tissue in a step."""
+    flow: float
+    """−ln(1 − carried)"""
 
 
 @dataclass(eq=False)
@@ -186,6 +188,8 @@ class Burn:
     """Scratch of `measure_burn`."""
     area: Port
     """Coagulated and charred area of the skin at rest, as of the last `measure_burn`, vec2d, shape (1,) [m²]."""
+    one_tissue: Any
+    """An array of one element, where kernels could ask for one per texel."""
 
 
 @wp.func
@@ -239,6 +243,8 @@ def burn_texels(
     # in
     texels: wp.array(dtype=wp.int32),
     rates: wp.array(dtype=BurnRates),
+    boiling: wp.array(dtype=wp.float32),
+    ease: wp.array(dtype=wp.float32),
     # out
     temperature_out: wp.array(dtype=wp.float32),
     damage_out: wp.array(dtype=wp.float32),
@@ -252,17 +258,23 @@ def burn_texels(
     # Most of an organ is cold: one read, no write.
     if warm <= LUKEWARM:
         return
+    latent = rate.latent
+    carried = rate.carried
+    if boiling.shape[0] > 1:
+        # Texels of another tissue: what water takes along, and what blood does, in kelvin of theirs.
+        latent = rate.latent * boiling[t]
+        carried = done(rate.flow * ease[t])
     damage = damage_out[t]
-    if damage > 0.0 and rate.carried > 0.0:
-        warm /= 1.0 - rate.carried * coagulation_of(rate.model, damage)
+    if damage > 0.0 and carried > 0.0:
+        warm /= 1.0 - carried * coagulation_of(rate.model, damage)
         temperature_out[t] = warm
     if warm <= rate.watch:
         return
-    if warm > rate.boiling and rate.latent > 0.0:
+    if warm > rate.boiling and latent > 0.0:
         water = water_out[t]
-        steam = wp.min(water, (warm - rate.boiling) / rate.latent)
+        steam = wp.min(water, (warm - rate.boiling) / latent)
         water_out[t] = water - steam
-        warm -= steam * rate.latent
+        warm -= steam * latent
         temperature_out[t] = warm
     charring = charring_out[t]
     if rate.model == LINEAR:
@@ -323,6 +335,7 @@ def make_burn(heat: Heat, params: BurnParams | None = None) -> Burn:
         rates=wp.zeros(1, dtype=BurnRates, device=device.warp),
         areas=make_sum(heat.skin.count, device),
         area=device.port(1, wp.vec2d),
+        one_tissue=wp.ones(1, dtype=wp.float32, device=device.warp),
     )
     set_burn(burn, params)
     return burn
@@ -352,6 +365,7 @@ def set_burn(burn: Burn, params: BurnParams) -> None:
     rates.linear_rate = params.linear_rate
     flow = heat.params.perfusion / (heat.params.density * heat.params.heat_capacity)
     rates.carried = -math.expm1(-flow * heat.dt)
+    rates.flow = flow * heat.dt
     wp.copy(burn.rates, wp.array([rates], dtype=BurnRates, device=heat.skin.device.warp))
 
 
@@ -364,8 +378,10 @@ def reset_burn(burn: Burn) -> None:
 
 def step_burn(stage: Stage, burn: Burn) -> None:
     """One step of `heat.dt` with the temperature as it is now: after `step_heat`."""
-    maps = [burn.damage, burn.charring, burn.water, burn.burn_level]
-    stage.launch(burn_texels, burn.heat.skin.count, [burn.heat.skin.texels, burn.rates, burn.heat.temperature, *maps])
+    heat, maps = burn.heat, [burn.damage, burn.charring, burn.water, burn.burn_level]
+    tissue = heat.network.materials
+    scales = [burn.one_tissue, burn.one_tissue] if tissue is None else [tissue.boiling, tissue.ease]
+    stage.launch(burn_texels, heat.skin.count, [heat.skin.texels, burn.rates, *scales, heat.temperature, *maps])
 
 
 def measure_burn(stage: Stage, burn: Burn) -> None:
@@ -383,4 +399,6 @@ def boiled_heat(burn: Burn) -> float:
     heat, area = burn.heat, burn.heat.skin.rest_area.numpy().astype(np.float64)
     p = heat.params
     latent = burn.params.water_content * burn.params.latent_heat * p.density * p.thickness
+    if heat.network.materials is not None:
+        area = area * heat.network.materials.density
     return latent * float((area * (1.0 - burn.water.numpy().astype(np.float64))).sum())

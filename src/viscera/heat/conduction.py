@@ -45,6 +45,7 @@ import warp as wp
 from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.heat.arrays import BLOCK, TILE, Conductances, Rates
+from viscera.heat.materials import HeatMaterials, lose_heat, make_materials
 from viscera.heat.native import stage_cpu, stage_cuda
 from viscera.heat.network import WHOLE, Network, make_network, rebuild_network
 from viscera.skin import Skin
@@ -239,8 +240,15 @@ def stage_plain(
     before_out[t] = own + step
 
 
-def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, native: bool = True) -> Heat:
-    """Heat at body temperature on `skin`, for steps of `dt` [s]."""
+def make_heat(
+    skin: Skin,
+    params: HeatParams | None = None,
+    dt: float = FRAME,
+    native: bool = True,
+    materials: HeatMaterials | None = None,
+) -> Heat:
+    """Heat at body temperature on `skin`, for steps of `dt` [s]. `materials` says what each texel is made of; without
+    it, all of them are what `params` says."""
     params = params or HeatParams()
     dt = _checked_step(dt)
     device = skin.device
@@ -253,6 +261,9 @@ def make_heat(skin: Skin, params: HeatParams | None = None, dt: float = FRAME, n
 
     rates = wp.zeros(1, dtype=Rates, device=device.warp)
     network = make_network(skin, rates)
+    if materials is not None:
+        usual = (params.conductivity, params.density, params.heat_capacity)
+        network.materials = make_materials(skin, network.bodies.host, materials, usual)
     limits = device.record(lambda stage: rebuild_network(stage, skin, network, native), work=skin.count)
     heat = Heat(skin, params, dt, 0, zeros(), zeros(), network, rates, zeros(), limits, native)
     heat.stages = _stages(explicit_limit(heat), params, dt)
@@ -281,12 +292,17 @@ def step_heat(stage: Stage, heat: Heat) -> None:
         weight = 2.0 / (heat.stages**2 + heat.stages) * (2 * j - 1) / j
         stage.launch(kernel, count, [(j - 1) / j, weight, network.net, heat.rates, heat.power, now, before], BLOCK)
         now, before = before, now
+    if network.materials is not None:
+        losses = [network.materials.ease, network.materials.losses]
+        stage.launch(lose_heat, heat.skin.count, [heat.skin.texels, *losses, now])
     stage.launch(spread_to_slivers, border, [network.net, now])
 
 
 def total_heat(heat: Heat) -> float:
     """Heat above body temperature in the whole layer [J]."""
-    energy = heat.skin.rest_area.numpy().astype(np.float64) * heat.temperature.numpy()
+    materials = heat.network.materials
+    stores = heat.skin.rest_area if materials is None else materials.area
+    energy = stores.numpy().astype(np.float64) * heat.temperature.numpy()
     return float(energy.sum()) * heat.params.capacity
 
 
@@ -341,12 +357,19 @@ def _write_rates(heat: Heat, limit: float, dt: float | None = None) -> None:
     rates: Any = Rates()
     rates.conduction = dt * p.conductivity * p.thickness
     rates.capacity = p.capacity
-    decay = dt * _loss_rate(p)
-    rates.loss = fitted_loss(decay, heat.stages)
-    scale = rates.loss / decay if rates.loss > 0.0 else 1.0
-    rates.gain = scale * dt * p.air_transfer * (p.air_temperature - p.body_temperature) / p.capacity
-    rates.dt = scale * dt
     rates.limit = limit
+    decay = dt * _loss_rate(p)
+    warmth = p.air_transfer * (p.air_temperature - p.body_temperature)
+    materials = heat.network.materials
+    if materials is None:
+        rates.loss = fitted_loss(decay, heat.stages)
+        scale = rates.loss / decay if rates.loss > 0.0 else 1.0
+        rates.gain = scale * dt * warmth / p.capacity
+        rates.dt = scale * dt
+    else:
+        rates.dt = dt
+        taken = p.perfusion * p.thickness + p.air_transfer
+        materials.losses.assign(np.array([decay, warmth / taken if taken > 0.0 else 0.0], dtype=np.float32))
     wp.copy(heat.rates, wp.array([rates], dtype=Rates, device=heat.skin.device.warp))
 
 

@@ -26,6 +26,7 @@ import warp as wp
 from viscera.device import Stage
 from viscera.heat.arrays import BLOCK, PLAIN, SLIVER, TILE, TINY, Conductances, Fabric, Rates
 from viscera.heat.bodies import NEAREST, Bodies, merge_slivers
+from viscera.heat.materials import TexelMaterials, scale_links, scale_sides
 from viscera.heat.native import cut_tiles, limit_tiles, shear_tiles, side_tiles
 from viscera.skin import Skin
 
@@ -252,6 +253,8 @@ class Network:
     """One `Rates`."""
     tiles: int
     """Tiles that hold skin."""
+    materials: TexelMaterials | None = None
+    """None where all of the skin is one tissue."""
 
 
 def make_network(skin: Skin, rates: Any) -> Network:
@@ -302,11 +305,17 @@ def rebuild_network(stage: Stage, skin: Skin, network: Network, native: bool = T
         else (side_conductances, shear_conductances, limit_bodies, cut_sides)
     )
     places = [fabric.border_area, fabric.border_place, net.share]
+    tissue = network.materials
+    stores = skin.rest_area if tissue is None else tissue.area
     stage.launch(sides, count, [fabric, net, rates, *maps, net.left, net.bottom], BLOCK)
     stage.launch(shear, count, [fabric, net, rates, *maps, net.shear], BLOCK)
-    stage.launch(border_bodies, len(bodies.border), [net, skin.rest_area, skin.position, *places])
+    stage.launch(border_bodies, len(bodies.border), [net, stores, skin.position, *places])
     stage.launch(link_conductances, len(bodies.border), [fabric, rates, *edges, net.link])
-    stage.launch(limit, count, [fabric, net, rates, *where, skin.rest_area, net.inverse, fabric.cut], BLOCK)
+    if tissue is not None:
+        joints = [skin.width, skin.texels, tissue.conductivity, net.left, net.bottom, net.shear]
+        stage.launch(scale_sides, skin.count, joints)
+        stage.launch(scale_links, len(bodies.border), [fabric, tissue.conductivity, net.link])
+    stage.launch(limit, count, [fabric, net, rates, *where, stores, net.inverse, fabric.cut], BLOCK)
     stage.launch(cut, count, [fabric, net, *where, net.left, net.bottom, net.shear], BLOCK)
     stage.launch(cut_links, len(bodies.border), [net.border, fabric, net.link])
 

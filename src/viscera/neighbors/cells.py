@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.neighbors.hashed import bucket_of, hashed_cell
+
 wp.set_module_options({"enable_backward": False})
 
 
@@ -38,7 +40,7 @@ class GridView:
     cells_y: int
     cells_z: int
     rows: int
-    """Rows of three cells around a point: 9 in 3D, 3 in 2D."""
+    """Rows of three cells around a point: 9 in 3D, 3 in 2D. In a hashed grid, cells: 27 or 9."""
     layer: int
     """Layers below a cell's own that may hold neighbours: 1 in 3D, 0 in 2D."""
     lost: int
@@ -48,6 +50,8 @@ class GridView:
     """How many particles there are; shape (1,)."""
     cell_start: wp.array(dtype=wp.int32)
     """Where each cell begins in the sorted arrays; shape (cells + 2,). The lost particles are the last two's range."""
+    buckets: int
+    """0, or the number of buckets of a hashed grid (hashed.py): they stand for cells then, and there is no box."""
 
 
 @wp.func
@@ -81,6 +85,8 @@ def cell_of(grid: GridView, point: wp.vec2) -> wp.vec3i:  # pyright: ignore[repo
 def cell_of(grid: GridView, point: wp.vec3) -> wp.vec3i:  # noqa: F811
     """The cell of a point; of a point outside the box, the nearest cell."""
     scaled = (point - grid.lower) * grid.cells_per_length
+    if grid.buckets > 0:
+        return hashed_cell(scaled)
     return wp.vec3i(
         coordinate(scaled[0], grid.cells_x), coordinate(scaled[1], grid.cells_y), coordinate(scaled[2], grid.cells_z)
     )
@@ -88,7 +94,12 @@ def cell_of(grid: GridView, point: wp.vec3) -> wp.vec3i:  # noqa: F811
 
 @wp.func
 def row_range(grid: GridView, cell: wp.vec3i, row: int):
-    """Sorted places [begin, end) of the particles in row `row` around `cell`: up to three cells along x."""
+    """Sorted places [begin, end) of the particles in row `row` around `cell`: up to three cells along x, or the bucket
+    of one cell, which may hold others' particles too."""
+    if grid.buckets > 0:
+        wanted = cell + wp.vec3i(row % 3 - 1, (row // 3) % 3 - 1, row // 9 - grid.layer)
+        b = bucket_of(grid.buckets, wanted)
+        return grid.cell_start[b], grid.cell_start[b + 1]
     y = cell[1] + row % 3 - 1
     z = cell[2] + row // 3 - grid.layer
     begin = wp.int32(0)
@@ -103,4 +114,6 @@ def row_range(grid: GridView, cell: wp.vec3i, row: int):
 @wp.func
 def cell_index(grid: GridView, cell: wp.vec3i) -> int:
     """Cells are numbered along x first, so that three neighbours along x are one range."""
+    if grid.buckets > 0:
+        return bucket_of(grid.buckets, cell)
     return (cell[2] * grid.cells_y + cell[1]) * grid.cells_x + cell[0]

@@ -35,6 +35,10 @@ from viscera.device import Device, Stage
 from viscera.errors import InputError, StateError
 from viscera.neighbors import ordering
 from viscera.neighbors.cells import GridView
+from viscera.neighbors.hashed import bucket_count
+
+Search = Literal["sorted", "hashed"]
+"""Cells of a box, numbered along x; or buckets of cells anywhere (hashed.py)."""
 
 Ordering = Literal["serial", "parallel"]
 """How the particles are sorted: by one core, or by many threads. The result is the same."""
@@ -47,6 +51,9 @@ AXIS_LIMIT = 2**16
 
 CELL_LIMIT = 2**26
 """Cells in all: 256 MiB per array of one integer per cell."""
+
+HASHED_REACH = 2**13
+"""Cells from the lower corner up to which a hashed grid is exact; it makes them 0.4 % wider than the radius."""
 
 SMALLEST_RADIUS = 1e-9
 """[m] Squares of smaller numbers get near what float32 can hold."""
@@ -71,9 +78,10 @@ class GridParams:
     upper: tuple[float, ...]
     """Corners of the box [m]; one number per axis. Particles may leave it."""
     cells: tuple[int, int, int]
-    """Cells along x, y and z."""
+    """Cells along x, y and z; of a hashed grid, its buckets in one line."""
     ordering: Ordering
     device: Device
+    search: Search = "sorted"
 
     @property
     def cell_count(self) -> int:
@@ -121,6 +129,8 @@ def make_grid(
     count: wp.array | None = None,
     axes: bool = False,
     order: Ordering | None = None,
+    search: Search = "sorted",
+    buckets: int | None = None,
 ) -> tuple[GridParams, GridState]:
     """A grid for up to `capacity` particles with neighbours within `radius` [m].
 
@@ -128,11 +138,20 @@ def make_grid(
 
     `count` shares the caller's particle count (int32, shape (1,)); without it there are `capacity` particles until
     `set_count`. `axes` also makes room for `split_axes`. `order` follows from the device; tests choose it.
+
+    `search="hashed"` needs no box, only its lower corner as where cells are counted from: the search is exact up to
+    `HASHED_REACH` cells from there, and beyond it misses at most pairs at the very end of the radius. `buckets` follows
+    from the capacity.
     """
     _check_capacity(capacity)
     low, high = _check_box(lower, upper, dimension)
     radius = _check_radius(radius)
-    cells, per_length = _divide(low, high, radius)
+    if search not in ("sorted", "hashed"):
+        raise InputError(f"search is {search!r}; allowed are sorted and hashed.", "Choose one of them.")
+    if search == "hashed":
+        cells, per_length = (bucket_count(capacity, buckets), 1, 1), _per_length(HASHED_REACH, radius)
+    else:
+        cells, per_length = _divide(low, high, radius)
     params = GridParams(
         dimension,
         capacity,
@@ -143,6 +162,7 @@ def make_grid(
         cells,
         order or ("parallel" if device.is_cuda else "serial"),
         device,
+        search,
     )
     return params, _allocate(params, per_length, _check_count(count, device), axes)
 
@@ -264,9 +284,7 @@ def _divide(low: tuple[float, ...], high: tuple[float, ...], radius: float) -> t
     """Cells along each axis, and one over their side [1/m]: the largest float32 that the module's proof allows."""
     extents = [h - lo for lo, h in zip(low, high, strict=True)]
     most = max(math.ceil(extent / radius) + 1 for extent in extents)
-    room = 2.0 * most * 2.0**-22
-    wanted = (1.0 - room) / (radius * (1.0 + 2.0**-20)) if most <= AXIS_LIMIT else 1.0 / radius
-    per_length = float(np.nextafter(np.float32(wanted), np.float32(0.0)))
+    per_length = _per_length(most, radius)
     counts = [max(1, math.ceil(extent * per_length)) for extent in extents] + [1] * (3 - len(extents))
     if most > AXIS_LIMIT or math.prod(counts) > CELL_LIMIT:
         raise InputError(
@@ -275,6 +293,13 @@ def _divide(low: tuple[float, ...], high: tuple[float, ...], radius: float) -> t
             "Make the box smaller (particles outside it are still found) or the radius larger.",
         )
     return (counts[0], counts[1], counts[2]), per_length
+
+
+def _per_length(most: int, radius: float) -> float:
+    """One over the side of a cell [1/m] where there are up to `most` of them along an axis."""
+    room = 2.0 * most * 2.0**-22
+    wanted = (1.0 - room) / (radius * (1.0 + 2.0**-20)) if most <= AXIS_LIMIT else 1.0 / radius
+    return float(np.nextafter(np.float32(wanted), np.float32(0.0)))
 
 
 def _allocate(params: GridParams, per_length: float, count: wp.array | None, axes: bool) -> GridState:
@@ -298,7 +323,9 @@ def _allocate(params: GridParams, per_length: float, count: wp.array | None, axe
     view.lower = wp.vec3(*params.lower, *([0.0] * (3 - params.dimension)))
     view.cells_per_length = per_length
     view.cells_x, view.cells_y, view.cells_z = params.cells
-    view.rows = 3 ** (params.dimension - 1)
+    hashed = params.search == "hashed"
+    view.buckets = params.cells[0] if hashed else 0
+    view.rows = 3 ** (params.dimension if hashed else params.dimension - 1)
     view.layer = params.dimension - 2
     view.lost = cells
     view.capacity = n

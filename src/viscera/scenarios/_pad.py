@@ -64,6 +64,7 @@ def liver_pad(setting: Setting) -> Organ:
         anchored=height <= low + ANCHORED * (high - low),
         material=LIVER,
         stiffest=STIFFNESS.maximum * KILOPASCAL,
+        viscous_time=VISCOSITY.default * MILLI,
         longest_viscous_time=VISCOSITY.maximum * MILLI,
         poisson=POISSON,
     )

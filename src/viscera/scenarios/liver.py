@@ -125,6 +125,7 @@ def build(setting: Setting) -> Contents:
             further=(TUMOUR,),
             material_of=_tumour(setting.seed, body),
             stiffest=STIFFNESS.maximum * KILOPASCAL,
+            viscous_time=VISCOSITY.default * MILLI,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
             poisson=POISSON,
             driven=driven,

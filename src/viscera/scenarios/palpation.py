@@ -87,6 +87,7 @@ def build(setting: Setting) -> Contents:
             else positions[:, 2] <= low[2] + 0.2 * (high[2] - low[2]),
             material=SOFT_TISSUE,
             stiffest=STIFFNESS.maximum * KILOPASCAL,
+            viscous_time=VISCOSITY.default * MILLI,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
             poisson=POISSON,
             relative_young=_nodule(setting.seed, positions),

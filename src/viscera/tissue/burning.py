@@ -26,23 +26,21 @@ burnt tissue tears at half the stretch is estimated. Kvick has no mechanics of b
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from viscera.device import Port, Stage
 from viscera.errors import InputError
 from viscera.skin import Skin
+from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.kernels import LIVE_STIFFNESS, LIVE_VISCOUS_TIME, Lattice, add_integer, load3
-from viscera.tissue.lattice import Tissue
 from viscera.tissue.layout import TILE
 from viscera.tissue.params import LatticeParams
-from viscera.tissue.springs import NodeIndex, axis_stiffness
+from viscera.tissue.springs import axis_stiffness
+from viscera.tissue.tissue import Tissue
 from viscera.tissue.volume import spring_share_of_young
 
 wp.set_module_options({"enable_backward": False})
@@ -57,12 +55,6 @@ HOLDING = wp.constant(6)
 
 SPRINGS_ACROSS = 9
 """Springs that cross a cell's side, in a lattice without border: the straight one, and four diagonals of each kind."""
-
-HALF_CELL = 0.5 * math.sqrt(3.0)
-"""Farthest that a point is from the node it was rounded to [cells]."""
-
-SEARCH = 2
-"""How many cells around a texel its nearest mass is looked for; one farther away is no part of this organ's lattice."""
 
 
 @dataclass(eq=False)
@@ -110,6 +102,8 @@ def with_burn_headroom(params: LatticeParams) -> LatticeParams:
 def make_burning(tissue: Tissue) -> Burning:
     """Fresh tissue that can burn."""
     params, layout = tissue.params, tissue.layout
+    if tissue.slabs is not None:
+        raise InputError("burning: lattices cut into slabs do not burn.", "Make the lattice with `slabs=1`.")
     needed = tissue.young * most_stiffening(params)
     if needed > params.stiffest * (1.0 + 1e-9):
         raise InputError(
@@ -124,7 +118,7 @@ def make_burning(tissue: Tissue) -> Burning:
         table[layout.slot_of_node] = np.array(values)[number]
         return wp.array(table, dtype=wp.float32, device=device)
 
-    most = axis_stiffness(params.stiffest * spring_share_of_young(params.poisson), params.spacing)
+    most = axis_stiffness(params.stiffest * spring_share_of_young(params.first_poisson), params.spacing)
     return Burning(
         tissue,
         burn=wp.zeros(layout.slots, dtype=wp.float32, device=device),
@@ -148,7 +142,7 @@ def step_burning(stage: Stage, burning: Burning) -> None:
     # Before the first tick the device still has the stiffest setting, with which the lattice was probed.
     stage.upload(tissue.state.live)
     stage.launch(stiffen_springs, places, [tissue.constants, burning.fresh, *burnt, tissue.constants.stiffness])
-    if tissue.params.poisson > 0.25:
+    if tissue.params.has_volume:
         args = [tissue.constants, burning.fresh, burning.fresh_bulk, *burnt, tissue.bulk]
         stage.launch(stiffen_cells, places, args)
 
@@ -202,29 +196,6 @@ def make_sampling(tissue: Tissue, skin: Skin) -> BurnSampling:
         wp.array(texels[owned][order], dtype=wp.int32, device=device),
         wp.array((area / np.repeat(total, counts)).astype(np.float32), dtype=wp.float32, device=device),
     )
-
-
-def nearest_masses(tissue: Tissue, points: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The mass nearest to each point, shape (n, 3) [m], at rest; -1 where none is within `SEARCH` cells."""
-    params = tissue.params
-    cell = (points - np.asarray(params.origin)) / params.spacing
-    low, high = params.nodes.min(axis=0), params.nodes.max(axis=0)
-    middle = np.clip(np.rint(cell), low, high).astype(np.int64)
-    index = NodeIndex(params.nodes)
-    best = np.full(len(points), -1, dtype=np.int32)
-    least = np.full(len(points), np.inf)
-    steps = sorted(itertools.product(range(-SEARCH, SEARCH + 1), repeat=3), key=lambda step: np.dot(step, step))
-    left = np.arange(len(points))
-    for step in steps:
-        # Who has found one that no further step can beat, looks no more.
-        left = left[np.sqrt(least[left]) > max(0.0, math.sqrt(np.dot(step, step)) - HALF_CELL)]
-        node = middle[left] + np.array(step)
-        found = index.find(node)
-        far = np.where(found >= 0, ((node - cell[left]) ** 2).sum(axis=1), np.inf)
-        nearer = far < least[left]
-        best[left[nearer]] = found[nearer]
-        least[left[nearer]] = far[nearer]
-    return np.where(least <= 3.0 * (SEARCH + 1) ** 2, best, -1)
 
 
 def sample_burn(stage: Stage, burning: Burning, sampling: BurnSampling, level: Any) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.tissue.lattice import Tissue
+from viscera.tissue.tissue import Tissue
 
 WAVES = ((1.0, 0.17, 9.0), (0.7, 0.33, 6.0), (0.4, 0.58, 5.0))
 """Percussion, tidal and dicrotic wave: height, place in the beat, sharpness κ."""

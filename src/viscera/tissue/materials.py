@@ -37,7 +37,7 @@ class Material:
     drag: float = 0.0
     """Against its surroundings [1/s]; no property of the tissue itself."""
     poisson: float = 0.49
-    """ν; the lattice takes 0.25 to 0.49."""
+    """ν; a lattice takes 0.25 to 0.49. The nearer to ½, the more substeps."""
     viscous_time: float = 1e-3
     """τ of the Kelvin–Voigt solid [s]."""
     break_strain: float = 0.4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,12 @@ MOST_SUBSTEPS = 256
 """Stiffer than this asks for is a mistake in units more often than a wish."""
 
 MOST_MATERIALS = 16
+
+MOST_SLABS = 256
+"""More than this is a slip: each has at least a layer, and costs a launch."""
+
+LEAST_POISSON, MOST_POISSON = 0.25, 0.49
+"""Springs alone have the least; nearer to ½ the volume force asks for ever more substeps."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +78,11 @@ class LatticeParams:
     """What most of it is: its Young's modulus is the one that can be set while it runs."""
     stiffest: float
     """Largest Young's modulus of `material` that may be set while it runs [Pa]; fixes the number of substeps."""
-    viscous_time: float = 0.0
-    """τ of the Kelvin–Voigt solid [s]."""
-    longest_viscous_time: float = 0.0
-    """Largest τ that may be set while it runs [s]; fixes the number of substeps too."""
+    viscous_time: float | None = None
+    """τ of the Kelvin–Voigt solid, the same everywhere [s]; None for each material's own."""
+    longest_viscous_time: float | None = None
+    """Largest τ of `material` that may be set while it runs [s]; fixes the number of substeps too. None for the first
+    one."""
     drag: float = 0.0
     """α against the surroundings, besides that of the materials [1/s]."""
     further: tuple[Material, ...] = ()
@@ -83,8 +91,9 @@ class LatticeParams:
     """Number of each mass's material, 0 for `material`; springs take the mean of their two ends."""
     relative_young: NDArray[np.float64] | None = None
     """A further factor on each mass's Young's modulus, shape (masses,)."""
-    poisson: float = 0.25
-    """0.25 for springs alone, up to 0.49 with the volume-preserving force of volume.py."""
+    poisson: float | None = None
+    """ν, the same everywhere: 0.25 for springs alone, up to 0.49 with the volume-preserving force of volume.py. None
+    for each material's own."""
     equal_springs: bool = False
     """All springs alike, as in the source, instead of the isotropic rule."""
     remedies: Remedies = Remedies()
@@ -94,6 +103,8 @@ class LatticeParams:
     """Anchors that are moved, shape (masses,); see `Tissue.set_drive`."""
     drive_direction: NDArray[np.float64] | None = None
     """Their displacement for a drive of 1 [m], shape (masses, 3)."""
+    slabs: int = 1
+    """Parts along z that are computed one by one; see slabs.py."""
 
     @property
     def materials(self) -> tuple[Material, ...]:
@@ -107,13 +118,66 @@ class LatticeParams:
 
     def density_of(self) -> NDArray[np.float64]:
         """Each mass's density [kg/m³]."""
-        table = np.array([m.density for m in self.materials])
-        return np.full(len(self.nodes), table[0]) if self.material_of is None else table[self.material_of]
+        return self._of_material([m.density for m in self.materials])
 
     def drag_of(self) -> NDArray[np.float64]:
         """Each mass's own drag [1/s]."""
-        table = np.array([m.drag for m in self.materials])
+        return self._of_material([m.drag for m in self.materials])
+
+    def poisson_of(self) -> NDArray[np.float64]:
+        """Each mass's ν."""
+        return self._of_material(self._poissons)
+
+    def spring_young_of(self) -> NDArray[np.float64]:
+        """Each mass's modulus of the springs alone, over that of `material` (volume.py)."""
+        shares = [spring_share_of_young(poisson) for poisson in self._poissons]
+        return self.young_of() * self._of_material([share / shares[0] for share in shares])
+
+    def bulk_young_of(self) -> NDArray[np.float64]:
+        """Each mass's κ over `bulk_reference` times the Young's modulus of `material` (volume.py)."""
+        shares = [bulk_share_of_young(poisson) for poisson in self._poissons]
+        reference = self.bulk_reference or 1.0
+        return self.young_of() * self._of_material([share / reference for share in shares])
+
+    def viscous_of(self) -> NDArray[np.float64]:
+        """Each mass's τ over that of `material`."""
+        first = self.material.viscous_time
+        if self.viscous_time is not None or first == 0.0:
+            return np.ones(len(self.nodes))
+        return self._of_material([m.viscous_time / first for m in self.materials])
+
+    def _of_material(self, values: Sequence[float]) -> NDArray[np.float64]:
+        table = np.array(values)
         return np.full(len(self.nodes), table[0]) if self.material_of is None else table[self.material_of]
+
+    @property
+    def _poissons(self) -> tuple[float, ...]:
+        return tuple(m.poisson if self.poisson is None else self.poisson for m in self.materials)
+
+    @property
+    def first_poisson(self) -> float:
+        """ν of `material`."""
+        return self._poissons[0]
+
+    @property
+    def has_volume(self) -> bool:
+        """Whether some material needs the volume-preserving force."""
+        return max(self._poissons) > 0.25
+
+    @property
+    def bulk_reference(self) -> float:
+        """Largest κ/E of the materials."""
+        return max(bulk_share_of_young(poisson) for poisson in self._poissons)
+
+    @property
+    def first_viscous_time(self) -> float:
+        """τ of `material` as the lattice is made [s]."""
+        return self.material.viscous_time if self.viscous_time is None else self.viscous_time
+
+    @property
+    def most_viscous_time(self) -> float:
+        """Largest τ of `material` that may be set [s]."""
+        return self.first_viscous_time if self.longest_viscous_time is None else self.longest_viscous_time
 
 
 def largest_step(
@@ -128,12 +192,29 @@ def largest_step(
 
 
 def bulk_step(params: LatticeParams) -> float:
-    """Largest stable step at the stiffest setting in an endless lattice [s]."""
+    """Largest stable step at the stiffest setting in an endless lattice of the most demanding material [s]."""
+    young, poisson, viscous = params.young_of(), params.poisson_of(), params.viscous_of()
+    kinds = np.unique(np.stack([poisson, viscous], axis=1), axis=0)
+    steps = []
+    for nu, relative in kinds.tolist():
+        hardest = float(young[(poisson == nu) & (viscous == relative)].max())
+        steps.append(_endless_step(params, hardest, nu, relative))
+    return min(steps)
+
+
+def cautious_step(params: LatticeParams) -> float:
+    """The same where the largest value of each property meets in one place [s]: at a border between a stiff and a
+    viscous material springs take the mean of both, and are more demanding than either."""
+    worst = (float(values.max()) for values in (params.young_of(), params.poisson_of(), params.viscous_of()))
+    return _endless_step(params, *worst)
+
+
+def _endless_step(params: LatticeParams, young: float, poisson: float, viscous: float) -> float:
+    """For Young's modulus and τ over those of `material`."""
     remedies = params.remedies
-    hardest = float(params.young_of().max()) / float(params.density_of().min()) * params.material.density
-    young = params.stiffest * hardest
-    density, tau = params.material.density, params.longest_viscous_time
-    step = largest_step(params.spacing, young, density, tau, params.poisson, remedies.torsion)
+    hardest = young / float(params.density_of().min()) * params.material.density
+    density, tau = params.material.density, viscous * params.most_viscous_time
+    step = largest_step(params.spacing, params.stiffest * hardest, density, tau, poisson, remedies.torsion)
     return 1.0 / math.hypot(1.0 / step, remedies.shape / 2.0)
 
 
@@ -161,24 +242,45 @@ def check_params(params: LatticeParams) -> None:
     tiny = float(np.finfo(np.float32).tiny)
     _within("spacing", params.spacing, tiny, 1.0)
     _within("stiffest", params.stiffest, tiny, 1e12)
-    _within("viscous_time", params.viscous_time, 0.0, 1.0)
-    _within("longest_viscous_time", params.longest_viscous_time, 0.0, 1.0)
+    _within("viscous_time", params.first_viscous_time, 0.0, 1.0)
+    _within("longest_viscous_time", params.most_viscous_time, 0.0, 1.0)
     _within("drag", params.drag, 0.0, 1e6)
-    _within("poisson", params.poisson, 0.25, 0.49)
+    if params.poisson is not None:
+        _within("poisson", params.poisson, LEAST_POISSON, MOST_POISSON)
     _within("remedies.surface_stiffness", remedies.surface_stiffness, 1.0, 100.0)
     _within("remedies.shape", remedies.shape, 0.0, 1e5)
     _within("remedies.torsion", remedies.torsion, 0.0, 10.0)
     _within("creep.fraction", creep.fraction, 0.0, 0.95)
     _within("creep.time", creep.time, 1e-2, 1e6)
+    _within("slabs", params.slabs, 1, MOST_SLABS)
     if rest is not None:
+        if params.slabs > 1:
+            raise InputError("lattice: slabs do not skip rest.", "Leave `rest_skipping` out, or use one slab.")
         _within("rest_skipping.force", rest.force, 0.0, 1e3)
         _within("rest_skipping.speed", rest.speed, 0.0, 1e3)
-    if params.viscous_time > params.longest_viscous_time or params.material.young > params.stiffest:
+    _check_materials(params)
+    if params.first_viscous_time > params.most_viscous_time or params.material.young > params.stiffest:
         raise InputError(
             "lattice: the first setting is beyond the largest allowed one.",
-            "Raise `stiffest` and `longest_viscous_time` to the settings that the run may reach.",
+            "Raise `stiffest` and `longest_viscous_time` to the settings that the run may reach, or give a shorter "
+            "`viscous_time`: without one, the material's own counts.",
         )
     _check_arrays(params)
+
+
+def _check_materials(params: LatticeParams) -> None:
+    """What materials may be, but not those of a lattice."""
+    for material in params.materials:
+        if params.poisson is None and not LEAST_POISSON <= material.poisson <= MOST_POISSON:
+            raise InputError(
+                f"lattice: material {material.name!r} has poisson = {material.poisson}.",
+                f"A lattice takes {LEAST_POISSON:g} to {MOST_POISSON:g}; give the lattice a `poisson` for all of it.",
+            )
+        if params.viscous_time is None and material.viscous_time > 0.0 == params.material.viscous_time:
+            raise InputError(
+                f"lattice: {material.name!r} has a viscous time, the main material {params.material.name!r} has none.",
+                "The others follow the main one when it is set, so give it one too, or the lattice a `viscous_time`.",
+            )
 
 
 def _check_arrays(params: LatticeParams) -> None:

@@ -16,7 +16,8 @@ from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.states import Arrays, copy_in, copy_out, require_names
 from viscera.timing import TICKS_PER_FRAME
-from viscera.tissue.lattice import Tissue
+from viscera.tissue.stepping import record_creep, record_substeps
+from viscera.tissue.tissue import Tissue
 
 wp.set_module_options({"enable_backward": False})
 
@@ -39,11 +40,12 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
         stage.upload(port)
     begin = current = tissue.current
     for tick in range(1, ticks + 1):
-        tissue.record_substeps(stage, current)
+        stage.clear(state.force)
+        record_substeps(stage, tissue, current)
         current = (current + tissue.substeps) % 2
         stage.once(lambda: wp.launch(count_tick, dim=1, inputs=[state.clock.array], device=stage.device.warp))
         if creeps and tick % TICKS_PER_FRAME == 0:
-            tissue.record_creep(stage, current)
+            record_creep(stage, tissue, current)
     if current != begin:
         stage.once(lambda: wp.copy(state.position[begin], state.position[current]))
     for port in (state.force, state.broken, state.clock):

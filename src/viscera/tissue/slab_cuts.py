@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from viscera.device import Device
 from viscera.tissue import kernels
-from viscera.tissue.lattice import LatticeState, Tissue
 from viscera.tissue.layout import TILE, Layout
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.tissue import LatticeState, Tissue
+from viscera.tissue.viscosity import Viscosity
 
 GUARD = 2 * TILE
 """Empty places before and behind everything, as in layout.py."""
@@ -131,6 +132,7 @@ def make_slab(device: Device, whole: Tissue, cut: Cut) -> Tissue:
         # Halo anchors are driven here too: a substep reads where they are going, before any exchange.
         driven_places=wp.array(driven[here], dtype=wp.int32, device=device.warp),
         driven_direction=wp.array(whole.driven_direction.numpy()[here], dtype=wp.vec3, device=device.warp),
+        viscosity=_cut_viscosity(device, whole, cut),
         fields={},
         _programs={},
     )
@@ -175,16 +177,35 @@ def _cut_places(device: Device, array: Any, slots: int, cut: Cut) -> Any:
     return wp.array(values.ravel(), dtype=array.dtype, device=device.warp)
 
 
+def mask_weights(constants: Any, cut: Cut) -> None:
+    """Takes the weight off what is not the slab's own."""
+    weight = constants.inverse_mass.numpy().copy()
+    own = slice(cut.local(cut.own.start), cut.local(cut.own.stop))
+    weight[: own.start] = weight[own.stop :] = 0.0
+    constants.inverse_mass.assign(weight)
+
+
+def _cut_viscosity(device: Device, whole: Tissue, cut: Cut) -> Viscosity | None:
+    if whole.viscosity is None:
+        return None
+
+    def elements(array: Any) -> Any:
+        values = array.numpy() - TILE * cut.tiles.start
+        here = values[(values >= 0) & (values < TILE * (cut.tiles.stop - cut.tiles.start))]
+        return wp.array(here, dtype=wp.int32, device=device.warp)
+
+    viscosity = whole.viscosity
+    relative = _cut_places(device, viscosity.relative, whole.layout.slots, cut)
+    return Viscosity(relative, elements(viscosity.springs), elements(viscosity.cells))
+
+
 def _cut_constants(device: Device, whole: Tissue, cut: Cut, layout: Layout, state: LatticeState) -> Any:
     made = kernels.Lattice()
     for name in SAME:
         setattr(made, name, getattr(whole.constants, name))
     for name in PER_PLACE:
         setattr(made, name, _cut_places(device, getattr(whole.constants, name), whole.layout.slots, cut))
-    weight = made.inverse_mass.numpy().copy()
-    own = slice(cut.local(cut.own.start), cut.local(cut.own.stop))
-    weight[: own.start] = weight[own.stop :] = 0.0
-    made.inverse_mass.assign(weight)
+    mask_weights(made, cut)
     made.slots = cut.slots
     made.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=device.warp)
     made.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=device.warp)

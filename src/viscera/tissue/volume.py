@@ -44,6 +44,24 @@ def bulk_share_of_young(poisson: float) -> float:
     return poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)) - 0.5 / (1.0 + poisson)
 
 
+@wp.func
+def store_push(
+    a: wp.vec3, b: wp.vec3, c: wp.vec3, h: float, modulus: float,
+    slots: int, i: int, push_out: wp.array(dtype=wp.float32),
+):  # fmt: skip
+    """κ(V/h³ − 1)/4 times b×c, c×a and a×b of a cell with these mean edges."""
+    growth = wp.clamp(wp.dot(a, wp.cross(b, c)) / (h * h * h) - 1.0, -MOST_GROWTH, MOST_GROWTH)
+    stretch = (wp.dot(a, a) + wp.dot(b, b) + wp.dot(c, c)) / (3.0 * h * h)
+    push = 0.25 * modulus * growth / wp.max(stretch / MOST_STRETCH, 1.0)
+    bc = push * wp.cross(b, c)
+    ca = push * wp.cross(c, a)
+    ab = push * wp.cross(a, b)
+    for axis in range(3):
+        push_out[axis * slots + i] = bc[axis]
+        push_out[(3 + axis) * slots + i] = ca[axis]
+        push_out[(6 + axis) * slots + i] = ab[axis]
+
+
 @wp.kernel
 def cell_pressure(
     first: int,
@@ -78,16 +96,7 @@ def cell_pressure(
     a += wp.vec3(h, 0.0, 0.0)
     b += wp.vec3(0.0, h, 0.0)
     c += wp.vec3(0.0, 0.0, h)
-    growth = wp.clamp(wp.dot(a, wp.cross(b, c)) / (h * h * h) - 1.0, -MOST_GROWTH, MOST_GROWTH)
-    stretch = (wp.dot(a, a) + wp.dot(b, b) + wp.dot(c, c)) / (3.0 * h * h)
-    push = 0.25 * live[LIVE_BULK] * float(bulk[i]) * growth / wp.max(stretch / MOST_STRETCH, 1.0)
-    bc = push * wp.cross(b, c)
-    ca = push * wp.cross(c, a)
-    ab = push * wp.cross(a, b)
-    for axis in range(3):
-        push_out[axis * slots + i] = bc[axis]
-        push_out[(3 + axis) * slots + i] = ca[axis]
-        push_out[(6 + axis) * slots + i] = ab[axis]
+    store_push(a, b, c, h, live[LIVE_BULK] * float(bulk[i]), slots, i, push_out)
 
 
 @wp.kernel

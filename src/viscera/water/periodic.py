@@ -82,7 +82,8 @@ def near_row(grid: GridView, point: wp.vec3, cell: wp.vec3i, row: int, radius2: 
     across = row % 3 - 1
     up = row // 3 - grid.layer
     near = bool(True)
-    if across != 0 and up != 0:
+    # Rows of a hashed grid are single cells, in another order: all are looked at.
+    if across != 0 and up != 0 and grid.buckets == 0:
         fy = (point[1] - grid.lower[1]) * grid.cells_per_length - float(cell[1])
         fz = (point[2] - grid.lower[2]) * grid.cells_per_length - float(cell[2])
         if fy >= 0.0 and fy <= 1.0 and fz >= 0.0 and fz <= 1.0:

@@ -236,7 +236,9 @@ def make_fluid(
 
 def check_box(params: FluidParams, points: np.ndarray, what: str) -> None:
     """Raise InputError if some of the points [m], (n, 3), are outside the box. The grid ends there: whoever is beyond
-    counts to its outermost cells, which is right but slow, and never meant at the start."""
+    counts to its outermost cells, which is right but slow, and never meant at the start. A hashed grid has no end."""
+    if params.search == "hashed" and not any(params.periodic):
+        return
     d, room = params.dimension, ON_THE_RIM * params.spacing
     lower, upper = np.asarray(params.lower), np.asarray(params.upper)
     outside = ((points[:, :d] < lower - room) | (points[:, :d] > upper + room)).any(axis=1)
@@ -250,8 +252,11 @@ def check_box(params: FluidParams, points: np.ndarray, what: str) -> None:
 
 def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:
     """Take the loops of teams.py with `team` threads per particle; on cpu, for tests, with one."""
-    if any(fluid.params.periodic):
-        raise InputError("teams are for boxes that are not periodic.", "Leave team out.")
+    if any(fluid.params.periodic) or fluid.params.search != "sorted":
+        raise InputError(
+            "teams are for boxes that are not periodic, searched by sorted cells.",
+            'Leave team out, or choose search="sorted" and no period.',
+        )
     if team not in (1, 2, 4, 8, 16, 32) or (team > 1 and not fluid.device.is_cuda):
         raise InputError(f"team = {team} is not possible.", "Choose 1, 2, 4, 8, 16 or 32 on cuda, 1 on cpu.")
     fluid.team, fluid.wide = team, team >= WIDE_TEAM if wide is None else wide
@@ -260,7 +265,7 @@ def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:
 def set_params(fluid: Fluid, params: FluidParams) -> None:
     """Change numbers while programs run. What decides which kernels are recorded must stay as it is."""
     fixed = ("spacing", "lower", "upper", "dimension", "support", "kernels", "density", "integrator", "periodic",
-             "no_slip", "iterations", "adaptive", "tension")  # fmt: skip
+             "no_slip", "iterations", "adaptive", "tension", "search")  # fmt: skip
     for name in fixed:
         if getattr(params, name) != getattr(fluid.params, name):
             raise InputError(f"{name} cannot change while a fluid runs.", "Make a new fluid.")
@@ -352,10 +357,13 @@ def write_live(fluid: Fluid) -> None:
 
 
 def _natively(params: FluidParams, wanted: bool | None) -> bool:
-    """Loops in C know no images."""
-    possible = not any(params.periodic)
+    """Loops in C know neither images nor buckets."""
+    possible = not any(params.periodic) and params.search == "sorted"
     if wanted and not possible:
-        raise InputError("native loops are for boxes that are not periodic.", "Leave native out.")
+        raise InputError(
+            "native loops are for boxes that are not periodic, searched by sorted cells.",
+            'Leave native out, or choose search="sorted" and no period.',
+        )
     return possible if wanted is None else wanted
 
 
@@ -366,11 +374,11 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
     count = make(wp.int32, 1)
     flat = (0.0,) * (3 - params.dimension)
     grid_params, grid = ng.make_grid(
-        n, (*params.lower, *flat), (*params.upper, *flat), params.radius, 3, device, count=count
+        n, (*params.lower, *flat), (*params.upper, *flat), params.radius, 3, device, count=count, search=params.search
     )
     if params.dimension == 2:
         # One layer of cells: the rows above and below are not even looked at.
-        grid.view.rows, grid.view.layer = 3, 0
+        grid.view.rows, grid.view.layer = grid.view.rows // 3, 0
     # Blocks of neighbours that native loops go through: all, until density has noted which.
     hits = {"hits": wp.full(n, 2**64 - 1, dtype=wp.uint64, device=device.warp)} if native else {}
     return Fluid(

@@ -1,0 +1,135 @@
+"""One tick of a lattice as launches, in order: anchors that are driven, forces besides the springs, the step, fields.
+
+Free functions over a `Tissue`, which records them; slabs.py records the same ones for each of its parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from viscera.device import Stage
+from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.tissue import field_contact, kernels, native, viscosity, volume
+from viscera.tissue.creep import creep_on
+from viscera.tissue.driven import drive_anchors
+from viscera.tissue.layout import TILE
+from viscera.tissue.remedies import torsion_forces
+
+if TYPE_CHECKING:
+    from viscera.tissue.tissue import Tissue
+
+NATIVE_BLOCK = 1024 // TILE
+"""Tiles per block when a launch is over tiles."""
+
+
+def record_tick(stage: Stage, tissue: Tissue) -> None:
+    record_start(stage, tissue)
+    record_substeps(stage, tissue, tissue.current)
+    record_end(stage, tissue)
+
+
+def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
+    """A tick from the buffer `current`, between what goes in and what comes out."""
+    for substep in range(tissue.substeps):
+        record_substep(stage, tissue, substep, current)
+
+
+def record_start(stage: Stage, tissue: Tissue) -> None:
+    state = tissue.state
+    for port in (state.live, state.tools, state.clock, state.drive, state.poses):
+        stage.upload(port)
+    stage.clear(state.force)
+
+
+def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> None:
+    now = (current + substep) % 2
+    here, there = tissue.state.position[now], tissue.state.position[1 - now]
+    record_drive(stage, tissue, substep, here, there)
+    record_extra(stage, tissue, here)
+    record_step(stage, tissue, substep, here, there)
+    record_fields(stage, tissue, substep, there)
+
+
+def record_end(stage: Stage, tissue: Tissue) -> None:
+    stage.download(tissue.state.force)
+    stage.download(tissue.state.broken)
+
+
+def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
+    """Anchors go where the drive takes them."""
+    if tissue.driven_places.size:
+        share = (substep + 1) / tissue.substeps
+        args = [tissue.layout.slots, share, tissue.driven_places, tissue.driven_direction, tissue.state.drive.array]
+        stage.launch(drive_anchors, tissue.driven_places.size, [*args, here, there])
+
+
+def record_extra(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
+    """Forces besides the springs, into `constants.extra`. The first that is there writes, the others add."""
+    state, tiles, constants = tissue.state, len(tissue.layout.tile_slot), tissue.constants
+    live, viscous, adds = state.live.array, tissue.viscosity, 0
+    if tissue.params.has_volume:
+        tiled = tissue.native and not tissue.device.is_cuda
+        count, block = (tiles, NATIVE_BLOCK) if tiled else (tiles * TILE, 1024)
+        press, gather = (
+            (volume.cell_pressure_cpu, volume.gather_pressure_cpu)
+            if tiled
+            else (volume.cell_pressure, volume.gather_pressure)
+        )
+        stage.launch(press, count, [constants, tissue.bulk, live, here, state.push], block)
+        if viscous is not None and viscous.cells.size:
+            args = [constants, tissue.bulk, viscous.relative, viscous.cells, live, here, state.velocity, state.push]
+            stage.launch(viscosity.viscous_cells, viscous.cells.size, args)
+        stage.launch(gather, count, [constants, state.push, constants.extra], block)
+        adds = 1
+    if tissue.params.remedies.torsion > 0.0:
+        stage.launch(torsion_forces, tiles * TILE, [constants, adds, live, here, constants.extra])
+        adds = 1
+    if viscous is not None:
+        args = [constants, viscous.relative, viscous.springs, adds, live, here, state.velocity, constants.extra]
+        stage.launch(viscosity.viscous_springs, viscous.springs.size, args)
+
+
+def record_step(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
+    """Springs, Verlet and contact with spheres and capsules."""
+    state, tiles = tissue.state, len(tissue.layout.tile_slot)
+    args = [tissue.constants, substep, state.live.array, state.tools.array, here]
+    args += [state.velocity, there, state.force.array, state.broken.array]
+    features = tissue.constants.features != 0
+    if not tissue.native:
+        stage.launch(kernels.lattice_step, tiles * TILE, args)
+    elif tissue.device.is_cuda and features:
+        stage.launch(native.lattice_features_cuda, tiles * TILE, args)
+    elif tissue.device.is_cuda:
+        stage.launch(native.lattice_pair_cuda, tiles * TILE // 2, args)
+    else:
+        kernel = native.lattice_features_cpu if features else native.lattice_step_cpu
+        stage.launch(kernel, tiles, args, block=NATIVE_BLOCK)
+
+
+def record_fields(stage: Stage, tissue: Tissue, substep: int, there: wp.array[Any]) -> None:
+    """Contact with the tools that are distance fields."""
+    state = tissue.state
+    for tool, grids in tissue.fields.items():
+        for part, grid in enumerate(grids):
+            args = [tissue.constants, grid, tool, part, substep, state.live.array, state.poses.array]
+            args += [state.velocity, there, state.force.array]
+            stage.launch(field_contact.touch_field, len(tissue.layout.tile_slot) * TILE, args)
+
+
+def record_probe(stage: Stage, tissue: Tissue) -> None:
+    """One substep without tools, from the first position buffer; see substeps.py."""
+    stage.upload(tissue.state.live)
+    record_extra(stage, tissue, tissue.state.position[0])
+    record_step(stage, tissue, 0, tissue.state.position[0], tissue.state.position[1])
+
+
+def record_creep(stage: Stage, tissue: Tissue, current: int | None = None) -> None:
+    """A frame's worth of creep, with the positions in the buffer `current`."""
+    now = tissue.current if current is None else current
+    creep, constants = tissue.params.creep, tissue.constants
+    approach = 1.0 - float(np.exp(-TICKS_PER_FRAME * TICK / creep.time))
+    args = [constants, creep.fraction, approach, tissue.state.position[now], constants.creep]
+    stage.launch(creep_on, len(tissue.layout.tile_slot) * TILE, args)
