@@ -20,9 +20,10 @@ from viscera.device import Device, Stage
 from viscera.errors import InputError
 from viscera.states import Arrays
 from viscera.tissue import recorded
-from viscera.tissue.lattice import LatticeState, Tissue, check_finite, make_lattice
+from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER, MATERIALS, SOFT_TISSUE, TUMOUR, Material
 from viscera.tissue.params import Creep, LatticeParams, Remedies, RestSkipping
+from viscera.tissue.tissue import LatticeState, Tissue, check_finite
 
 __all__ = [
     "LIVER",
