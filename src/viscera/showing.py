@@ -30,7 +30,8 @@ def show(world: World, *, port: int = 8420, open_browser: bool = True, **options
     source = _source(world)
     with tempfile.TemporaryDirectory(prefix="viscera-") as folder:
         state = Path(folder) / "state.npz"
-        np.savez(state, **world.save_state())
+        saved: dict[str, Any] = world.save_state()
+        np.savez(state, **saved)
         serve(
             source,
             seed=world.seed,
