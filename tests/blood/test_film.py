@@ -57,7 +57,7 @@ CASES = {
 }
 
 
-def start(params: FilmParams, sheet: Sheet, device: Device, native: bool = True) -> tuple[Film, Reference]:
+def start(params: FilmParams, sheet: Sheet, device: Device, native: bool | None = None) -> tuple[Film, Reference]:
     rng = np.random.default_rng(11)
     x = scatter(COUNT, sheet.width, sheet.height, 5, margin=0.0 if sheet.wrap else 1.0)
     v = rng.normal(0.0, 1.0, (COUNT, 2))

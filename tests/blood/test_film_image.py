@@ -124,6 +124,10 @@ def test_the_loop_in_c_equals_its_plain_twin(device: Device, ball: Skin) -> None
     points = 0.03 * directions * np.where(rng.random((3000, 1)) < 0.5, 1.0, 0.98)
     normals = directions * np.where(rng.random((3000, 1)) < 0.5, 1.0, -1.0)
     mixture = rng.dirichlet(np.ones(4), 3000).astype(np.float32)
+    if device.is_cuda:
+        with pytest.raises(InputError, match="no loop in C for cuda"):
+            make_film_image(ball, FILM, particles(ball, points, normals), PLAIN, native=True)
+        return
     found = []
     for native in (True, False):
         state = particles(ball, points, normals)

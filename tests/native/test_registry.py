@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import importlib
 import pkgutil
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import warp as wp
+from warp._src.context import Function
 
 import viscera
 from viscera.native import Trial, Twin, register, registered, twins
@@ -44,20 +46,24 @@ def objects(kind: type) -> dict[str, Any]:
     return found
 
 
-def called(function: Any) -> set[Any]:
-    """Warp functions that a kernel or a function calls, at any depth."""
+def called(kernel: Any) -> set[Any]:
+    """Warp functions that a kernel calls, at any depth."""
     found: set[Any] = set()
-    for name in function.func.__code__.co_names:
-        value = function.func.__globals__.get(name)
-        if isinstance(value, wp.Function) and value.func is not None and value not in found:
-            found |= {value, *called(value)}
+    waiting = [kernel.func]
+    while waiting:
+        function = waiting.pop()
+        for step in dis.get_instructions(function):
+            value = function.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
+            if isinstance(value, Function) and value.func is not None and value not in found:
+                found.add(value)
+                waiting.append(value.func)
     return found
 
 
 @pytest.fixture(scope="module")
 def in_c() -> dict[str, Any]:
     """Functions in C that are loops."""
-    found = {name: f for name, f in objects(wp.Function).items() if getattr(f, "native_snippet", None) is not None}
+    found = {name: f for name, f in objects(Function).items() if getattr(f, "native_snippet", None) is not None}
     assert NO_LOOPS.keys() <= found.keys(), "some of NO_LOOPS are gone: strike them"
     return {name: f for name, f in found.items() if name not in NO_LOOPS}
 

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator
 
 import viscera
-from viscera.bench.registry import Row, benchmark, timed, times_ms
+from viscera.bench.registry import Row, benchmark, pick, timed, times_ms
 from viscera.device import Device
 from viscera.native import Twin, registered
 from viscera.native.twins import kind_of
@@ -22,7 +22,12 @@ TURNS = 5
 """How often the two change places."""
 
 
-@benchmark(NAME, title="Loops in C against their plain twins")
+def headline(device: Device) -> Row:
+    """The lattice's step: what every scenario with tissue spends its ticks in."""
+    return pick(_rows(registered(viscera)["tissue.step"], device, quick=False), "native")
+
+
+@benchmark(NAME, title="Loops in C against their plain twins", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     for twin in registered(viscera).values():
         if twin.runs_on(device) and kind_of(device) not in twin.only_tested:
