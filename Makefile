@@ -51,8 +51,9 @@ verify: setup web browser ## slow tests, then every figure we claim, at full siz
 	$(if $(ARGS),,$(BIN)/pytest -m slow)
 	$(PY) -m verify $(ARGS)
 
+# Not with --quiet: that silences the warnings which --strict counts.
 docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Read it with: $(PY) -m http.server --directory build/site"
 
 hooks: setup ## check each commit before it is made (pre-commit, with the tools of .venv)

@@ -94,6 +94,7 @@ def test_forceps_burn_one_vessel_shut_and_a_clip_closes_the_other(world: World) 
     assert world.measure_values()["blood_lost"] == lost
 
 
+@pytest.mark.slow
 def test_a_long_rinse_runs_off_and_the_film_flows_again(world: World) -> None:
     """Two seconds of saline, 4 mL on a film with room for 2: the film drips, does not fill up, and clears by itself;
     nothing comes out of a nozzle that is off; suction takes the rest."""

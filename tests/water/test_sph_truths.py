@@ -56,6 +56,7 @@ def test_anderssons_dam_with_the_obstacle(cpu: Device) -> None:
     assert found["front"] > 0.5
 
 
+@pytest.mark.slow
 def test_a_drop_has_laplaces_pressure(cpu: Device) -> None:
     """p = 2σ/r inside what was a cube of 12 particles across, by the equation of state and by all forces; 1.04 and 0.99
     were measured. 10 % is what the surface's disorder makes; a wrong factor of the surface's layer is 14 % or more."""
