@@ -43,8 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     tree = our_sources()
     everything = framework.discover()
     if chosen.add:
-        _keep(chosen.docs, _with_commit(ledger.load(chosen.add), everything, tree), everything, tree)
-        return 0
+        _save(chosen.docs, _with_commit(ledger.load(chosen.add), everything, tree))
+        return _mark(chosen.docs, everything, tree)
     if chosen.drop_gone:
         _drop_gone(chosen.docs, everything, tree)
         return 0
@@ -99,12 +99,13 @@ def _measure(figures: list[framework.Figure], everything: list[framework.Figure]
     start = time.monotonic()
     for result in framework.run(_announced(figures), have, machine.describe(), device, tree):
         results.append(result)
+        _save(docs, [result.as_json()])  # at once: a long run that is stopped keeps what it has
         mark = {"passed": "✓", "failed": "✗", "skipped": "-"}[result.status]
         value = f"{framework.number(result.value)} {result.unit}".strip()
         print(
             f"{mark} {result.key}: {value} (bound {result.bound}) {result.detail} [{result.seconds:.1f} s]", flush=True
         )
-    _keep(docs, [result.as_json() for result in results], everything, tree)
+    _mark(docs, everything, tree)
     failed = [result for result in results if result.status == "failed"]
     skipped = sum(result.status == "skipped" for result in results)
     passed = len(results) - len(failed) - skipped
@@ -119,10 +120,8 @@ def _announced(figures: list[framework.Figure]) -> Iterator[framework.Figure]:
         yield one
 
 
-def _keep(docs: Path, results: list[ledger.Row], everything: list[framework.Figure], tree: SourceTree) -> None:
-    merged = ledger.merge(ledger.load(docs / "verify.json"), results)
-    ledger.save(docs / "verify.json", merged)
-    _mark(docs, everything, tree)
+def _save(docs: Path, results: list[ledger.Row]) -> None:
+    ledger.save(docs / "verify.json", ledger.merge(ledger.load(docs / "verify.json"), results))
 
 
 def _mark(docs: Path, everything: list[framework.Figure], tree: SourceTree, only_check: bool = False) -> int:

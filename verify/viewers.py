@@ -19,14 +19,32 @@ import msgspec
 import websockets
 from websockets.asyncio.client import ClientConnection
 
-from viscera.inputs import Vector3
+from viscera.inputs import ToolInput, Vector3
 from viscera.server import messages as m
 
 START_S = 120.0
 """Kernels may have to be compiled first [s]."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(m.ServerMessage).decode
+
+
+class _Tag(msgspec.Struct):
+    type: str
+
+
+_tag = msgspec.msgpack.Decoder(_Tag).decode
+_known = {
+    "welcome": msgspec.msgpack.Decoder(m.Welcome).decode,
+    "frame": msgspec.msgpack.Decoder(m.FrameMessage).decode,
+    "problem": msgspec.msgpack.Decoder(m.Problem).decode,
+}
+
+
+def _decode(data: str | bytes) -> m.Welcome | m.FrameMessage | m.Problem | None:
+    """What a viewer without a picture needs; None for all else, which is not even read."""
+    raw = data if isinstance(data, bytes) else data.encode()
+    known = _known.get(_tag(raw).type)
+    return known(raw) if known else None
 
 
 @dataclass
@@ -85,7 +103,7 @@ class Viewer:
 
     async def watch(self) -> None:
         async for data in self.socket:
-            message = _decode(data if isinstance(data, bytes) else data.encode())
+            message = _decode(data)
             if isinstance(message, m.FrameMessage):
                 now = time.monotonic()
                 self.frames.append((now, message.state.tick))
@@ -101,21 +119,14 @@ class Viewer:
         self.sequence += 1
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self.waiting[self.sequence] = future
-        orientation = (0.0, 0.0, 0.0, 1.0)
-        await self.socket.send(
-            _encode(
-                m.Tool(
-                    tool=tool, position=position, orientation=orientation, grip=0.0, active=True, sequence=self.sequence
-                )
-            )
-        )
+        await self.socket.send(_encode(m.Tool(sequence=self.sequence, input=ToolInput(tool, position))))
         return future
 
     def rate(self, since: float) -> float:
         """Frames per second from `since` (monotonic) until now."""
         return sum(at >= since for at, _ in self.frames) / (time.monotonic() - since)
 
-    def _answer_waiting(self, frame: m.FrameMessageMessage, now: float) -> None:
+    def _answer_waiting(self, frame: m.FrameMessage, now: float) -> None:
         newest = dict(frame.state.applied).get(self.client, 0)
         for sequence in [number for number in self.waiting if number <= newest]:
             future = self.waiting.pop(sequence)
@@ -130,7 +141,7 @@ async def view(served: Served, ack_delay: float = 0.0) -> AsyncIterator[Viewer]:
     async with websockets.connect(address, max_size=None, compression=None) as socket:
         await socket.send(_encode(m.Hello(protocol=m.PROTOCOL)))
         data = await socket.recv()
-        welcome = _decode(data if isinstance(data, bytes) else data.encode())
+        welcome = _decode(data)
         assert isinstance(welcome, m.Welcome), welcome
         viewer = Viewer(socket, welcome.client, ack_delay)
         task = asyncio.create_task(viewer.watch())

@@ -22,8 +22,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+import viscera
 from viscera.scenarios.bleeding import open_vessels
-from viscera.scenarios.cautery import liver_body
 from viscera.server.app import STATIC
 
 pytestmark = pytest.mark.browser
@@ -237,7 +237,9 @@ def test_the_hook_leaves_a_white_line_where_it_was_drawn(tmp_path: Path) -> None
 
 def test_blood_runs_over_the_organ_and_the_mouse_stops_it(tmp_path: Path) -> None:
     """Two vessels are open. A clip beside them and suction stop nothing; a clip and current on them stop one each."""
-    vessels = [list(vessel.point) for vessel in open_vessels(liver_body(None), SEED)]
+    world = viscera.make("bleeding", device="cpu", seed=SEED)
+    vessels = [list(vessel.point) for vessel in open_vessels(world.organs[0].body, SEED)]
+    world.close()
     found = scenario("bleeding", tmp_path, tmp_path / "recordings", json.dumps(vessels))
     assert found["red"] > 200
     assert found["beside"] == 2

@@ -30,8 +30,12 @@ def headline(device: Device) -> Row:
 @benchmark(NAME, title="Loops in C against their plain twins", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     for twin in registered(viscera).values():
-        if twin.runs_on(device) and kind_of(device) not in twin.only_tested:
+        if _is_measured(twin, device):
             yield from _rows(twin, device, quick)
+
+
+def _is_measured(twin: Twin, device: Device) -> bool:
+    return twin.runs_on(device) and kind_of(device) not in twin.only_tested
 
 
 def _rows(twin: Twin, device: Device, quick: bool) -> Iterator[Row]:
