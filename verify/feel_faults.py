@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -56,10 +56,10 @@ def tick_wall(link: Link, stiffness: float, nan_after: float, leap_after: float)
         wall.step(port.take())
         passed, tool = time.perf_counter() - start, wall.tools[0]
         if nan_after <= passed < nan_after + FAULT_S:
-            tool.force = (math.nan, 0.0, 0.0)
+            tool = replace(tool, force=(math.nan, 0.0, 0.0))
         if leap_after <= passed < leap_after + FAULT_S:
-            tool.position = (tool.position[0], tool.position[1], tool.position[2] + LEAP)
-        port.publish(wall.tick, wall.tools)
+            tool = replace(tool, position=(tool.position[0], tool.position[1], tool.position[2] + LEAP))
+        port.publish(wall.tick, [tool])
         beat.wait()
 
 

@@ -22,7 +22,6 @@ import warp as wp
 import viscera
 from verify.framework import Measured, figure
 from verify.viewers import Viewer, serve, tick_rate, view
-from viscera.scenarios import catalogue
 from viscera.session.replay import replay_report
 from viscera.world import World
 
@@ -135,9 +134,8 @@ def _play(world: World, ticks: int, offset: float = 0.0) -> None:
 
     from viscera.inputs import ToolInput
 
-    script = catalogue()[world.scenario].script
     for tick in range(ticks):
-        for one in script(world, tick):
+        for one in world.script(tick):
             if isinstance(one, ToolInput) and tick == 0:
                 x, y, z = one.position
                 one = replace(one, position=(x, y, z - offset))

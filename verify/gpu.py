@@ -15,7 +15,6 @@ import viscera
 from verify.framework import Measured, Skip, figure
 from viscera.bench.sources import Fingerprint, SourceTree, current_commit, our_sources
 from viscera.device import cuda_state, open_device
-from viscera.scenarios import catalogue
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
@@ -26,9 +25,8 @@ TICKS = 100
 def palpation_state(device: str) -> dict[str, np.ndarray]:
     """Displacement, velocity, surface and force after 100 ticks of the scenario's own hand, 300 ticks into its push."""
     world = viscera.make("palpation", device=device, seed=1)
-    script = catalogue()["palpation"].script
     for tick in range(300, 300 + TICKS):
-        for one in script(world, tick):
+        for one in world.script(tick):
             world.apply(one)
         world.step()
     tissue = world.organs[0].tissue

@@ -19,7 +19,7 @@ import msgspec
 import websockets
 from websockets.asyncio.client import ClientConnection
 
-from viscera.inputs import Vector3
+from viscera.inputs import ToolInput, Vector3
 from viscera.server import messages as m
 
 START_S = 120.0
@@ -101,21 +101,14 @@ class Viewer:
         self.sequence += 1
         future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self.waiting[self.sequence] = future
-        orientation = (0.0, 0.0, 0.0, 1.0)
-        await self.socket.send(
-            _encode(
-                m.Tool(
-                    tool=tool, position=position, orientation=orientation, grip=0.0, active=True, sequence=self.sequence
-                )
-            )
-        )
+        await self.socket.send(_encode(m.Tool(sequence=self.sequence, input=ToolInput(tool, position))))
         return future
 
     def rate(self, since: float) -> float:
         """Frames per second from `since` (monotonic) until now."""
         return sum(at >= since for at, _ in self.frames) / (time.monotonic() - since)
 
-    def _answer_waiting(self, frame: m.FrameMessageMessage, now: float) -> None:
+    def _answer_waiting(self, frame: m.FrameMessage, now: float) -> None:
         newest = dict(frame.state.applied).get(self.client, 0)
         for sequence in [number for number in self.waiting if number <= newest]:
             future = self.waiting.pop(sequence)
