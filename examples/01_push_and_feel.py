@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import viscera
 from viscera.inputs import ToolInput
+from viscera.scenarios.palpation import PROBE_RADIUS
 
 TOP = 0.032  # height of the block [m]
 YOUNG = 3_000.0  # [Pa]
@@ -16,20 +17,18 @@ POISSON = 0.4
 
 def press(world, depth: float) -> float:
     """Hold the probe `depth` [m] below the surface for half a second; the force along z in the end [N]."""
-    radius = world.scene().instruments[0].radius
     for _ in range(500):
-        world.apply(ToolInput(0, (0.001, 0.001, TOP + radius - depth)))
+        world.apply(ToolInput(0, (0.001, 0.001, TOP + PROBE_RADIUS - depth)))
         world.step()
     return world.tools[0].force[2]
 
 
 def main() -> None:
     world = viscera.make("palpation", device="cpu", seed=1, parameters={"stiffness": YOUNG / 1e3})
-    radius = world.scene().instruments[0].radius
     forces = {}
     for depth in (0.002, 0.003, 0.004):
         forces[depth] = press(world, depth)
-        hertz = 4 / 3 * YOUNG / (1 - POISSON**2) * radius**0.5 * depth**1.5
+        hertz = 4 / 3 * YOUNG / (1 - POISSON**2) * PROBE_RADIUS**0.5 * depth**1.5
         print(f"{1e3 * depth:.0f} mm deep: {1e3 * forces[depth]:.1f} mN, Hertz {1e3 * hertz:.1f} mN")
         assert 0.7 * hertz < forces[depth] < 1.2 * hertz
     vertices = world.snapshot().arrays["tissue"]

@@ -17,7 +17,7 @@ import numpy as np
 import viscera
 from viscera.errors import VisceraError
 from viscera.inputs import SetParameter, ToolInput
-from viscera.scenarios.liver import HOME_HEIGHT
+from viscera.scenarios.liver import HOME_HEIGHT, PROBE_RADIUS
 from viscera.world import World
 
 DEPTH = 0.006
@@ -26,9 +26,8 @@ DEPTH = 0.006
 
 def rest(world: World, ticks: int) -> np.ndarray:
     """The force on the probe [N], along z, in each tick of 1 ms, while it rests where it waits above."""
-    probe = world.scene().instruments[0]
-    x, y, z = probe.home
-    world.apply(ToolInput(0, (x, y, z - HOME_HEIGHT + probe.radius - DEPTH)))
+    x, y, z = world.scene().instruments[0].home
+    world.apply(ToolInput(0, (x, y, z - HOME_HEIGHT + PROBE_RADIUS - DEPTH)))
     force = np.empty(ticks)
     for tick in range(ticks):
         world.step()

@@ -22,7 +22,7 @@ from viscera.imaging.lens import Lens
 from viscera.imaging.raycast import see_mesh
 from viscera.imaging.shading import Light, look_of, shade, shade_solid, to_screen
 from viscera.imaging.splats import SplatParams, draw_splats, make_splats, read_splats
-from viscera.scenarios.river import EDGE, SIZE, SPACING
+from viscera.scenarios.river import EDGE, SIZE, SPRING
 from viscera.view import Camera
 
 SECONDS = 8.0
@@ -64,7 +64,10 @@ colour = (1.0 - side) * colour + side * np.array([0.20, 0.15, 0.11])
 background = shade_solid(lens, ground, colour, light)
 
 splats = make_splats(
-    SplatParams(0.85 * SPACING, SPACING**3, smoothing=1.1 * SPACING, rounds=4), lens, len(points), device
+    SplatParams(0.85 * SPRING.spacing, SPRING.spacing**3, smoothing=1.1 * SPRING.spacing, rounds=4),
+    lens,
+    len(points),
+    device,
 )
 position = wp.array(points, dtype=wp.vec3, device=device.warp)
 count = wp.array([len(points)], dtype=wp.int32, device=device.warp)
@@ -76,5 +79,5 @@ astray = np.abs(points[:, 1] - place.middle(points[:, 0]))
 clear = points[:, 2] - place.height(points[:, 0], points[:, 1])
 print(f"{len(points)} particles, {snapshot.measures}; 95 % within {np.quantile(astray, 0.95):.3f} m of the middle")
 assert len(points) > 2000
-assert clear.min() > 0.4 * SPACING
+assert clear.min() > 0.4 * SPRING.spacing
 assert np.quantile(astray, 0.95) < 1.5 * place.bed_half_width

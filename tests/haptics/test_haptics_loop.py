@@ -12,6 +12,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -144,7 +145,7 @@ class Table:
         self.wall: Wall | None = Wall(stiffness)
         self.port = SessionPort(self.link, [HOME], self.clock)
 
-    def run(self, seconds: float, spoil: Callable[[ToolState], None] | None = None) -> float:
+    def run(self, seconds: float, spoil: Callable[[ToolState], ToolState] | None = None) -> float:
         for _ in range(round(seconds * 1000)):
             self.loop.cycle()
             self.forces.append(math.hypot(*self.driven.guard.force))
@@ -152,7 +153,7 @@ class Table:
             if self.wall is not None:
                 self.wall.step(self.port.take())
                 if spoil is not None:
-                    spoil(self.wall.tools[0])
+                    self.wall.tools[0] = spoil(self.wall.tools[0])
                 self.port.publish(self.wall.tick, self.wall.tools)
             self.clock.now += 0.6e-3
         return self.forces[-1]
@@ -189,8 +190,8 @@ def test_a_killed_world_is_let_go_of_and_the_next_one_comes_back_without_a_kick(
 
 
 def test_a_force_that_is_not_a_number_is_not_felt_and_leaves_nothing_behind() -> None:
-    def spoil(tool: ToolState) -> None:
-        tool.force = (math.nan, 0.0, 1.0)
+    def spoil(tool: ToolState) -> ToolState:
+        return replace(tool, force=(math.nan, 0.0, 1.0))
 
     table = Table().pressed()
     before = table.forces[-1]
@@ -238,9 +239,9 @@ def test_a_hand_that_jumps_deeper_while_it_presses_feels_nothing_at_once() -> No
 def test_a_world_whose_tool_jumps_a_metre_does_not_push(stiffness: float, way: Vector3) -> None:
     """Outwards is the worst of them: the hand would be a metre deep in the wall that the tool touches there."""
 
-    def spoil(tool: ToolState) -> None:
+    def spoil(tool: ToolState) -> ToolState:
         x, y, z = tool.position
-        tool.position = (x + way[0], y + way[1], z + way[2])
+        return replace(tool, position=(x + way[0], y + way[1], z + way[2]))
 
     # A hand that does not give: nothing moves, so nothing can be learnt about the wall afterwards.
     firm = HandParams(stiffness=1e5, damping=500.0)
@@ -315,8 +316,8 @@ def test_a_floor_of_a_million_newtons_per_metre_is_bounded_and_quiet() -> None:
 def test_contact_that_comes_back_is_no_kick() -> None:
     """The floor vanishes under a pressing hand for a while, and is there again, 4 mm above it."""
 
-    def gone(tool: ToolState) -> None:
-        tool.force = ZERO
+    def gone(tool: ToolState) -> ToolState:
+        return replace(tool, force=ZERO)
 
     table = Table().pressed()
     table.run(0.5, gone)

@@ -11,18 +11,11 @@ import viscera
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import Reset, SetParameter, SetTable, ToolInput
-from viscera.scenarios.cautery import (
-    LINE_HALF_WIDTH,
-    SPEED,
-    STAGES,
-    line_points,
-    liver_body,
-    marked,
-    script,
-    surface_height,
-)
+from viscera.scenarios.cautery import SPEED
+from viscera.scenarios.cautery.drill import LINE_HALF_WIDTH, line_points, marked
 from viscera.skin import make_skin
-from viscera.world import World
+from viscera.world import World, surface_height
+from viscera.world.systems.burns import STAGES
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +73,11 @@ def test_forceps_burn_what_lies_between_their_jaws(world: World) -> None:
 
 def test_its_own_hand_follows_the_line(world: World) -> None:
     for tick in range(800):
-        for given in script(world, tick):
+        for given in world.script(tick):
             world.apply(given)
         world.step()
     found = world.measure_values()
-    points = line_points(liver_body(None), world.seed)
+    points = line_points(world.organ("pad").body, world.seed)
     length = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
     # Heat reaches a little beyond the hook, and takes a moment.
     assert found["line_done"] == pytest.approx(100.0 * 0.8 * SPEED / length, rel=0.2)
@@ -92,10 +85,10 @@ def test_its_own_hand_follows_the_line(world: World) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_line_is_drawn_on_the_upper_side_alone(seed: int, cpu: Device) -> None:
+def test_the_line_is_drawn_on_the_upper_side_alone(made: World, seed: int, cpu: Device) -> None:
     """Some charts of the atlas are mirrored; the ink covers what a line of this length and width does. On a slope it
     is as wide seen from above, so wider on it: up to a tenth."""
-    body = liver_body(None)
+    body = made.organ("pad").body
     skin = make_skin(body.mesh, width=256, device=cpu)
     line, near = marked(skin, body, seed)
     assert not (line & ~near).any()
@@ -138,7 +131,7 @@ def test_the_stages_can_be_edited_but_must_rise(world: World) -> None:
     rows[1][1] = 255.0
     world.apply(SetTable("burn_stages", tuple(map(tuple, rows))))
     world.step()
-    assert world.table_rows()["burn_stages"][1][1] == 255.0
+    assert world.snapshot().tables["burn_stages"][1][1] == 255.0
     rows[2][0] = rows[1][0]
     with pytest.raises(InputError, match="does not rise"):
         world.apply(SetTable("burn_stages", tuple(map(tuple, rows))))

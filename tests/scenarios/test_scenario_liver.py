@@ -15,7 +15,6 @@ from viscera.errors import InputError, MeshError
 from viscera.geometry import icosphere
 from viscera.geometry.mesh import TriangleMesh
 from viscera.inputs import SetParameter, ToolInput
-from viscera.scenarios import catalogue
 from viscera.scenarios.liver import HOME_HEIGHT, PROBE_RADIUS
 from viscera.tissue.heartbeat import Heartbeat, pulse
 from viscera.tissue.materials import LIVER, TUMOUR
@@ -228,15 +227,14 @@ def test_the_hash_covers_the_heart() -> None:
     before = world.state_hash()
     world.save_state()["motions/0"][0] = 0.5
     assert world.state_hash() == before
-    world._contents.motions[0].state[0] = 0.5
+    world.contents.motions[0].state[0] = 0.5
     assert world.state_hash() != before
 
 
 def test_its_own_hand_pushes_on_it() -> None:
     world = living(seed=1)
-    script = catalogue()["liver"].script
     for tick in range(1_000):
-        for one in script(world, tick):
+        for one in world.script(tick):
             world.apply(one)
         world.step()
     assert 0.1 < world.peak_force < 2.0

@@ -9,10 +9,12 @@ import viscera
 from viscera.anatomy.landscape import Landscape, landscape
 from viscera.errors import StateError
 from viscera.inputs import Reset, SetParameter, ToolInput
-from viscera.scenarios.river import BALL_RADIUS, EDGE, FLOW, PARTICLES, SIZE, SPACING
-from viscera.world import TICKS_PER_FRAME, World
+from viscera.scenarios.river import BALL_RADIUS, EDGE, FLOW, SIZE, SPRING
+from viscera.timing import TICKS_PER_FRAME
+from viscera.world import World
 
 SEED = 3
+SPACING = SPRING.spacing
 LAYER = 21
 """Particles that the spring gives at once: a lattice within its radius of 73 mm, 2.3 spacings from the middle."""
 
@@ -117,8 +119,8 @@ def test_a_saved_river_goes_on_bit_for_bit(river: World):
 
 def test_what_the_page_is_told(river: World):
     scene = river.scene()
-    assert [p.look for p in scene.particles] == ["water"]
-    assert scene.particles[0].capacity == PARTICLES
+    assert [p.fluid for p in scene.particles] == ["water"]
+    assert scene.particles[0].capacity == SPRING.capacity
     assert [s.name for s in scene.surfaces] == ["landscape"]
     measures = river.measure_values()
     assert measures["water"] == pytest.approx(len(water(river)) * SPACING**3 * 1000.0)

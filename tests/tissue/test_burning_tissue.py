@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 import warp as wp
-from viscera.world.cautery import Cautery
 
 from tests.tissue.test_lattice import DENSITY, SPACING, box, lattice, springs_of
 from viscera.device import Device, Port
 from viscera.errors import InputError
-from viscera.geometry.embedding import embed
 from viscera.geometry.primitives import box as box_mesh
-from viscera.instruments import Tool
+from viscera.heat.burn import make_burn
+from viscera.heat.conduction import make_heat
+from viscera.instruments import kit
 from viscera.scenarios import Scenario
 from viscera.skin import make_skin
 from viscera.timing import TICK
@@ -32,9 +32,11 @@ from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.stepping import record_probe
-from viscera.view import Camera, Instrument
-from viscera.world import Contents, Organ, World
-from viscera.world.world import Motion
+from viscera.view import Camera
+from viscera.world import Body, Contents, World, make_organ
+from viscera.world.systems.burns import burning
+from viscera.world.systems.heat import heating
+from viscera.world.systems.stiffening import stiffening
 
 YOUNG, STIFFENING, WEAKENING = 2_000.0, 3.0, 0.5
 TISSUE = Material("test", YOUNG, DENSITY, break_strain=0.4, burnt_young=STIFFENING, burnt_break_strain=WEAKENING)
@@ -242,7 +244,8 @@ class Pull:
 
 
 def strip_world(device: Device, strain: float) -> World:
-    """A strip of tissue between two clamps, of which one moves away, with heat and burns and no instrument."""
+    """A strip of tissue between two clamps, of which one moves away, with heat and burns and no instrument that
+    heats."""
     nodes = box(3, 3, 9)
     low, high = nodes[:, 2] == 0, nodes[:, 2] == 8
     size = SPACING * np.array([2.0, 2.0, 8.0])
@@ -254,27 +257,28 @@ def strip_world(device: Device, strain: float) -> World:
             anchored=low | high, driven=high, drive_direction=np.tile([0.0, 0.0, 1.0], (len(nodes), 1)),
         )  # fmt: skip
         skin = make_skin(mesh, width=64, device=device)
-        held = embed(mesh.vertices, nodes, (0.0, 0.0, 0.0), SPACING)
-        places = wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device.warp)
-        weights = wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device.warp)
-        rest = wp.array(mesh.vertices.astype(np.float32), dtype=wp.vec3, device=device.warp)
-        organ = Organ("strip", "liver", tissue, mesh.triangles, rest, places, weights, skin.vertices, skin)
-        camera = Camera((0.1, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
-        motions: list[Motion] = [Pull(tissue, 8.0 * SPACING * strain)]
-        bounds = ((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1))
-        idle = Tool(0, Instrument("probe", "sphere", 0.002, 0.0, (0.1, 0.0, 0.0)), friction=0.0)
-        return Contents([organ], [idle], [], camera, bounds, motions=motions, systems=[Cautery(organ, [])])
+        organ = make_organ("strip", "liver", Body(mesh, nodes, (0.0, 0.0, 0.0), SPACING), tissue, skin)
+        heat = make_heat(skin)
+        burnt = make_burn(heat)
+        tools = kit.hand_out([kit.probe(0.002)], (0.1, 0.0, 0.0), friction=0.0)
+        return Contents(
+            organs=[organ],
+            tools=tools,
+            camera=Camera((0.1, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0),
+            bounds=((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)),
+            motions=[Pull(tissue, 8.0 * SPACING * strain)],
+            systems=[heating(organ, heat, burnt, tools), burning(organ, burnt), stiffening(organ, burnt)],
+        )
 
-    made = Scenario("strip", "Strip", "A strip.", "", list, lambda setting: build(0), lambda world, tick: [])
-    return World(made, device, 0, build)
+    return World(Scenario("strip", lambda setting: build(0)), device, 0, build)
 
 
 def coagulate(world: World, share: float) -> None:
     """All of its surface, by as much."""
     state = world.save_state()
-    state["heat/damage"][:] = -np.log(max(1.0 - share, 1e-20))
-    state["heat/level"][:] = share
-    state["heat/area"][:] = share * 1e-4
+    state["burns/damage"][:] = -np.log(max(1.0 - share, 1e-20))
+    state["burns/level"][:] = share
+    state["burns/area"][:] = share * 1e-4
     world.load_state(state)
 
 

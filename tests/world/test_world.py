@@ -13,9 +13,9 @@ import warp as wp
 import viscera
 from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
-from viscera.scenarios import catalogue
+from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.view import Parameter
-from viscera.world import TICK, TICKS_PER_FRAME, World
+from viscera.world import World
 
 
 def palpation(**options) -> World:
@@ -30,9 +30,8 @@ def world() -> Iterator[World]:
 
 
 def run(world: World, ticks: int, extra: dict[int, Input] | None = None) -> str:
-    script = catalogue()["palpation"].script
     for tick in range(world.tick, world.tick + ticks):
-        for one in script(world, tick):
+        for one in world.script(tick):
             world.apply(one)
         if extra and tick in extra:
             world.apply(extra[tick])
@@ -140,7 +139,7 @@ def test_time_counts_ticks(world: World) -> None:
 
 
 def test_write_arrays_fills_the_callers_memory(world: World) -> None:
-    out = {name: np.full(shape, np.nan, dtype=kind) for name, (shape, kind) in world.array_specs().items()}
+    out = {name: np.full(spec.shape, np.nan, dtype=spec.kind) for name, spec in world.array_specs().items()}
     run(world, 160)
     world.write_arrays(out)
     np.testing.assert_array_equal(out["tissue"], world.snapshot().arrays["tissue"])
