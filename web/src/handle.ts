@@ -1,6 +1,7 @@
 // What a test or a curious person finds under `window.viscera`.
 
 import { Vector3 } from "three";
+import { roundEnd } from "./instruments";
 import type { View } from "./view";
 
 export interface FrameHeader {
@@ -60,7 +61,7 @@ export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | 
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
     texture: (name) => view.skins.texture(name)?.texels.slice() ?? null,
     particles: () => view.particles.count(),
-    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: info.radius })),
+    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: roundEnd(info).radius })),
     showInstruments: (shown) => {
       view.showInstruments(shown);
       document.body.classList.toggle("tissue-alone", !shown);

@@ -24,7 +24,7 @@ import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { Frame, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
+import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
@@ -51,8 +51,8 @@ class Page {
   private readonly handle: Handle;
   private settleReady: (time: number) => void = () => undefined;
   private scene: SceneDescription | null = null;
-  private waiting: Frame | null = null; // arrived, not yet drawn
-  private lastFrame: Frame | null = null; // drawn
+  private waiting: FrameMessage | null = null; // arrived, not yet drawn
+  private lastFrame: FrameMessage | null = null; // drawn
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -143,19 +143,20 @@ class Page {
     }
   }
 
-  private setScene(scene: SceneDescription): void {
-    const again = this.scene !== null && sameScene(this.scene, scene);
+  private setScene(description: SceneDescription): void {
+    const { scene, device } = description;
+    const again = this.scene !== null && sameScene(this.scene, description);
     // What the user opened or closed stays when the same scenario starts anew.
-    if (this.scene?.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
-    this.scene = scene;
+    if (this.scene?.scene.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
+    this.scene = description;
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
-    else this.view.skins.clear();
+    else this.view.clear();
     this.hand.setScene(scene, again);
     this.toolbar.setScene(scene, this.hand.tool, again);
     this.overlay.setScene(scene);
-    this.header.setScene(scene);
+    this.header.setScene(scene, device);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures, scene.goals);
@@ -226,24 +227,25 @@ class Page {
     this.banners.setDrawing("The page cannot read what the server sends.", error.message);
   }
 
-  private afterDrawing(frame: Frame): void {
+  private afterDrawing(message: FrameMessage): void {
     const now = performance.now();
-    this.connection.send({ type: "frame_ack", number: frame.number });
-    const applied = frame.applied.find(([client]) => client === this.handle.client);
+    const { number, session, state } = message;
+    this.connection.send({ type: "frame_ack", number });
+    const applied = state.applied.find(([client]) => client === this.handle.client);
     if (applied !== undefined) this.latency.drawn(applied[1], now);
-    this.handle.frame = { number: frame.number, session: frame.session, tick: frame.tick, time: frame.time };
-    this.lastFrame = frame;
+    this.handle.frame = { number, session, tick: state.tick, time: state.time };
+    this.lastFrame = message;
     if (this.handle.firstFrame === null) {
       this.handle.firstFrame = now;
       this.settleReady(now);
       this.overlay.hideStarting();
     }
-    this.header.setFrame(frame);
-    this.force.setFrame(frame, this.view.sparks(), this.view.arrows.scale, now);
-    this.parameters.setValues(frame.parameters, now);
-    this.measures.setValues(frame.measures, now);
-    this.tables.setValues(frame.tables, now);
-    this.timings.setFrame(frame, {
+    this.header.setFrame(state);
+    this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
+    this.parameters.setValues(state.parameters, now);
+    this.measures.setValues(state.measures, now);
+    this.tables.setValues(state.tables, now);
+    this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
       roundTrip: this.connection.roundTrip, pixelShare: this.view.pixelShare(),
     }, now);
@@ -287,11 +289,11 @@ class Page {
       ...viewPart(this.view),
       tip: () => this.hand.tip?.toArray() ?? null,
       tool: () => this.hand.tool,
-      tools: () => (this.lastFrame?.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
+      tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
       latency: () => this.latency.median(),
-      parameters: () => this.lastFrame?.parameters ?? {},
-      measures: () => this.lastFrame?.measures ?? {},
-      tables: () => this.lastFrame?.tables ?? {},
+      parameters: () => this.lastFrame?.state.parameters ?? {},
+      measures: () => this.lastFrame?.state.measures ?? {},
+      tables: () => this.lastFrame?.state.tables ?? {},
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),
@@ -303,7 +305,7 @@ class Page {
 
 /** Session numbers begin again with a new server, so what is in the scene is compared too. */
 function sameScene(one: SceneDescription, other: SceneDescription): boolean {
-  const shape = ({ session, scenario, seed, surfaces }: SceneDescription) =>
+  const shape = ({ session, scene: { scenario, seed, surfaces } }: SceneDescription) =>
     JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
   return shape(one) === shape(other);
 }

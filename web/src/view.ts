@@ -7,7 +7,7 @@ import { Drape } from "./look/drape";
 import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
-import { Clips, isClip } from "./look/markers";
+import { SceneMarkers } from "./look/markers";
 import { makeNoiseTexture } from "./look/noise_texture";
 import { SceneParticles } from "./look/particles";
 import { Resolution } from "./look/resolution";
@@ -20,7 +20,7 @@ import type { TissueTextures } from "./look/tissue_material";
 import { makeVesselTexture } from "./look/vessel_texture";
 import { Orbit } from "./orbit";
 import type { PickMesh } from "./picking";
-import type { CameraInfo, Frame, SceneDescription, SurfaceInfo, Tiles } from "./protocol";
+import type { Camera, FrameMessage, Scene as ShownScene, Surface, Tiles } from "./protocol";
 
 /** The part of the window that panels leave free, CSS pixels. */
 export interface FreeArea {
@@ -56,7 +56,7 @@ export class View {
     marked: makeSteelMaterial(this.light, "marked"),
     insulated: makeSteelMaterial(this.light, "insulated"),
   };
-  readonly clips = new Clips(this.steel.polished);
+  readonly markers = new SceneMarkers(this.steel.polished, this.light);
   private readonly spark = new Spark();
   private readonly textures: TissueTextures;
   private readonly resolution: Resolution;
@@ -81,36 +81,36 @@ export class View {
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
-    this.scene.add(this.drape.mesh, this.particles.drops.points, this.clips.group);
+    this.scene.add(this.drape.mesh, this.particles.drops.points, this.markers.group);
     this.over.add(this.arrows.group, this.spark.sprite);
   }
 
-  setScene(description: SceneDescription): void {
+  setScene(scene: ShownScene): void {
     for (const part of [...this.surfaces, ...this.instruments]) {
       this.scene.remove(part.mesh);
       part.dispose();
     }
-    this.skins.setScene(description);
-    this.particles.setScene(description.particles.filter((info) => !isClip(info)));
-    this.clips.setScene(description.particles);
-    this.surfaces = description.surfaces.map((info) => new TissueSurface(info, this.material(info)));
-    this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
+    this.skins.setScene(scene);
+    this.particles.setScene(scene.particles);
+    this.markers.setScene(scene.markers);
+    this.surfaces = scene.surfaces.map((info) => new TissueSurface(info, this.material(info)));
+    this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
     this.arrows.forget();
-    this.orbit.set(description.camera);
-    this.hangTheatreLamp(description.camera);
+    this.orbit.set(scene.camera);
+    this.hangTheatreLamp(scene.camera);
     this.resize();
   }
 
-  applyFrame(frame: Frame): void {
+  applyFrame({ state: frame, arrays, values }: FrameMessage): void {
     for (const surface of this.surfaces) {
-      const array = frame.arrays.find((candidate) => candidate.name === surface.info.array);
+      const array = arrays.find((candidate) => candidate.name === surface.info.array);
       if (array !== undefined) surface.update(array);
     }
     if (!this.drape.mesh.visible) this.layDrape();
-    this.particles.update(frame.arrays);
-    this.clips.update(frame.arrays);
+    this.particles.update(arrays);
+    this.markers.update(values);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const tools = this.instrumentsShown ? frame.tools : [];
@@ -121,6 +121,11 @@ export class View {
       if ("uPress" in surface.mesh.material.uniforms) surface.mesh.material.uniforms.uPress.value = press;
     }
     this.dirty = true;
+  }
+
+  /** The server tells everything anew, but only what is not zero. */
+  clear(): void {
+    this.skins.clear();
   }
 
   putTiles(tiles: Tiles): void {
@@ -211,7 +216,7 @@ export class View {
   }
 
   // Beyond the table as first seen, so that wet tissue mirrors it to the eye.
-  private hangTheatreLamp({ position, target, up }: CameraInfo): void {
+  private hangTheatreLamp({ position, target, up }: Camera): void {
     const forward = new Vector3(...target).sub(new Vector3(...position)).normalize();
     const upwards = new Vector3(...up).normalize();
     this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.55).normalize();
@@ -227,10 +232,10 @@ export class View {
     this.corners = boxCorners(box);
   }
 
-  private material({ name, material, uv }: SurfaceInfo): ShaderMaterial {
+  private material({ name, material, uv }: Surface): ShaderMaterial {
     if (material === "steel") return makeSteelMaterial(this.light, "polished");
     const bare = { ...this.skins.of(name), burn: null, ink: null, film: null };
-    return makeTissueMaterial(material, this.light, this.textures, this.software, uv.byteLength > 0 ? this.skins.of(name) : bare);
+    return makeTissueMaterial(material, this.light, this.textures, this.software, uv !== null ? this.skins.of(name) : bare);
   }
 
   // What the scene shows of itself in a whole window, it shows in the free area.

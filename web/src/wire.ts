@@ -1,10 +1,10 @@
 // Bytes to messages and back; positions are unpacked into arrays that the caller keeps.
 
 import { decode, encode } from "@msgpack/msgpack";
-import type { ArrayData, ClientMessage, ServerMessage, SurfaceInfo, TextureTiles } from "./protocol";
+import type { ArrayData, ArrayTiles, ClientMessage, ExactArray, ServerMessage, Surface } from "./protocol";
 
 const SERVER_TYPES: ReadonlySet<string> = new Set([
-  "welcome", "scene", "frame", "tiles", "session_state", "problem", "pong",
+  "welcome", "scene", "frame", "tiles", "topology", "session_state", "problem", "pong",
 ]);
 
 export class WireError extends Error {}
@@ -32,7 +32,7 @@ function aligned(bytes: Uint8Array, size: number): Uint8Array {
   return bytes.byteOffset % size === 0 ? bytes : bytes.slice();
 }
 
-export function trianglesOf(surface: SurfaceInfo): Uint32Array {
+export function trianglesOf(surface: Surface): Uint32Array {
   if (surface.triangles.byteLength % 12 !== 0) {
     throw new WireError(`Surface ${surface.name} has ${surface.triangles.byteLength} triangle bytes; 12 make a triangle.`);
   }
@@ -47,8 +47,8 @@ export function trianglesOf(surface: SurfaceInfo): Uint32Array {
 }
 
 /** The surface at rest, three numbers per vertex [m]; null when the server did not send it. */
-export function restOf(surface: SurfaceInfo): Float32Array | null {
-  if (surface.rest.byteLength === 0) return null;
+export function restOf(surface: Surface): Float32Array | null {
+  if (surface.rest === null) return null;
   if (surface.rest.byteLength !== surface.vertex_count * 12) {
     throw new WireError(`Surface ${surface.name} has ${surface.rest.byteLength} bytes at rest for ${surface.vertex_count} vertices.`);
   }
@@ -57,8 +57,8 @@ export function restOf(surface: SurfaceInfo): Float32Array | null {
 }
 
 /** Where each triangle's corners lie in the textures, two numbers per corner; null when the surface has none. */
-export function uvOf(surface: SurfaceInfo): Float32Array | null {
-  if (surface.uv.byteLength === 0) return null;
+export function uvOf(surface: Surface): Float32Array | null {
+  if (surface.uv === null) return null;
   if (surface.uv.byteLength !== surface.triangles.byteLength * 2) {
     throw new WireError(`Surface ${surface.name} has ${surface.uv.byteLength} bytes of texture places for ${surface.triangles.byteLength / 12} triangles.`);
   }
@@ -66,11 +66,20 @@ export function uvOf(surface: SurfaceInfo): Float32Array | null {
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
 }
 
+/** The numbers of an array that travels with every bit, `components` each row; not a copy where the bytes lie well. */
+export function floatsOf(array: ExactArray, components: number): Float32Array {
+  if (array.kind !== "f4" || array.components !== components || array.data.byteLength !== 4 * components * array.count) {
+    throw new WireError(`Array ${array.name} has ${array.data.byteLength} bytes for ${array.count} rows of ${components} numbers.`);
+  }
+  const bytes = aligned(array.data, 4);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, array.count * components);
+}
+
 /** Column and row of each tile, in tiles. */
-export function placesOf(tiles: TextureTiles, side: number): Uint16Array {
+export function placesOf(tiles: ArrayTiles, side: number): Uint16Array {
   const count = tiles.places.byteLength / 4;
   if (!Number.isInteger(count) || tiles.data.byteLength !== count * side * side * 4) {
-    throw new WireError(`Texture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
+    throw new WireError(`Picture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
   }
   const bytes = aligned(tiles.places, 2);
   return new Uint16Array(bytes.buffer, bytes.byteOffset, count * 2);

@@ -2,7 +2,7 @@
 
 import { Box2, DataTexture, LinearFilter, RGBAFormat, UnsignedByteType, Vector2 } from "three";
 import type { WebGLRenderer } from "three";
-import type { TextureInfo, TextureTiles } from "../protocol";
+import type { Texture, ArrayTiles } from "../protocol";
 import { WireError, placesOf } from "../wire";
 
 export class SkinTexture {
@@ -14,7 +14,7 @@ export class SkinTexture {
   private readonly source: DataTexture;
   private changed: Box2[] = [];
 
-  constructor(readonly info: TextureInfo) {
+  constructor(readonly info: Texture) {
     this.texels = new Uint8Array(info.width * info.height * 4);
     this.texture = this.made();
     this.texture.needsUpdate = true;
@@ -22,7 +22,7 @@ export class SkinTexture {
   }
 
   /** Square tiles, `side` texels wide. */
-  put(tiles: TextureTiles, side: number): void {
+  put(tiles: ArrayTiles, side: number): void {
     const { width, height } = this.info;
     const places = placesOf(tiles, side);
     const row = side * 4;

@@ -1,7 +1,7 @@
 // All that a scene paints on its surfaces: textures by name, the table of burn stages, the temperature view.
 
 import type { IUniform, WebGLRenderer } from "three";
-import type { ColumnInfo, SceneDescription, TextureInfo, Tiles } from "../protocol";
+import type { Column, Scene, Texture, Tiles } from "../protocol";
 import { WireError } from "../wire";
 import { STAGES_TABLE, StageStrip } from "./burn_stages";
 import { SkinTexture } from "./skin_texture";
@@ -11,9 +11,9 @@ export class Skins {
   private textures: SkinTexture[] = [];
   private readonly stages = new StageStrip();
   private readonly heatView: IUniform<number> = { value: 0 };
-  private columns: ColumnInfo[] | null = null;
+  private columns: Column[] | null = null;
 
-  setScene(scene: SceneDescription): void {
+  setScene(scene: Scene): void {
     for (const texture of this.textures) texture.dispose();
     this.textures = scene.textures.map((info) => new SkinTexture(info));
     const table = scene.tables.find((candidate) => candidate.name === STAGES_TABLE);
@@ -22,13 +22,12 @@ export class Skins {
     if (table !== undefined) this.stages.set(table.columns, table.rows);
   }
 
-  /** The server tells everything anew, but only what is not zero. */
   clear(): void {
     for (const texture of this.textures) texture.clear();
   }
 
   of(surface: string): Skin {
-    const find = (role: TextureInfo["role"]) =>
+    const find = (role: Texture["role"]) =>
       this.textures.find(({ info }) => info.surface === surface && info.role === role) ?? null;
     return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView };
   }
@@ -38,7 +37,7 @@ export class Skins {
   }
 
   put(tiles: Tiles): void {
-    for (const changed of tiles.textures) {
+    for (const changed of tiles.arrays) {
       const texture = this.texture(changed.name);
       if (texture === null) throw new WireError(`The server sent tiles of ${changed.name}, which the scene does not have.`);
       texture.put(changed, tiles.side);

@@ -4,7 +4,7 @@ import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Mesh } from "three";
 import type { ShaderMaterial } from "three";
 import { NormalField } from "../normals";
 import type { PickMesh } from "../picking";
-import type { ArrayData, SurfaceInfo } from "../protocol";
+import type { ArrayData, Surface } from "../protocol";
 import { dequantise, restOf, trianglesOf, uvOf } from "../wire";
 import { gather, splitCorners } from "./corners";
 import type { Corners } from "./corners";
@@ -23,7 +23,7 @@ export class TissueSurface {
   private readonly drawn: Record<Attribute, Float32Array>;
   private painted = false;
 
-  constructor(readonly info: SurfaceInfo, material: ShaderMaterial) {
+  constructor(readonly info: Surface, material: ShaderMaterial) {
     this.triangles = trianglesOf(info);
     this.positions = new Float32Array(info.vertex_count * 3);
     this.field = new NormalField(this.triangles, info.vertex_count);
