@@ -18,19 +18,23 @@ import { Header } from "./panels/header";
 import { h } from "./panels/dom";
 import { HelpDialog } from "./panels/help";
 import { MeasuresPanel } from "./panels/measures";
+import { MarksLayer } from "./panels/marks";
 import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
+import { PicturesPanel } from "./panels/pictures";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
+import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
+  private readonly marks = new MarksLayer(part("overlay"));
+  private readonly insets = new PicturesPanel(part("pictures"));
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
   private readonly header: Header;
@@ -98,7 +102,10 @@ class Page {
       reset: () => this.transport.reset(),
       help: () => this.help.toggle(),
       heat: () => this.toolbar.toggleHeat(),
-      closeAll: () => this.header.closeMenu(),
+      closeAll: () => {
+        this.header.closeMenu();
+        this.insets.shrink();
+      },
     }, (tool) => this.chooseTool(tool));
     this.handle = this.makeHandle();
     window.viscera = this.handle;
@@ -129,7 +136,10 @@ class Page {
         this.framesReceived += 1;
         break;
       case "tiles":
-        if (message.session === this.scene?.session) this.readable(() => this.view.putTiles(message));
+        if (message.session === this.scene?.session) this.readable(() => this.putTiles(message));
+        break;
+      case "topology":
+        if (message.session === this.scene?.session) this.readable(() => this.view.putTopology(message));
         break;
       case "session_state":
         this.setState(message);
@@ -153,6 +163,9 @@ class Page {
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
     else this.view.clear();
+    if (!again) this.insets.setScene(scene.scenario, scene.pictures);
+    else this.insets.clear();
+    this.marks.setScene(scene.overlays);
     this.hand.setScene(scene, again);
     this.toolbar.setScene(scene, this.hand.tool, again);
     this.overlay.setScene(scene);
@@ -163,6 +176,13 @@ class Page {
     this.tables.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
+  }
+
+  private putTiles({ arrays, side }: Tiles): void {
+    for (const tiles of arrays) {
+      if (this.view.putTiles(tiles, side) || this.insets.put(tiles, side)) continue;
+      throw new WireError(`The server sent tiles of ${tiles.name}, which the scene does not have.`);
+    }
   }
 
   private setState(state: SessionState): void {
@@ -206,12 +226,18 @@ class Page {
     this.hand.advance(seconds, now);
     const frame = this.waiting;
     this.waiting = null;
-    if (frame !== null) this.readable(() => this.view.applyFrame(frame));
+    if (frame !== null) this.readable(() => this.show(frame));
+    this.insets.draw();
     const drawn = this.view.draw(interval);
     if (drawn) this.pictures.note(now);
     if (frame !== null) this.afterDrawing(frame);
     if (drawn) this.placeLabels();
     this.force.setHand(this.hand.pressDepth, this.hand.pushed, this.hand.reach);
+  }
+
+  private show(frame: FrameMessage): void {
+    this.view.applyFrame(frame);
+    this.marks.update(frame.values);
   }
 
   private readable(read: () => void): void {
@@ -270,6 +296,7 @@ class Page {
       const free = freeArea();
       tellStyle(free);
       this.view.setFreeArea(free);
+      this.marks.setField(free);
       this.force.redraw();
     };
     const observer = new ResizeObserver(fit);
@@ -287,6 +314,8 @@ class Page {
       firstFrame: null,
       ready: new Promise((resolve) => (this.settleReady = resolve)),
       ...viewPart(this.view),
+      texels: (name) => this.view.skins.texture(name)?.texels ?? this.view.volumes.image(name)?.texels ?? this.insets.image(name)?.texels ?? null,
+      marks: () => this.marks.marks(),
       tip: () => this.hand.tip?.toArray() ?? null,
       tool: () => this.hand.tool,
       tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),

@@ -11,7 +11,7 @@ import { holding } from "../src/panels/guide";
 import { colourNumber, colourText, typed } from "../src/panels/tables";
 import { instrumentLabel } from "../src/panels/toolbar";
 import type { Column, Particles, Surface, ArrayTiles } from "../src/protocol";
-import { WireError, uvOf } from "../src/wire";
+import { WireError, trianglesOf } from "../src/wire";
 
 describe("corners", () => {
   // Two triangles of a square; vertices 0 and 2 are shared. Vertex 2 lies at two places of the texture.
@@ -44,9 +44,9 @@ describe("texture places", () => {
 
   it("are two numbers per corner, and may be missing", () => {
     const bytes = new Uint8Array(new Float32Array([0, 0.25, 0.5, 0.75, 1, 0.125]).buffer);
-    expect([...(uvOf(surface(1, bytes)) ?? [])]).toEqual([0, 0.25, 0.5, 0.75, 1, 0.125]);
-    expect(uvOf(surface(1, null))).toBeNull();
-    expect(() => uvOf(surface(2, bytes))).toThrow(WireError);
+    expect([...(trianglesOf(surface(1, bytes)).uv ?? [])]).toEqual([0, 0.25, 0.5, 0.75, 1, 0.125]);
+    expect(trianglesOf(surface(1, null)).uv).toBeNull();
+    expect(() => trianglesOf(surface(2, bytes))).toThrow(WireError);
   });
 });
 

@@ -79,7 +79,7 @@ describe("triangles", () => {
   });
 
   it("are little-endian uint32", () => {
-    expect([...trianglesOf(info(new Uint8Array([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])))]).toEqual([0, 1, 3]);
+    expect([...trianglesOf(info(new Uint8Array([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0]))).triangles]).toEqual([0, 1, 3]);
   });
 
   it("refuse a vertex that is not there", () => {

@@ -1,7 +1,7 @@
 // All particles of a scene as one liquid: they mix, and lie before and behind each other, only when drawn together. Drops
 // that are too small for that are drawn one by one.
 
-import type { PerspectiveCamera, Scene, WebGLRenderer } from "three";
+import type { DepthTexture, PerspectiveCamera, Scene, WebGLRenderTarget, WebGLRenderer } from "three";
 import type { ArrayData, Particles } from "../protocol";
 import { dequantise } from "../wire";
 import { Drops, LARGEST_DROP } from "./drops";
@@ -59,14 +59,20 @@ export class SceneParticles {
     return this.drops.count + (this.surface?.count ?? 0);
   }
 
-  /** The scene with the liquid in it, onto the canvas; `interval` since the last picture [ms], 0 when there was none just before. */
-  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number): void {
+  /**
+   * The scene with the liquid in it, into `target` or onto the canvas; `interval` since the last picture [ms], 0 when there
+   * was none just before. Gives the depth of the solids, null where only the canvas has it.
+   */
+  draw(
+    renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number, target: WebGLRenderTarget | null,
+  ): DepthTexture | null {
     if (this.surface === null) {
+      renderer.setRenderTarget(target);
       renderer.render(scene, camera);
-      return;
+      return target?.depthTexture ?? null;
     }
     if (interval > 0) this.surface.note(interval);
-    this.surface.draw(renderer, scene, camera);
+    return this.surface.draw(renderer, scene, camera, target);
   }
 }
 

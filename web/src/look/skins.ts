@@ -1,8 +1,7 @@
 // All that a scene paints on its surfaces: textures by name, the table of burn stages, the temperature view.
 
 import type { IUniform, WebGLRenderer } from "three";
-import type { Column, Scene, Texture, Tiles } from "../protocol";
-import { WireError } from "../wire";
+import type { ArrayTiles, Column, Scene, Texture } from "../protocol";
 import { STAGES_TABLE, StageStrip } from "./burn_stages";
 import { SkinTexture } from "./skin_texture";
 import type { Skin } from "./tissue_material";
@@ -36,12 +35,11 @@ export class Skins {
     return this.textures.find(({ info }) => info.name === name) ?? null;
   }
 
-  put(tiles: Tiles): void {
-    for (const changed of tiles.arrays) {
-      const texture = this.texture(changed.name);
-      if (texture === null) throw new WireError(`The server sent tiles of ${changed.name}, which the scene does not have.`);
-      texture.put(changed, tiles.side);
-    }
+  /** False when it is no texture's. */
+  put(tiles: ArrayTiles, side: number): boolean {
+    const texture = this.texture(tiles.name);
+    texture?.put(tiles, side);
+    return texture !== null;
   }
 
   /** True when burns look different from now on. */
