@@ -23,7 +23,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 import uvicorn
-from fake_skin import FORCEPS, HOOK, MEASURES, PARTICLES, RINSE, TABLE, TEXTURES, FakeSkin, corner_places, drops
+from fake_skin import FORCEPS, HOME, HOOK, MEASURES, PARTICLES, RINSE, TABLE, TEXTURES, FakeSkin, corner_places, drops
 from numpy.typing import ArrayLike
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -33,9 +33,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from viscera.inputs import ToolInput, Vector3
+from viscera.instruments import PRESSED, kit
 from viscera.server import messages as m
+from viscera.server.encode import quantise, raw, scene_message
 from viscera.server.guard import SECURITY_HEADERS
 from viscera.server.tiles import TextureStore
+from viscera.session.wire import pack
+from viscera.view import Camera, Frame, HapticState, Parameter, Scene, Surface, ToolState
 
 STATIC = Path(__file__).parents[2] / "src" / "viscera" / "server" / "static"
 SIZE = (0.096, 0.096, 0.032)
@@ -56,8 +61,8 @@ class Hand:
     """A haptic device that holds the tool of the same number at `tip` [m], where the world pushes with `force` [N]."""
 
     device: str
-    tip: m.Vec3
-    force: m.Vec3
+    tip: Vector3
+    force: Vector3
     mode: Literal["running", "late", "absent"] = "running"
     gain: float = 1.0
 
@@ -103,7 +108,7 @@ def box_surface() -> tuple[np.ndarray, np.ndarray]:
                     if side == 0:
                         ring.reverse()
                     triangles += [(ring[0], ring[1], ring[2]), (ring[0], ring[2], ring[3])]
-    return np.array(points, np.float64), np.array(triangles, np.uint32)
+    return np.array(points, np.float64), np.array(triangles, np.int32)
 
 
 def hills(x: ArrayLike, y: ArrayLike) -> np.ndarray:
@@ -124,7 +129,7 @@ class FakeWorld:
     message: str = ""
     progress: float = 1.0
     protocol: int = m.PROTOCOL
-    tools: dict[int, m.Tool] = field(default_factory=dict)
+    tools: dict[int, ToolInput] = field(default_factory=dict)
     hands: list[Hand] = field(default_factory=list)
     skin: FakeSkin = field(default_factory=FakeSkin)
     cools: bool = False
@@ -159,7 +164,7 @@ class FakeWorld:
     def burn(self) -> None:
         """Hook and forceps heat what they touch while their pedal is down."""
         for tool in self.tools.values():
-            if tool.tool in (1, 2) and tool.active and tool.grip > 0.5:
+            if tool.tool in (1, 2) and tool.active and tool.grip >= PRESSED:
                 self.skin.heat(tool.position[0], tool.position[1], 0.12)
                 self.painted += 1
                 self.cools = True
@@ -170,78 +175,63 @@ class FakeWorld:
 
 
 def scene(world: FakeWorld) -> m.SceneDescription:
-    surface = m.SurfaceInfo(
-        name="block", material="tissue", triangles=world.triangles.tobytes(), array="tissue",
-        vertex_count=len(world.rest), uv=corner_places(world.rest, world.triangles, SIZE[2]).tobytes(),
+    uv = corner_places(world.rest, world.triangles, SIZE[2])
+    surface = Surface("block", "tissue", world.triangles, "tissue", len(world.rest), uv=uv)
+    parameters = (
+        Parameter("stiffness", "Tissue stiffness", "kPa", 1, 20, 5,
+                  "How hard the tissue is. Healthy liver is about 5 kPa, a fibrotic one above 12."),
+        Parameter("damping", "Damping", "1/s", 0, 50, 8, "How fast the tissue comes to rest after it was moved."),
+        Parameter("gravity", "Gravity", "m/s²", 0, 20, 9.81, "Pulls the tissue down on the table."),
     )  # fmt: skip
-    probe = m.InstrumentInfo(name="probe", shape="sphere", radius=RADIUS, length=0.0, home=(0.0, 0.0, 0.08))
-    parameters = [
-        m.ParameterInfo(name="stiffness", label="Tissue stiffness", unit="kPa", minimum=1, maximum=20, default=5,
-                        help="How hard the tissue is. Healthy liver is about 5 kPa, a fibrotic one above 12."),
-        m.ParameterInfo(name="damping", label="Damping", unit="1/s", minimum=0, maximum=50, default=8,
-                        help="How fast the tissue comes to rest after it was moved."),
-        m.ParameterInfo(name="gravity", label="Gravity", unit="m/s²", minimum=0, maximum=20, default=9.81,
-                        help="Pulls the tissue down on the table."),
-    ]  # fmt: skip
-    return m.SceneDescription(
+    shown = Scene(
         scenario="palpation", title="Palpation", summary="Feel a block of soft tissue with a round probe.",
         instructions="Move the probe over the tissue.\nPress and feel how the force grows with depth.\n"
         "Change the stiffness and press again.",
-        seed=0, session=world.session, device="cpu (2 cores)", bounds=((-0.048, -0.048, 0.0), (0.048, 0.048, 0.032)),
-        camera=m.CameraInfo(
-            position=(0.0, -0.155, 0.135), target=(0.0, 0.0, 0.016), up=(0.0, 0.0, 1.0), field_of_view=42,
-        ),
-        surfaces=[surface], instruments=[probe, HOOK, FORCEPS, RINSE], parameters=parameters, textures=TEXTURES,
-        particles=PARTICLES, measures=MEASURES, tables=[TABLE],
+        seed=0, bounds=((-0.048, -0.048, 0.0), (0.048, 0.048, 0.032)),
+        camera=Camera((0.0, -0.155, 0.135), (0.0, 0.0, 0.016), (0.0, 0.0, 1.0), 42),
+        surfaces=(surface,), instruments=(kit.probe(RADIUS).at(HOME), HOOK, FORCEPS, RINSE), parameters=parameters,
+        textures=TEXTURES, particles=PARTICLES, measures=MEASURES, tables=(TABLE,),
     )  # fmt: skip
+    return scene_message(pack(shown), world.session, "cpu (2 cores)")
 
 
 def packed(name: str, points: np.ndarray, shades: bytes = b"") -> m.ArrayData:
-    low, high = points.min(0), points.max(0)
-    data = np.round((points - low) / (high - low) * 65535).astype("<u2").tobytes()
-    box = (tuple(low.tolist()), tuple(high.tolist()))
+    box, data = quantise(points.astype(np.float32))
     return m.ArrayData(name=name, count=len(points), box=box, data=data, shades=shades)
 
 
-def tool_info(world: FakeWorld, number: int) -> m.ToolInfo:
+def tool_state(world: FakeWorld, number: int) -> ToolState:
     if number < len(world.hands):  # a device's tool is no pointer's
         hand = world.hands[number]
-        return m.ToolInfo(
-            tool=number, active=hand.mode != "absent", position=hand.tip, orientation=(0.0, 0.0, 0.0, 1.0),
-            force=hand.force, torque=(0.0, 0.0, 0.0), grip=0.0,
-        )  # fmt: skip
+        return ToolState(number, position=hand.tip, active=hand.mode != "absent", force=hand.force)
     tool = world.tools.get(number)
-    return m.ToolInfo(
-        tool=number, active=tool is not None and tool.active, position=tool.position if tool else (0.0, 0.0, 0.08),
-        orientation=tool.orientation if tool else (0.0, 0.0, 0.0, 1.0),
-        force=world.force if number == 0 else (0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0), grip=tool.grip if tool else 0.0,
-    )  # fmt: skip
+    force = world.force if number == 0 else (0.0, 0.0, 0.0)
+    if tool is None:
+        return ToolState(number, position=HOME, force=force)
+    return ToolState(
+        number, position=tool.position, orientation=tool.orientation, grip=tool.grip, active=tool.active, force=force
+    )
 
 
-def haptic_info(number: int, hand: Hand) -> m.HapticInfo:
+def haptic_state(number: int, hand: Hand) -> HapticState:
     x, y, z = hand.force
-    return m.HapticInfo(
-        tool=number, device=hand.device, present=hand.mode != "absent", mode=hand.mode, gain=hand.gain,
-        force=(hand.gain * x, hand.gain * y, hand.gain * z),
-    )  # fmt: skip
+    force = (hand.gain * x, hand.gain * y, hand.gain * z)
+    return HapticState(number, hand.device, hand.mode != "absent", force, hand.mode, hand.gain)
 
 
-def frame(world: FakeWorld, number: int) -> m.Frame:
+def frame(world: FakeWorld, number: int) -> m.FrameMessage:
     fountain = drops(world.tick)
     shades = np.round(fountain[:, 3] * 255).astype(np.uint8).tobytes()
-    arrays = [packed("tissue", world.positions), packed("drops", fountain[:, :3], shades)]
-    stages = [
-        m.StageInfo(name="springs", ms=4.21),
-        m.StageInfo(name="contact", ms=0.83),
-        m.StageInfo(name="skin", ms=0.52),
-    ]
-    return m.Frame(
-        number=number, session=world.session, tick=world.tick, time=world.tick / 1000, real_time_factor=world.speed,
-        arrays=arrays, tools=[tool_info(world, k) for k in range(4)],
-        parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81},
-        stages=stages, applied=list(world.applied.items()), measures=world.skin.measured,
-        tables={TABLE.name: world.skin.rows}, haptics=[haptic_info(k, hand) for k, hand in enumerate(world.hands)],
+    state = Frame(
+        tick=world.tick, time=world.tick / 1000, real_time_factor=world.speed,
+        tools=[tool_state(world, k) for k in range(4)],
+        parameters={"stiffness": world.stiffness, "damping": 8.0, "gravity": 9.81}, counts={"drops": len(fountain)},
+        stages={"springs": 4.21, "contact": 0.83, "skin": 0.52}, applied=list(world.applied.items()),
+        measures=world.skin.measured, tables={TABLE.name: tuple(map(tuple, world.skin.rows))},
+        haptics=[haptic_state(k, hand) for k, hand in enumerate(world.hands)],
     )  # fmt: skip
+    arrays = [packed("tissue", world.positions), packed("drops", fountain[:, :3], shades)]
+    return m.FrameMessage(number=number, session=world.session, state=raw(pack(state)), arrays=arrays)
 
 
 def session_state(world: FakeWorld, viewers: int) -> m.SessionState:
@@ -356,7 +346,7 @@ class FakeServer:
     async def act(self, message: m.ClientMessage, client: int) -> None:
         world = self.world
         if isinstance(message, m.Tool):
-            world.tools[message.tool] = message
+            world.tools[message.input.tool] = message.input
             world.applied[client] = message.sequence
         elif isinstance(message, m.SetParameter):
             world.stiffness = message.value if message.name == "stiffness" else world.stiffness

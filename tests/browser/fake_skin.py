@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.server import messages as m
+from viscera.instruments import Heats, Instrument, Part, Pushes, Rinses
+from viscera.view import Column, Measure, Particles, Table, Texture
 
 SIDE = 512
 TILE = 32
@@ -23,7 +24,7 @@ LEFT, RIGHT, LOW, HIGH = 0.03, 0.52, 0.05, 0.95
 EMPTY = 0.5
 """Of both u and v: between the charts."""
 
-STAGES = [
+STAGES: list[list[float]] = [
     [0.0, 0xAD4B40, 0.0, 0.35, 1.0],
     [0.5, 0xB98A7C, 0.75, 0.45, 0.8],
     [1.0, 0xC2AE9C, 0.95, 0.60, 0.5],
@@ -32,58 +33,53 @@ STAGES = [
     [2.0, 0x211D1D, 1.0, 1.0, 0.0],
 ]
 
-COLUMNS = [
-    m.ColumnInfo(name="level", label="From level", unit="", kind="number", minimum=0, maximum=2),
-    m.ColumnInfo(name="colour", label="Colour", unit="", kind="colour", minimum=0, maximum=0xFFFFFF),
-    m.ColumnInfo(name="cover", label="Cover", unit="", kind="number", minimum=0, maximum=1),
-    m.ColumnInfo(name="roughness", label="Roughness", unit="", kind="number", minimum=0, maximum=1),
-    m.ColumnInfo(name="wetness", label="Wetness", unit="", kind="number", minimum=0, maximum=1),
-]
-
-TABLE = m.TableInfo(
-    name="burn_stages", label="Burn stages", help="How tissue looks from each burn level on: 1 is white, 2 is black.",
-    columns=COLUMNS, rows=STAGES,
+TABLE = Table(
+    "burn_stages", "Burn stages", "How tissue looks from each burn level on: 1 is white, 2 is black.",
+    columns=(
+        Column("level", "From level", "", "number", 0, 2),
+        Column("colour", "Colour", "", "colour", 0, 0xFFFFFF),
+        Column("cover", "Cover", "", "number", 0, 1),
+        Column("roughness", "Roughness", "", "number", 0, 1),
+        Column("wetness", "Wetness", "", "number", 0, 1),
+    ),
+    rows=tuple(map(tuple, STAGES)),
 )  # fmt: skip
 
-MEASURES = [
-    m.MeasureInfo(name="charred", label="Charred area", unit="mm²", help="Tissue that is black.", digits=1),
-    m.MeasureInfo(name="lost", label="Blood lost", unit="mL", help="What has left the vessels.", digits=2),
-]
+MEASURES = (
+    Measure("charred", "Charred area", "mm²", "Tissue that is black.", digits=1),
+    Measure("lost", "Blood lost", "mL", "What has left the vessels.", digits=2),
+)
 
-TEXTURES = [
-    m.TextureInfo(name="burn", surface="block", role="burn", width=SIDE, height=SIDE),
-    m.TextureInfo(name="film", surface="block", role="film", width=SIDE, height=SIDE),
-]
+TEXTURES = (Texture("burn", "block", "burn", SIDE, SIDE), Texture("film", "block", "film", SIDE, SIDE))
 
-PARTICLES = [m.ParticlesInfo(name="drops", look="blood", radius=0.0012, shade="")]
+PARTICLES = (Particles("drops", "blood", 0.0012, 240),)
 
-_SHAFT = m.PartInfo(start=(0.0, 0.0, 0.012), end=(0.0, 0.0, 0.3), radius=0.0025, swing=0.0)
-HOOK = m.InstrumentInfo(
-    name="hook", shape="sphere", radius=0.0008, length=0.0, home=(0.0, 0.0, 0.08), label="Monopolar hook",
+HOME = (0.0, 0.0, 0.08)
+HOOK = Instrument(
+    "hook", (Pushes(0.0008, offset=0.0008), Heats()), HOME, label="Monopolar hook", icon="hook", action="coagulate",
+    parts=(
+        Part((0.0, 0.0, 0.012), (0.0, 0.0, 0.3), 0.0025),
+        Part((0.0, 0.0, 0.012), (0.0, 0.0, 0.0), 0.0006),
+        Part((0.0, 0.0, 0.0), (0.0035, 0.0, 0.0), 0.0006),
+        Part((0.0035, 0.0, 0.0), (0.0035, 0.0, 0.003), 0.0006),
+    ),
+)  # fmt: skip
+FORCEPS = Instrument(
+    "forceps", (Pushes(0.001, offset=0.001), Heats(bipolar=True)), HOME, label="Bipolar forceps", icon="forceps",
     action="coagulate",
-    parts=[
-        _SHAFT,
-        m.PartInfo(start=(0.0, 0.0, 0.012), end=(0.0, 0.0, 0.0), radius=0.0006, swing=0.0),
-        m.PartInfo(start=(0.0, 0.0, 0.0), end=(0.0035, 0.0, 0.0), radius=0.0006, swing=0.0),
-        m.PartInfo(start=(0.0035, 0.0, 0.0), end=(0.0035, 0.0, 0.003), radius=0.0006, swing=0.0),
-    ],
+    parts=(
+        Part((0.0, 0.0, 0.018), (0.0, 0.0, 0.3), 0.0025),
+        Part((0.0004, 0.0, 0.018), (0.0006, 0.0, 0.0), 0.0008, swing=-0.35),
+        Part((-0.0004, 0.0, 0.018), (-0.0006, 0.0, 0.0), 0.0008, swing=0.35),
+    ),
 )  # fmt: skip
-FORCEPS = m.InstrumentInfo(
-    name="forceps", shape="sphere", radius=0.001, length=0.0, home=(0.0, 0.0, 0.08), label="Bipolar forceps",
-    action="coagulate",
-    parts=[
-        m.PartInfo(start=(0.0, 0.0, 0.018), end=(0.0, 0.0, 0.3), radius=0.0025, swing=0.0),
-        m.PartInfo(start=(0.0004, 0.0, 0.018), end=(0.0006, 0.0, 0.0), radius=0.0008, swing=-0.35),
-        m.PartInfo(start=(-0.0004, 0.0, 0.018), end=(-0.0006, 0.0, 0.0), radius=0.0008, swing=0.35),
-    ],
-)  # fmt: skip
-RINSE = m.InstrumentInfo(
-    name="irrigator", shape="sphere", radius=0.0025, length=0.0, home=(0.0, 0.0, 0.08), label="Irrigator",
-    action="rinse", parts=[m.PartInfo(start=(0.0, 0.0, 0.0), end=(0.0, 0.0, 0.3), radius=0.0022, swing=0.0)],
+RINSE = Instrument(
+    "irrigator", (Pushes(0.0025, offset=0.0025), Rinses()), HOME, label="Irrigator", icon="water", action="rinse",
+    parts=(Part((0.0, 0.0, 0.0), (0.0, 0.0, 0.3), 0.0022),),
 )  # fmt: skip
 
 
-def corner_places(rest: NDArray[np.float64], triangles: NDArray[np.uint32], top: float) -> NDArray[np.float32]:
+def corner_places(rest: NDArray[np.float64], triangles: NDArray[np.int32], top: float) -> NDArray[np.float32]:
     """Where each triangle's corners lie in the textures, shape (triangles, 3, 2)."""
     corners = rest[triangles]
     x, y, z = corners[..., 0], corners[..., 1], corners[..., 2]

@@ -81,7 +81,7 @@ async function samePlaceAsServer(page) {
   await until(page, () => document.body.dataset.session === "paused", null, "P pauses");
   await later(300);
   const exact = await snapshot();
-  await until(page, (v, tick) => v.frame.tick === tick, exact.tick, `the page shows the paused tick ${exact.tick}`);
+  await until(page, (v, tick) => v.frame.tick === tick, exact.state.tick, `the page shows the paused tick ${exact.state.tick}`);
   const array = exact.arrays.find((candidate) => candidate.name === "tissue");
   const truth = new Float32Array(array.data.slice().buffer);
   const drawn = await page.evaluate(() => [...window.viscera.vertices("tissue")]);
@@ -95,7 +95,7 @@ async function samePlaceAsServer(page) {
     }
     return { extent: high - low, error };
   });
-  return { tick: exact.tick, vertices: truth.length / 3, axes };
+  return { tick: exact.state.tick, vertices: truth.length / 3, axes };
 }
 
 /** Without a mouse: Tab to the picture, arrows, space, pause, step, reset. */

@@ -77,7 +77,7 @@ async function bleeding(page) {
   await until(page, (v) => v.measures().blood_lost > 0.15, null, "0.15 mL of blood are lost");
   await bare(page, "bleeding");
   const red = await page.evaluate(() => {
-    const film = window.viscera.texture("pad.film");
+    const film = window.viscera.texels("pad.film");
     let deep = 0;
     for (let i = 0; i < film.length; i += 4) if (film[i] > 60 && film[i + 1] > 128) deep += 1;
     return deep;

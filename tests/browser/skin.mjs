@@ -25,7 +25,7 @@ const shoot = (page, name) => page.screenshot({ path: join(folder, `${name}.png`
 
 /** What the texture has now: its largest char and thickest film. */
 const painted = (page, name, channel) =>
-  page.evaluate(([texture, byte]) => window.viscera.texture(texture).reduce((most, value, i) => (i % 4 === byte ? Math.max(most, value) : most), 0), [name, channel]);
+  page.evaluate(([texture, byte]) => window.viscera.texels(texture).reduce((most, value, i) => (i % 4 === byte ? Math.max(most, value) : most), 0), [name, channel]);
 
 async function paint(page, name, texture, channel) {
   await make(name);

@@ -1,14 +1,14 @@
 // A scene's camera, far enough away that all of its surfaces are in the part of the window that the panels leave free.
 
 import { Vector3 } from "three";
-import type { CameraInfo, SceneDescription } from "./protocol";
+import type { Camera, Scene } from "./protocol";
 import { restOf } from "./wire";
 
 const NARROWEST = 1.15; // width over height of the free area that a scene's field of view is meant for (view.ts has the same number)
 const FILLED = 0.96; // share of the free area that surfaces may take
 
 /** As the scene has it, or farther back along the same line of sight; what surfaces are like at rest counts. */
-export function framed({ camera, surfaces }: Pick<SceneDescription, "camera" | "surfaces">): CameraInfo {
+export function framed({ camera, surfaces }: Pick<Scene, "camera" | "surfaces">): Camera {
   const target = new Vector3(...camera.target);
   const offset = new Vector3(...camera.position).sub(target);
   const distance = offset.length();

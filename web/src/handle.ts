@@ -1,6 +1,7 @@
 // What a test or a curious person finds under `window.viscera`.
 
 import { Vector3 } from "three";
+import { roundEnd } from "./instruments";
 import type { View } from "./view";
 
 export interface FrameHeader {
@@ -34,10 +35,16 @@ export interface Handle {
   /** The tools as the newest frame has them. */
   tools(): { active: boolean; position: number[]; force: number[]; grip: number }[];
   vertices(name: string): Float32Array | null;
-  /** The texels of a texture as the page has them, RGBA. */
-  texture(name: string): Uint8Array | null;
-  /** How many particles are drawn. */
+  /** Of the surface whose vertices have this name, three vertices each. */
+  triangles(name: string): Uint32Array | null;
+  /** Of a texture, a volume or a second picture, as the page has them, RGBA. */
+  texels(name: string): Uint8Array | null;
+  /** How many particles, markers and points of threads are drawn. */
   particles(): number;
+  markers(): number;
+  threads(): number;
+  /** Rings and dots over the picture, CSS pixels. */
+  marks(): { name: string; x: number; y: number; radius: number; strength: number }[];
   project(x: number, y: number, z: number): { x: number; y: number };
   /** Without them, a picture shows the tissue alone. */
   showInstruments(shown: boolean): void;
@@ -55,12 +62,14 @@ declare global {
   }
 }
 
-export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | "texture" | "particles" | "project" | "showInstruments"> {
+export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | "triangles" | "particles" | "markers" | "threads" | "project" | "showInstruments"> {
   return {
     vertices: (name) => view.surfaces.find((surface) => surface.info.array === name)?.positions.slice() ?? null,
-    texture: (name) => view.skins.texture(name)?.texels.slice() ?? null,
+    triangles: (name) => view.surfaces.find((surface) => surface.info.array === name)?.triangles.slice() ?? null,
     particles: () => view.particles.count(),
-    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: info.radius })),
+    markers: () => view.markers.count(),
+    threads: () => view.threads.count(),
+    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: roundEnd(info).radius })),
     showInstruments: (shown) => {
       view.showInstruments(shown);
       document.body.classList.toggle("tissue-alone", !shown);

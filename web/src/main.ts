@@ -18,19 +18,23 @@ import { Header } from "./panels/header";
 import { h } from "./panels/dom";
 import { HelpDialog } from "./panels/help";
 import { MeasuresPanel } from "./panels/measures";
+import { MarksLayer } from "./panels/marks";
 import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
+import { PicturesPanel } from "./panels/pictures";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { Frame, SceneDescription, ServerMessage, SessionState, Tool } from "./protocol";
+import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
+  private readonly marks = new MarksLayer(part("overlay"));
+  private readonly insets = new PicturesPanel(part("pictures"));
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
   private readonly header: Header;
@@ -51,8 +55,8 @@ class Page {
   private readonly handle: Handle;
   private settleReady: (time: number) => void = () => undefined;
   private scene: SceneDescription | null = null;
-  private waiting: Frame | null = null; // arrived, not yet drawn
-  private lastFrame: Frame | null = null; // drawn
+  private waiting: FrameMessage | null = null; // arrived, not yet drawn
+  private lastFrame: FrameMessage | null = null; // drawn
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -98,7 +102,10 @@ class Page {
       reset: () => this.transport.reset(),
       help: () => this.help.toggle(),
       heat: () => this.toolbar.toggleHeat(),
-      closeAll: () => this.header.closeMenu(),
+      closeAll: () => {
+        this.header.closeMenu();
+        this.insets.shrink();
+      },
     }, (tool) => this.chooseTool(tool));
     this.handle = this.makeHandle();
     window.viscera = this.handle;
@@ -129,7 +136,10 @@ class Page {
         this.framesReceived += 1;
         break;
       case "tiles":
-        if (message.session === this.scene?.session) this.readable(() => this.view.putTiles(message));
+        if (message.session === this.scene?.session) this.readable(() => this.putTiles(message));
+        break;
+      case "topology":
+        if (message.session === this.scene?.session) this.readable(() => this.view.putTopology(message));
         break;
       case "session_state":
         this.setState(message);
@@ -143,25 +153,36 @@ class Page {
     }
   }
 
-  private setScene(scene: SceneDescription): void {
-    const again = this.scene !== null && sameScene(this.scene, scene);
+  private setScene(description: SceneDescription): void {
+    const { scene, device } = description;
+    const again = this.scene !== null && sameScene(this.scene, description);
     // What the user opened or closed stays when the same scenario starts anew.
-    if (this.scene?.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
-    this.scene = scene;
+    if (this.scene?.scene.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
+    this.scene = description;
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
-    else this.view.skins.clear();
+    else this.view.clear();
+    if (!again) this.insets.setScene(scene.scenario, scene.pictures);
+    else this.insets.clear();
+    this.marks.setScene(scene.overlays);
     this.hand.setScene(scene, again);
     this.toolbar.setScene(scene, this.hand.tool, again);
     this.overlay.setScene(scene);
-    this.header.setScene(scene);
+    this.header.setScene(scene, device);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures, scene.goals);
     this.tables.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
+  }
+
+  private putTiles({ arrays, side }: Tiles): void {
+    for (const tiles of arrays) {
+      if (this.view.putTiles(tiles, side) || this.insets.put(tiles, side)) continue;
+      throw new WireError(`The server sent tiles of ${tiles.name}, which the scene does not have.`);
+    }
   }
 
   private setState(state: SessionState): void {
@@ -205,12 +226,18 @@ class Page {
     this.hand.advance(seconds, now);
     const frame = this.waiting;
     this.waiting = null;
-    if (frame !== null) this.readable(() => this.view.applyFrame(frame));
+    if (frame !== null) this.readable(() => this.show(frame));
+    this.insets.draw();
     const drawn = this.view.draw(interval);
     if (drawn) this.pictures.note(now);
     if (frame !== null) this.afterDrawing(frame);
     if (drawn) this.placeLabels();
     this.force.setHand(this.hand.pressDepth, this.hand.pushed, this.hand.reach);
+  }
+
+  private show(frame: FrameMessage): void {
+    this.view.applyFrame(frame);
+    this.marks.update(frame.values);
   }
 
   private readable(read: () => void): void {
@@ -226,24 +253,25 @@ class Page {
     this.banners.setDrawing("The page cannot read what the server sends.", error.message);
   }
 
-  private afterDrawing(frame: Frame): void {
+  private afterDrawing(message: FrameMessage): void {
     const now = performance.now();
-    this.connection.send({ type: "frame_ack", number: frame.number });
-    const applied = frame.applied.find(([client]) => client === this.handle.client);
+    const { number, session, state } = message;
+    this.connection.send({ type: "frame_ack", number });
+    const applied = state.applied.find(([client]) => client === this.handle.client);
     if (applied !== undefined) this.latency.drawn(applied[1], now);
-    this.handle.frame = { number: frame.number, session: frame.session, tick: frame.tick, time: frame.time };
-    this.lastFrame = frame;
+    this.handle.frame = { number, session, tick: state.tick, time: state.time };
+    this.lastFrame = message;
     if (this.handle.firstFrame === null) {
       this.handle.firstFrame = now;
       this.settleReady(now);
       this.overlay.hideStarting();
     }
-    this.header.setFrame(frame);
-    this.force.setFrame(frame, this.view.sparks(), this.view.arrows.scale, now);
-    this.parameters.setValues(frame.parameters, now);
-    this.measures.setValues(frame.measures, now);
-    this.tables.setValues(frame.tables, now);
-    this.timings.setFrame(frame, {
+    this.header.setFrame(state);
+    this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
+    this.parameters.setValues(state.parameters, now);
+    this.measures.setValues(state.measures, now);
+    this.tables.setValues(state.tables, now);
+    this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
       roundTrip: this.connection.roundTrip, pixelShare: this.view.pixelShare(),
     }, now);
@@ -268,6 +296,7 @@ class Page {
       const free = freeArea();
       tellStyle(free);
       this.view.setFreeArea(free);
+      this.marks.setField(free);
       this.force.redraw();
     };
     const observer = new ResizeObserver(fit);
@@ -285,13 +314,15 @@ class Page {
       firstFrame: null,
       ready: new Promise((resolve) => (this.settleReady = resolve)),
       ...viewPart(this.view),
+      texels: (name) => this.view.skins.texture(name)?.texels ?? this.view.volumes.image(name)?.texels ?? this.insets.image(name)?.texels ?? null,
+      marks: () => this.marks.marks(),
       tip: () => this.hand.tip?.toArray() ?? null,
       tool: () => this.hand.tool,
-      tools: () => (this.lastFrame?.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
+      tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
       latency: () => this.latency.median(),
-      parameters: () => this.lastFrame?.parameters ?? {},
-      measures: () => this.lastFrame?.measures ?? {},
-      tables: () => this.lastFrame?.tables ?? {},
+      parameters: () => this.lastFrame?.state.parameters ?? {},
+      measures: () => this.lastFrame?.state.measures ?? {},
+      tables: () => this.lastFrame?.state.tables ?? {},
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),
@@ -303,7 +334,7 @@ class Page {
 
 /** Session numbers begin again with a new server, so what is in the scene is compared too. */
 function sameScene(one: SceneDescription, other: SceneDescription): boolean {
-  const shape = ({ session, scenario, seed, surfaces }: SceneDescription) =>
+  const shape = ({ session, scene: { scenario, seed, surfaces } }: SceneDescription) =>
     JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
   return shape(one) === shape(other);
 }

@@ -1,7 +1,7 @@
 // A camera that turns about a point, with the scene's own idea of up.
 
 import { PerspectiveCamera, Vector3 } from "three";
-import type { CameraInfo } from "./protocol";
+import type { Camera } from "./protocol";
 
 const LOWEST = 0.06; // rad from straight above
 const HIGHEST = Math.PI / 2 - (8 * Math.PI) / 180; // 8° above the table, which lies below the point looked at
@@ -26,7 +26,7 @@ export class Orbit {
   readonly target = new Vector3();
   fieldOfView = 40; // vertical [degrees]
 
-  set(info: CameraInfo): void {
+  set(info: Camera): void {
     this.target.fromArray(info.target);
     this.up.fromArray(info.up).normalize();
     const offset = new Vector3().fromArray(info.position).sub(this.target);

@@ -7,7 +7,7 @@ import { Drape } from "./look/drape";
 import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
-import { Clips, isClip } from "./look/markers";
+import { SceneMarkers } from "./look/markers";
 import { makeNoiseTexture } from "./look/noise_texture";
 import { SceneParticles } from "./look/particles";
 import { Resolution } from "./look/resolution";
@@ -15,12 +15,15 @@ import { Skins } from "./look/skins";
 import { Spark } from "./look/spark";
 import { makeSteelMaterial } from "./look/steel_material";
 import { TissueSurface } from "./look/surface";
+import { SceneThreads } from "./look/threads";
 import { makeTissueMaterial } from "./look/tissue_material";
 import type { TissueTextures } from "./look/tissue_material";
 import { makeVesselTexture } from "./look/vessel_texture";
+import { SceneVolumes } from "./look/volumes";
 import { Orbit } from "./orbit";
 import type { PickMesh } from "./picking";
-import type { CameraInfo, Frame, SceneDescription, SurfaceInfo, Tiles } from "./protocol";
+import { WireError } from "./wire";
+import type { ArrayTiles, Camera, FrameMessage, Scene as ShownScene, Surface, Topology } from "./protocol";
 
 /** The part of the window that panels leave free, CSS pixels. */
 export interface FreeArea {
@@ -56,7 +59,9 @@ export class View {
     marked: makeSteelMaterial(this.light, "marked"),
     insulated: makeSteelMaterial(this.light, "insulated"),
   };
-  readonly clips = new Clips(this.steel.polished);
+  readonly markers = new SceneMarkers(this.steel.polished, this.light);
+  readonly threads = new SceneThreads(this.steel.polished, this.light);
+  readonly volumes: SceneVolumes;
   private readonly spark = new Spark();
   private readonly textures: TissueTextures;
   private readonly resolution: Resolution;
@@ -81,36 +86,40 @@ export class View {
     this.drape = new Drape(this.light, this.software);
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
-    this.scene.add(this.drape.mesh, this.particles.drops.points, this.clips.group);
+    this.volumes = new SceneVolumes(this.light, this.software);
+    this.scene.add(this.drape.mesh, this.particles.drops.points, this.markers.group, this.threads.group);
     this.over.add(this.arrows.group, this.spark.sprite);
   }
 
-  setScene(description: SceneDescription): void {
+  setScene(scene: ShownScene): void {
     for (const part of [...this.surfaces, ...this.instruments]) {
       this.scene.remove(part.mesh);
       part.dispose();
     }
-    this.skins.setScene(description);
-    this.particles.setScene(description.particles.filter((info) => !isClip(info)));
-    this.clips.setScene(description.particles);
-    this.surfaces = description.surfaces.map((info) => new TissueSurface(info, this.material(info)));
-    this.instruments = description.instruments.map((info) => new InstrumentModel(info, this.steel));
+    this.skins.setScene(scene);
+    this.particles.setScene(scene.particles);
+    this.markers.setScene(scene.markers);
+    this.threads.setScene(scene.threads);
+    this.volumes.setScene(scene.volumes);
+    this.surfaces = scene.surfaces.map((info) => new TissueSurface(info, this.material(info)));
+    this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
     this.arrows.forget();
-    this.orbit.set(description.camera);
-    this.hangTheatreLamp(description.camera);
+    this.orbit.set(scene.camera);
+    this.hangTheatreLamp(scene.camera);
     this.resize();
   }
 
-  applyFrame(frame: Frame): void {
+  applyFrame({ state: frame, arrays, values }: FrameMessage): void {
     for (const surface of this.surfaces) {
-      const array = frame.arrays.find((candidate) => candidate.name === surface.info.array);
-      if (array !== undefined) surface.update(array);
+      const array = arrays.find((candidate) => candidate.name === surface.info.array);
+      if (array !== undefined) surface.update(array, frame.versions[surface.info.name]);
     }
     if (!this.drape.mesh.visible) this.layDrape();
-    this.particles.update(frame.arrays);
-    this.clips.update(frame.arrays);
+    this.particles.update(arrays);
+    this.markers.update(values);
+    this.threads.update(values);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const tools = this.instrumentsShown ? frame.tools : [];
@@ -123,9 +132,24 @@ export class View {
     this.dirty = true;
   }
 
-  putTiles(tiles: Tiles): void {
-    this.skins.put(tiles);
+  /** The server tells everything anew, but only what is not zero. */
+  clear(): void {
+    this.skins.clear();
+    this.volumes.clear();
+    for (const surface of this.surfaces) surface.forget();
+  }
+
+  /** False when they are of nothing that is drawn here. */
+  putTiles(tiles: ArrayTiles, side: number): boolean {
     this.dirty = true;
+    return this.skins.put(tiles, side) || this.volumes.put(tiles, side);
+  }
+
+  /** Triangles of a frame to come. */
+  putTopology(topology: Topology): void {
+    const surface = this.surfaces.find(({ info }) => info.name === topology.surface);
+    if (surface === undefined) throw new WireError(`The server sent triangles of ${topology.surface}, which the scene does not have.`);
+    surface.expect(topology);
   }
 
   /** False colours by temperature instead of tissue. */
@@ -176,6 +200,7 @@ export class View {
   hintPlace(): { x: number; y: number } {
     let top = Infinity;
     for (const corner of this.corners) top = Math.min(top, this.project(corner).y);
+    if (top === Infinity) top = this.free.top + this.free.height / 2;
     return { x: this.free.left + this.free.width / 2, y: Math.max(top - 14, this.free.top + 96) };
   }
 
@@ -192,11 +217,19 @@ export class View {
     if (!this.drewLast) return false;
     this.aim();
     this.skins.upload(this.renderer);
-    this.particles.draw(this.renderer, this.scene, this.camera, since);
+    this.drawScene(since);
     this.drawOver();
     this.framesDrawn += 1;
     this.dirty = false;
     return true;
+  }
+
+  private drawScene(since: number): void {
+    const { renderer, camera } = this;
+    const target = this.volumes.target(renderer);
+    const depth = this.particles.draw(renderer, this.scene, camera, since, target);
+    if (target !== null) this.volumes.draw(renderer, camera, depth);
+    renderer.setRenderTarget(null);
   }
 
   private drawOver(): void {
@@ -211,7 +244,7 @@ export class View {
   }
 
   // Beyond the table as first seen, so that wet tissue mirrors it to the eye.
-  private hangTheatreLamp({ position, target, up }: CameraInfo): void {
+  private hangTheatreLamp({ position, target, up }: Camera): void {
     const forward = new Vector3(...target).sub(new Vector3(...position)).normalize();
     const upwards = new Vector3(...up).normalize();
     this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.55).normalize();
@@ -227,10 +260,10 @@ export class View {
     this.corners = boxCorners(box);
   }
 
-  private material({ name, material, uv }: SurfaceInfo): ShaderMaterial {
+  private material({ name, material, uv, triangle_capacity }: Surface): ShaderMaterial {
     if (material === "steel") return makeSteelMaterial(this.light, "polished");
     const bare = { ...this.skins.of(name), burn: null, ink: null, film: null };
-    return makeTissueMaterial(material, this.light, this.textures, this.software, uv.byteLength > 0 ? this.skins.of(name) : bare);
+    return makeTissueMaterial(material, this.light, this.textures, this.software, uv !== null || triangle_capacity > 0 ? this.skins.of(name) : bare);
   }
 
   // What the scene shows of itself in a whole window, it shows in the free area.

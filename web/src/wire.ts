@@ -1,10 +1,10 @@
 // Bytes to messages and back; positions are unpacked into arrays that the caller keeps.
 
 import { decode, encode } from "@msgpack/msgpack";
-import type { ArrayData, ClientMessage, ServerMessage, SurfaceInfo, TextureTiles } from "./protocol";
+import type { ArrayData, ArrayTiles, ClientMessage, ExactArray, ServerMessage, Surface, Topology } from "./protocol";
 
 const SERVER_TYPES: ReadonlySet<string> = new Set([
-  "welcome", "scene", "frame", "tiles", "session_state", "problem", "pong",
+  "welcome", "scene", "frame", "tiles", "topology", "session_state", "problem", "pong",
 ]);
 
 export class WireError extends Error {}
@@ -32,45 +32,89 @@ function aligned(bytes: Uint8Array, size: number): Uint8Array {
   return bytes.byteOffset % size === 0 ? bytes : bytes.slice();
 }
 
-export function trianglesOf(surface: SurfaceInfo): Uint32Array {
+/** What a surface is made of. */
+export interface Triangles {
+  /** Three vertices each. */
+  triangles: Uint32Array;
+  vertexCount: number;
+  /** Its vertices at rest, three numbers each [m]; null when nobody said. */
+  rest: Float32Array | null;
+  /** Where each triangle's corners lie in the textures, two numbers per corner; null when the surface has none. */
+  uv: Float32Array | null;
+}
+
+/** As the scene has it: for good, or until the first message about them where they change. */
+export function trianglesOf(surface: Surface): Triangles {
+  const { name, vertex_count, triangle_capacity } = surface;
   if (surface.triangles.byteLength % 12 !== 0) {
-    throw new WireError(`Surface ${surface.name} has ${surface.triangles.byteLength} triangle bytes; 12 make a triangle.`);
+    throw new WireError(`Surface ${name} has ${surface.triangles.byteLength} triangle bytes; 12 make a triangle.`);
   }
-  const bytes = aligned(surface.triangles, 4);
-  const triangles = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
-  for (const index of triangles) {
-    if (index >= surface.vertex_count) {
-      throw new WireError(`Surface ${surface.name} names vertex ${index}; it has ${surface.vertex_count}.`);
-    }
+  const rest = restOf(surface);
+  const vertexCount = triangle_capacity > 0 && rest !== null ? rest.length / 3 : vertex_count;
+  const triangles = copied(surface.triangles, Uint32Array);
+  if (surface.uv !== null && surface.uv.byteLength !== surface.triangles.byteLength * 2) {
+    throw new WireError(`Surface ${name} has ${surface.uv.byteLength} bytes of texture places for ${triangles.length / 3} triangles.`);
   }
-  return triangles;
+  return checked(name, { triangles, vertexCount, rest, uv: surface.uv === null ? null : copied(surface.uv, Float32Array) });
 }
 
 /** The surface at rest, three numbers per vertex [m]; null when the server did not send it. */
-export function restOf(surface: SurfaceInfo): Float32Array | null {
-  if (surface.rest.byteLength === 0) return null;
-  if (surface.rest.byteLength !== surface.vertex_count * 12) {
-    throw new WireError(`Surface ${surface.name} has ${surface.rest.byteLength} bytes at rest for ${surface.vertex_count} vertices.`);
+export function restOf({ name, rest, vertex_count, triangle_capacity }: Surface): Float32Array | null {
+  if (rest === null) return null;
+  const most = vertex_count * 12;
+  // A surface that is cut begins with fewer vertices than it has room for.
+  if (triangle_capacity > 0 ? rest.byteLength > most || rest.byteLength % 12 !== 0 : rest.byteLength !== most) {
+    throw new WireError(`Surface ${name} has ${rest.byteLength} bytes at rest for ${vertex_count} vertices.`);
   }
-  const bytes = aligned(surface.rest, 4);
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+  return copied(rest, Float32Array);
 }
 
-/** Where each triangle's corners lie in the textures, two numbers per corner; null when the surface has none. */
-export function uvOf(surface: SurfaceInfo): Float32Array | null {
-  if (surface.uv.byteLength === 0) return null;
-  if (surface.uv.byteLength !== surface.triangles.byteLength * 2) {
-    throw new WireError(`Surface ${surface.name} has ${surface.uv.byteLength} bytes of texture places for ${surface.triangles.byteLength / 12} triangles.`);
+/** As a message has them that replaces them. */
+export function trianglesIn({ arrays }: Topology, { name, vertex_count }: Surface): Triangles {
+  const part = (what: string) => {
+    const found = arrays.find((array) => array.name === `${name}/${what}`);
+    if (found === undefined) throw new WireError(`The triangles of surface ${name} came without ${name}/${what}.`);
+    return found;
+  };
+  const triangles = part("triangles");
+  if (triangles.kind !== "i4" || triangles.components !== 3 || triangles.data.byteLength !== 12 * triangles.count) {
+    throw new WireError(`Surface ${name} has ${triangles.data.byteLength} bytes for ${triangles.count} triangles.`);
   }
-  const bytes = aligned(surface.uv, 4);
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4).slice();
+  const rest = floatsOf(part("rest"), 3).slice();
+  const uv = floatsOf(part("uv"), 6).slice();
+  if (rest.length > 3 * vertex_count || (uv.length > 0 && uv.length !== 6 * triangles.count)) {
+    throw new WireError(`Surface ${name} has ${rest.length / 3} vertices at rest and texture places of ${uv.length / 6} triangles.`);
+  }
+  return checked(name, {
+    triangles: copied(triangles.data, Uint32Array), vertexCount: rest.length / 3, rest, uv: uv.length > 0 ? uv : null,
+  });
+}
+
+function checked(name: string, mesh: Triangles): Triangles {
+  for (const index of mesh.triangles) {
+    if (index >= mesh.vertexCount) throw new WireError(`Surface ${name} names vertex ${index}; it has ${mesh.vertexCount}.`);
+  }
+  return mesh;
+}
+
+function copied<Numbers>(data: Uint8Array, as: new (buffer: ArrayBuffer) => Numbers): Numbers {
+  return new as(data.slice().buffer);
+}
+
+/** The numbers of an array that travels with every bit, `components` each row; not a copy where the bytes lie well. */
+export function floatsOf(array: ExactArray, components: number): Float32Array {
+  if (array.kind !== "f4" || array.components !== components || array.data.byteLength !== 4 * components * array.count) {
+    throw new WireError(`Array ${array.name} has ${array.data.byteLength} bytes for ${array.count} rows of ${components} numbers.`);
+  }
+  const bytes = aligned(array.data, 4);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, array.count * components);
 }
 
 /** Column and row of each tile, in tiles. */
-export function placesOf(tiles: TextureTiles, side: number): Uint16Array {
+export function placesOf(tiles: ArrayTiles, side: number): Uint16Array {
   const count = tiles.places.byteLength / 4;
   if (!Number.isInteger(count) || tiles.data.byteLength !== count * side * side * 4) {
-    throw new WireError(`Texture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
+    throw new WireError(`Picture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
   }
   const bytes = aligned(tiles.places, 2);
   return new Uint16Array(bytes.buffer, bytes.byteOffset, count * 2);

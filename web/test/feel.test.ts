@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { STRONG, forceColour, strength, tone } from "../src/feel";
 import { warning } from "../src/panels/devices";
-import type { HapticInfo } from "../src/protocol";
+import type { HapticState } from "../src/protocol";
 
 describe("force for eyes and ears", () => {
   it("is silent and cold without force, whatever a broken frame says", () => {
@@ -28,7 +28,7 @@ describe("force for eyes and ears", () => {
 });
 
 describe("what is said about a device", () => {
-  const device: HapticInfo = { tool: 0, device: "Touch", present: true, force: [0, 0, 1], mode: "running", gain: 1 };
+  const device: HapticState = { tool: 0, device: "Touch", present: true, force: [0, 0, 1], mode: "running", gain: 1 };
 
   it("is nothing while all is well", () => {
     expect(warning(device)).toBe("");

@@ -1,9 +1,9 @@
 import { Vector3 } from "three";
 import { describe, expect, it } from "vitest";
 import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "../src/look/force_arrow";
-import type { ToolInfo } from "../src/protocol";
+import type { ToolState } from "../src/protocol";
 
-const felt = (tool: number, force: ToolInfo["force"], position: ToolInfo["position"] = [0.01 * tool, 0, 0.03]): ToolInfo =>
+const felt = (tool: number, force: ToolState["force"], position: ToolState["position"] = [0.01 * tool, 0, 0.03]): ToolState =>
   ({ tool, active: true, position, orientation: [0, 0, 0, 1], force, torque: [0, 0, 0], grip: 0 });
 const always = () => FAINTEST;
 /** Where the arrows that are drawn begin, x [m]. */

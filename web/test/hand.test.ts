@@ -3,18 +3,22 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Hand } from "../src/hand/hand";
 import { NormalField } from "../src/normals";
 import type { PickMesh } from "../src/picking";
-import type { SceneDescription, Tool } from "../src/protocol";
+import type { Scene, Tool } from "../src/protocol";
 
 const TOP = 0.032;
 const RADIUS = 0.006;
 
-const SCENE: SceneDescription = {
-  type: "scene", scenario: "palpation", title: "", summary: "", instructions: "", seed: 0, session: 1, device: "cpu",
+const SCENE: Scene = {
+  scenario: "palpation", title: "", summary: "", instructions: "", seed: 0,
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   surfaces: [], parameters: [],
-  instruments: [{ name: "probe", shape: "sphere", radius: RADIUS, length: 0, home: [0, 0, 0.1], label: "", action: "", parts: [] }],
-  textures: [], particles: [], measures: [], tables: [], goals: [],
+  instruments: [{
+    name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1 }], home: [0, 0, 0.1],
+    label: "", icon: "probe", action: "", parts: [],
+  }],
+  textures: [], particles: [], markers: [], threads: [], volumes: [], pictures: [], overlays: [],
+  measures: [], tables: [], goals: [],
 };
 
 function plate(z: number): PickMesh {
@@ -39,7 +43,7 @@ describe("hand", () => {
       hand.advance(each / 1000, now);
     }
   };
-  const last = () => sent[sent.length - 1].tool;
+  const last = () => sent[sent.length - 1].tool.input;
 
   beforeEach(() => {
     const camera = new PerspectiveCamera(40, 800 / 600, 0.01, 5);
@@ -63,7 +67,7 @@ describe("hand", () => {
 
   it("hovers on the surface under the cursor without denting it", () => {
     hand.moveTo(centre, now);
-    expect(last()).toMatchObject({ type: "tool", tool: 0, active: true, grip: 0, sequence: 1 });
+    expect(sent[0].tool).toMatchObject({ type: "tool", sequence: 1, input: { tool: 0, active: true, grip: 0 } });
     expect(last().position[2] - RADIUS).toBeGreaterThan(TOP);
     expect(last().position[2] - RADIUS).toBeLessThan(TOP + 0.0005);
   });
@@ -170,8 +174,9 @@ describe("hand", () => {
   });
 
   describe("with an instrument that does something", () => {
-    const hook: SceneDescription["instruments"][number] = {
-      name: "hook", shape: "sphere", radius: 0.002, length: 0, home: [0, 0, 0.1], label: "Hook", action: "coagulate",
+    const hook: Scene["instruments"][number] = {
+      name: "hook", home: [0, 0, 0.1], label: "Hook", icon: "hook", action: "coagulate",
+      effects: [{ kind: "pushes", radius: 0.002, length: 0, offset: 0.002, friction: 0.1 }, { kind: "heats", power: 30, reach: 0.0003, bipolar: false }],
       parts: [{ start: [0, 0, 0], end: [0, 0, 0.1], radius: 0.0005, swing: 0 }],
     };
 
@@ -186,8 +191,8 @@ describe("hand", () => {
     it("takes it in the hand where the other one was, which withdraws", () => {
       expect(last().tool).toBe(1);
       expect(last().active).toBe(true);
-      const before = sent.filter(({ tool }) => tool.tool === 0).at(-1);
-      expect(before?.tool.active).toBe(false);
+      const before = sent.filter(({ tool }) => tool.input.tool === 0).at(-1);
+      expect(before?.tool.input.active).toBe(false);
     });
 
     it("has its tip, not the middle of a ball, on the surface", () => {

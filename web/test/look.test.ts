@@ -4,18 +4,23 @@ import { probeProfiles } from "../src/look/instrument";
 import { makeLight, standOn } from "../src/look/light";
 import { Spark, wisp } from "../src/look/spark";
 import { makeSteelMaterial } from "../src/look/steel_material";
-import type { InstrumentInfo } from "../src/protocol";
 
 describe("a probe", () => {
-  const ball = { shape: "sphere", radius: 0.05, length: 0, parts: [] } as unknown as InstrumentInfo;
+  const ball = (offset = 0, length = 0) => ({ effects: [{ kind: "pushes" as const, radius: 0.05, length, offset, friction: 0.1 }] });
 
   it("has its marks on the shaft alone, which begins above the ball", () => {
-    const { head, shaft } = probeProfiles(ball, 0.0025);
+    const { head, shaft } = probeProfiles(ball(), 0.0025);
     const top = Math.max(...head.map(({ y }) => y));
     expect(head[0].y).toBeCloseTo(-0.05, 9);
     expect(Math.max(...head.map(({ x }) => x))).toBeCloseTo(0.05, 9);
     expect(Math.min(...shaft.map(({ y }) => y))).toBe(top);
     expect(shaft[0].equals(head[head.length - 1])).toBe(true); // no gap between them
+  });
+
+  it("has its round end where the effect says, as long as it says", () => {
+    const { head } = probeProfiles(ball(0.02, 0.1), 0.0025);
+    expect(head[0].y).toBeCloseTo(0.02 - 0.05, 9);
+    expect(head.filter(({ x }) => Math.abs(x - 0.05) < 1e-9).map(({ y }) => Number(y.toFixed(6)))).toEqual([0.02, 0.12]);
   });
 });
 

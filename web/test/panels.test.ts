@@ -3,9 +3,9 @@ import { framed } from "../src/framing";
 import { holding } from "../src/panels/guide";
 import { asksForForce, hasTissue, hintLines } from "../src/panels/overlay";
 import { groups } from "../src/panels/parameters";
-import type { CameraInfo, InstrumentInfo, ParameterInfo, SurfaceInfo } from "../src/protocol";
+import type { Camera, Instrument, Parameter, Surface } from "../src/protocol";
 
-const parameter = (name: string, group: string): ParameterInfo =>
+const parameter = (name: string, group: string): Parameter =>
   ({ name, label: name, unit: "", minimum: 0, maximum: 1, default: 0, help: "", choices: [], group });
 
 describe("settings", () => {
@@ -28,7 +28,7 @@ describe("settings", () => {
 });
 
 describe("the first hint", () => {
-  const surface = (material: string) => ({ material }) as SurfaceInfo;
+  const surface = (material: string) => ({ material }) as Surface;
 
   it("speaks of tissue only where there is some", () => {
     expect(hasTissue({ surfaces: [surface("steel"), surface("liver")] })).toBe(true);
@@ -37,7 +37,7 @@ describe("the first hint", () => {
   });
 
   it("does not fold the force away where an instrument presses on tissue", () => {
-    const tool = (action: string) => ({ action }) as InstrumentInfo;
+    const tool = (action: string) => ({ action }) as Instrument;
     expect(asksForForce({ surfaces: [surface("liver")], instruments: [tool("cut"), tool("")] })).toBe(true);
     expect(asksForForce({ surfaces: [surface("liver")], instruments: [tool("cut")] })).toBe(false);
     expect(asksForForce({ surfaces: [surface("earth")], instruments: [tool("")] })).toBe(false);
@@ -50,9 +50,9 @@ describe("the first hint", () => {
 });
 
 describe("the camera", () => {
-  const camera: CameraInfo = { position: [0, -2, 0], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 90 };
+  const camera: Camera = { position: [0, -2, 0], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 90 };
   const at = (...points: number[]) =>
-    ({ name: "ground", rest: new Uint8Array(new Float32Array(points).buffer), vertex_count: points.length / 3 }) as SurfaceInfo;
+    ({ name: "ground", rest: new Uint8Array(new Float32Array(points).buffer), vertex_count: points.length / 3 }) as Surface;
 
   it("stays where all is in sight, or nothing is known", () => {
     expect(framed({ camera, surfaces: [at(0.5, 0, 0.5), at()] })).toBe(camera);

@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { effectOf, isElectric, roundEnd } from "../src/instruments";
 import { at, stagesOf } from "../src/look/burn_stages";
 import { gather, splitCorners } from "../src/look/corners";
 import { HEAT_STOPS, heatPlace } from "../src/look/heat_colours";
-import { isElectric, jawAngle } from "../src/look/instrument";
+import { jawAngle } from "../src/look/instrument";
 import { makeLight } from "../src/look/light";
 import { SceneParticles, fillShares, lookOf } from "../src/look/particles";
 import { SkinTexture } from "../src/look/skin_texture";
 import { holding } from "../src/panels/guide";
 import { colourNumber, colourText, typed } from "../src/panels/tables";
-import { instrumentIcon, instrumentLabel } from "../src/panels/toolbar";
-import type { ColumnInfo, ParticlesInfo, SurfaceInfo, TextureTiles } from "../src/protocol";
-import { WireError, uvOf } from "../src/wire";
+import { instrumentLabel } from "../src/panels/toolbar";
+import type { Column, Particles, Surface, ArrayTiles } from "../src/protocol";
+import { WireError, trianglesOf } from "../src/wire";
 
 describe("corners", () => {
   // Two triangles of a square; vertices 0 and 2 are shared. Vertex 2 lies at two places of the texture.
@@ -36,22 +37,22 @@ describe("corners", () => {
 });
 
 describe("texture places", () => {
-  const NONE = new Uint8Array(0);
-  const surface = (count: number, uv: Uint8Array): SurfaceInfo => ({
-    name: "liver", material: "liver", triangles: new Uint8Array(12 * count), array: "liver", vertex_count: 3, rest: NONE, uv,
+  const surface = (count: number, uv: Uint8Array | null): Surface => ({
+    name: "liver", material: "liver", triangles: new Uint8Array(12 * count), array: "liver", vertex_count: 3, rest: null, uv,
+    triangle_capacity: 0,
   });
 
   it("are two numbers per corner, and may be missing", () => {
     const bytes = new Uint8Array(new Float32Array([0, 0.25, 0.5, 0.75, 1, 0.125]).buffer);
-    expect([...(uvOf(surface(1, bytes)) ?? [])]).toEqual([0, 0.25, 0.5, 0.75, 1, 0.125]);
-    expect(uvOf(surface(1, NONE))).toBeNull();
-    expect(() => uvOf(surface(2, bytes))).toThrow(WireError);
+    expect([...(trianglesOf(surface(1, bytes)).uv ?? [])]).toEqual([0, 0.25, 0.5, 0.75, 1, 0.125]);
+    expect(trianglesOf(surface(1, null)).uv).toBeNull();
+    expect(() => trianglesOf(surface(2, bytes))).toThrow(WireError);
   });
 });
 
 describe("tiles", () => {
   const info = { name: "burn", surface: "liver", role: "burn" as const, width: 8, height: 8 };
-  const tiles = (places: number[], side: number): TextureTiles => ({
+  const tiles = (places: number[], side: number): ArrayTiles => ({
     name: "burn", places: new Uint8Array(Uint16Array.from(places).buffer),
     data: Uint8Array.from({ length: (places.length / 2) * side * side * 4 }, (_, i) => 1 + Math.floor(i / (side * side * 4))),
   });
@@ -71,7 +72,7 @@ describe("tiles", () => {
 });
 
 describe("burn stages", () => {
-  const column = (name: string, kind: ColumnInfo["kind"] = "number"): ColumnInfo =>
+  const column = (name: string, kind: Column["kind"] = "number"): Column =>
     ({ name, label: name, unit: "", kind, minimum: 0, maximum: kind === "colour" ? 0xffffff : 2, help: "" });
   const columns = [column("level"), column("colour", "colour"), column("cover"), column("roughness"), column("wetness")];
 
@@ -90,9 +91,14 @@ describe("burn stages", () => {
   });
 
   it("take what the table does not say from the usual look", () => {
-    const stages = stagesOf([column("from"), column("colour", "colour")], [[0, 0x123456], [2, 0]]);
+    const stages = stagesOf([column("level"), column("colour", "colour")], [[0, 0x123456], [2, 0]]);
     expect(at(stages, 2).wetness).toBe(0);
     expect(at(stages, 0).wetness).toBe(1);
+  });
+
+  it("are the usual ones where no column is called level", () => {
+    const stages = stagesOf([column("sublevel"), column("colour", "colour")], [[0, 0xffffff], [2, 0xffffff]]);
+    expect(at(stages, 2).red).toBeLessThan(0.02);
   });
 });
 
@@ -105,8 +111,8 @@ describe("temperature legend", () => {
 });
 
 describe("tables", () => {
-  const level: ColumnInfo = { name: "level", label: "", unit: "", kind: "number", minimum: 0, maximum: 2, help: "" };
-  const colour: ColumnInfo = { ...level, kind: "colour", maximum: 0xffffff };
+  const level: Column = { name: "level", label: "", unit: "", kind: "number", minimum: 0, maximum: 2, help: "" };
+  const colour: Column = { ...level, kind: "colour", maximum: 0xffffff };
 
   it("write and read colours", () => {
     expect(colourText(0x0a0b0c)).toBe("#0a0b0c");
@@ -129,14 +135,14 @@ describe("instruments", () => {
     expect(jawAngle(0.4, 3)).toBe(0);
   });
 
-  it("are known by their names", () => {
-    expect(isElectric(named("hook"))).toBe(true);
-    expect(isElectric(named("tool", "Bipolar forceps"))).toBe(true);
-    expect(isElectric(named("irrigator"))).toBe(false);
-    expect(instrumentIcon(named("hook"))).toBe("hook");
-    expect(instrumentIcon(named("x", "Irrigator", "rinse"))).toBe("water");
-    expect(instrumentIcon(named("sucker"))).toBe("suction");
-    expect(instrumentIcon(named("something"))).toBe("tool");
+  it("are known by what they do, whatever they are called", () => {
+    const heats = { kind: "heats" as const, power: 30, reach: 0.0003, bipolar: false };
+    const pushes = { kind: "pushes" as const, radius: 0.003, length: 0, offset: 0.001, friction: 0.1 };
+    expect(isElectric({ ...named("spoon"), effects: [pushes, heats] })).toBe(true);
+    expect(isElectric({ ...named("hook", "Bipolar hook"), effects: [pushes] })).toBe(false);
+    expect(effectOf({ effects: [heats, pushes] }, "pushes")?.offset).toBe(0.001);
+    expect(effectOf({ effects: [heats] }, "sucks")).toBeNull();
+    expect(roundEnd({ effects: [heats, pushes] }).radius).toBe(0.003);
     expect(instrumentLabel(named("clip_applier"))).toBe("Clip applier");
   });
 
@@ -148,7 +154,8 @@ describe("instruments", () => {
 });
 
 describe("particles", () => {
-  const info = (look: ParticlesInfo["look"], shade = ""): ParticlesInfo => ({ name: look, look, radius: 0.001, shade });
+  const info = (fluid: Particles["fluid"], shade: Particles["shade"] = ""): Particles =>
+    ({ name: fluid, fluid, radius: 0.001, capacity: 8, shade, fastest: 0 });
 
   it("of several liquids look like the one that is not water", () => {
     expect(lookOf([info("saline"), info("blood")])).toBe("blood");
@@ -157,19 +164,19 @@ describe("particles", () => {
 
   it("are all or nothing, or what their shades say", () => {
     const shades = new Uint8Array([0, 51, 255]);
-    const shares = (of: ParticlesInfo) => {
+    const shares = (of: Particles) => {
       const out = new Float32Array(3);
       fillShares(of, shades, 3, out);
       return [...out].map((share) => Number(share.toFixed(3)));
     };
     expect(shares(info("blood"))).toEqual([1, 1, 1]);
-    expect(shares(info("saline", "speed, 0 to 2 m/s"))).toEqual([0, 0, 0]);
-    expect(shares(info("blood", "share of blood"))).toEqual([0, 0.2, 1]);
+    expect(shares(info("saline", "speed"))).toEqual([0, 0, 0]);
+    expect(shares(info("blood", "share"))).toEqual([0, 0.2, 1]);
   });
 
   it("that are small are drops, the others a liquid; both are counted", () => {
     const particles = new SceneParticles(makeLight(), true, true);
-    particles.setScene([{ ...info("blood", "blood in it"), name: "drops", radius: 0.0004 }, info("water")]);
+    particles.setScene([{ ...info("blood", "share"), name: "drops", radius: 0.0004 }, info("water")]);
     const array = (name: string, count: number) => ({
       name, count, box: [[0, 0, 0], [1, 1, 1]] as [[number, number, number], [number, number, number]],
       data: new Uint8Array(6 * count).fill(255), shades: new Uint8Array(count).fill(255),

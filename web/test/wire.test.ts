@@ -1,8 +1,8 @@
 import { decode, encode } from "@msgpack/msgpack";
 import { describe, expect, it } from "vitest";
 import { PROTOCOL } from "../src/protocol";
-import type { ArrayData, SurfaceInfo } from "../src/protocol";
-import { WireError, decodeMessage, dequantise, encodeMessage, trianglesOf, restOf } from "../src/wire";
+import type { ArrayData, ExactArray, Surface } from "../src/protocol";
+import { WireError, decodeMessage, dequantise, encodeMessage, floatsOf, restOf, trianglesOf } from "../src/wire";
 
 function buffer(bytes: Uint8Array): ArrayBuffer {
   return bytes.slice().buffer;
@@ -74,12 +74,12 @@ describe("dequantise", () => {
 });
 
 describe("triangles", () => {
-  const info = (triangles: Uint8Array): SurfaceInfo => ({
-    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: NONE, uv: NONE,
+  const info = (triangles: Uint8Array): Surface => ({
+    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: null, uv: null, triangle_capacity: 0,
   });
 
   it("are little-endian uint32", () => {
-    expect([...trianglesOf(info(new Uint8Array([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])))]).toEqual([0, 1, 3]);
+    expect([...trianglesOf(info(new Uint8Array([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0]))).triangles]).toEqual([0, 1, 3]);
   });
 
   it("refuse a vertex that is not there", () => {
@@ -91,9 +91,26 @@ describe("triangles", () => {
   });
 });
 
+describe("arrays with every bit", () => {
+  const array = (numbers: number[], components: number): ExactArray => {
+    const bytes = new Uint8Array(4 * numbers.length + 1);
+    bytes.set(new Uint8Array(new Float32Array(numbers).buffer), 1);
+    return { name: "clips", count: numbers.length / components, components, kind: "f4", data: bytes.subarray(1) };
+  };
+
+  it("are read from any offset", () => {
+    expect([...floatsOf(array([0.5, 1, -2, 4], 2), 2)]).toEqual([0.5, 1, -2, 4]);
+  });
+
+  it("are refused when their rows are of another length", () => {
+    expect(() => floatsOf(array([0.5, 1, -2, 4], 2), 4)).toThrow(/clips/);
+    expect(() => floatsOf({ ...array([1, 2], 2), kind: "i4" }, 2)).toThrow(WireError);
+  });
+});
+
 describe("restOf", () => {
-  const surface = (rest: Uint8Array): SurfaceInfo => ({
-    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest, uv: NONE,
+  const surface = (rest: Uint8Array | null): Surface => ({
+    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest, uv: null, triangle_capacity: 0,
   });
 
   it("reads three numbers per vertex, from any offset", () => {
@@ -103,7 +120,7 @@ describe("restOf", () => {
   });
 
   it("is nothing when nothing was sent, and refuses the wrong length", () => {
-    expect(restOf(surface(new Uint8Array(0)))).toBeNull();
+    expect(restOf(surface(null))).toBeNull();
     expect(() => restOf(surface(new Uint8Array(12)))).toThrow(WireError);
   });
 });

@@ -7,9 +7,10 @@
 
 import { Vector3 } from "three";
 import type { Camera, Quaternion, Ray } from "three";
+import { roundEnd } from "../instruments";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
-import type { InstrumentInfo, SceneDescription, Tool } from "../protocol";
+import type { Instrument, Scene, Tool } from "../protocol";
 import { advanced, depthOf, pointAtDepth, shaftOrientation, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
@@ -52,7 +53,7 @@ export class Hand {
   private held: PickMesh[] | null = null;
   private trocar = new Vector3(0, 0, 1);
   private up = new Vector3(0, 0, 1);
-  private instruments: InstrumentInfo[] = [];
+  private instruments: Instrument[] = [];
   private sent: { tip: Vector3; grip: number; active: boolean } | null = null;
   private sentAt = -Infinity;
   private eventTime: number | null = null;
@@ -60,7 +61,7 @@ export class Hand {
   constructor(private readonly view: HandView, private readonly events: HandEvents) {}
 
   /** `again`: the same scene on a new line; the hand keeps its instrument. */
-  setScene(scene: SceneDescription, again = false): void {
+  setScene(scene: Scene, again = false): void {
     this.instruments = scene.instruments;
     this.trocar = trocarOf(scene.camera);
     this.up = new Vector3(...scene.camera.up).normalize();
@@ -112,7 +113,7 @@ export class Hand {
   }
 
   /** In the hand now. */
-  instrument(): InstrumentInfo | null {
+  instrument(): Instrument | null {
     return this.instruments.at(this.tool) ?? null;
   }
 
@@ -181,8 +182,8 @@ export class Hand {
     if (active && now - this.sentAt < SHORTEST_INTERVAL) return;
     const turn: Quaternion = shaftOrientation(tip, this.trocar, this.up);
     const message: Tool = {
-      type: "tool", tool: this.tool, position: tip.toArray(), orientation: turn.toArray(), grip: this.grip, active,
-      sequence: this.sequence + 1,
+      type: "tool", sequence: this.sequence + 1,
+      input: { tool: this.tool, position: tip.toArray(), orientation: turn.toArray(), grip: this.grip, active },
     };
     if (!this.events.send(message, this.eventTime)) return;
     this.sequence += 1;
@@ -192,9 +193,11 @@ export class Hand {
   }
 }
 
-/** From the surface to the origin of an instrument that touches it: one of several parts has its tip there [m]. */
-function lift(instrument: InstrumentInfo | null): number {
-  return instrument === null || instrument.parts.length > 0 ? 0 : instrument.radius;
+/** From the surface to the tip of an instrument that touches it with its round end [m]; 0 where that ends at the tip. */
+function lift(instrument: Instrument | null): number {
+  if (instrument === null) return 0;
+  const { radius, offset } = roundEnd(instrument);
+  return Math.max(0, radius - offset);
 }
 
 function nearest(ray: Ray, meshes: PickMesh[]): Hit | null {

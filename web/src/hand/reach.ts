@@ -6,7 +6,7 @@
 import { Matrix4, Quaternion, Ray, Vector2, Vector3 } from "three";
 import type { Camera } from "three";
 import type { Hit } from "../picking";
-import type { CameraInfo } from "../protocol";
+import type { Camera as SceneCamera } from "../protocol";
 
 /** A hovering tip keeps this far off the surface, so that only pressing dents it [m]. */
 export const CLEARANCE = 0.0003;
@@ -48,7 +48,7 @@ export function touchingTip(hit: Hit, radius: number): Vector3 {
  * Where the shaft goes through the body wall: above what the camera looks at, towards the camera's right hand, so that the shaft
  * does not hide what its tip does.
  */
-export function trocarOf(camera: CameraInfo): Vector3 {
+export function trocarOf(camera: SceneCamera): Vector3 {
   const target = new Vector3(...camera.target);
   const up = new Vector3(...camera.up).normalize();
   const towards = new Vector3(...camera.position).sub(target);

@@ -1,7 +1,7 @@
 // The scenario's table of burn stages as a strip that the tissue's shader reads: an edit of the table changes the look.
 
 import { ClampToEdgeWrapping, DataTexture, DataUtils, HalfFloatType, LinearFilter, RGBAFormat } from "three";
-import type { ColumnInfo } from "../protocol";
+import type { Column } from "../protocol";
 import { HIGHEST_LEVEL } from "./scales";
 
 /** Name of the table in a scene. */
@@ -35,14 +35,13 @@ function toLinear(byte: number): number {
   return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 }
 
-/** Columns are known by name; the level is else the first number, the colour the first colour, the rest as usual. */
-export function stagesOf(columns: ColumnInfo[], rows: number[][]): Stage[] {
-  const number = (name: RegExp) => columns.findIndex((column) => column.kind === "number" && name.test(column.name));
-  const named = number(/level|from/);
-  const level = named >= 0 ? named : number(/./);
-  const colour = columns.findIndex((column) => column.kind === "colour");
+/** Columns are known by name; what the table does not have is as usual. */
+export function stagesOf(columns: Column[], rows: number[][]): Stage[] {
+  const named = (name: string) => columns.findIndex((column) => column.name === name);
+  const level = named("level");
+  const colour = named("colour");
   if (level < 0 || colour < 0) return USUAL;
-  const optional = { cover: number(/cover/), roughness: number(/rough/), wetness: number(/wet/) };
+  const optional = { cover: named("cover"), roughness: named("roughness"), wetness: named("wetness") };
   const stages = rows.map((row) => {
     const usual = at(USUAL, row[level]);
     const pick = (key: keyof typeof optional) => (optional[key] < 0 ? usual[key] : row[optional[key]]);
@@ -81,7 +80,7 @@ export class StageStrip {
   }
 
   /** True when the look changed. */
-  set(columns: ColumnInfo[], rows: number[][]): boolean {
+  set(columns: Column[], rows: number[][]): boolean {
     const asked = JSON.stringify(rows);
     if (asked === this.shown) return false;
     this.shown = asked;

@@ -4,14 +4,16 @@
 // liquid is drawn small (a share of the pixels, fewer where the machine is slow) and laid over it in full size.
 
 import {
-  AddEquation, BufferAttribute, BufferGeometry, Camera, Color, CustomBlending, DepthTexture, DynamicDrawUsage, FloatType,
-  HalfFloatType, LinearFilter, Matrix4, Mesh, NearestFilter, NoBlending, OneFactor, Points, RedFormat, RGBAFormat, RGFormat, Scene,
-  ShaderMaterial, UnsignedIntType, Vector2, Vector3, WebGLRenderTarget,
+  AddEquation, BufferAttribute, BufferGeometry, Color, CustomBlending, DepthTexture, DynamicDrawUsage, FloatType, HalfFloatType,
+  LinearFilter, Matrix4, NoBlending, OneFactor, Points, RedFormat, RGBAFormat, RGFormat, Scene, ShaderMaterial, UnsignedIntType, Vector2,
+  Vector3, WebGLRenderTarget,
 } from "three";
-import type { IUniform, PerspectiveCamera, PixelFormat, Texture, TextureDataType, WebGLRenderer } from "three";
-import { BALL_DEPTH, BALL_THICKNESS, BALL_VERTEX, COMPOSITE, NORMAL, SCREEN_VERTEX, SMOOTH } from "./fluid_shaders";
+import type { IUniform, PerspectiveCamera, Texture, TextureDataType, WebGLRenderer } from "three";
+import { BALL_DEPTH, BALL_THICKNESS, BALL_VERTEX, COMPOSITE, NORMAL, SMOOTH } from "./fluid_shaders";
 import { FluidResolution } from "./fluid_resolution";
 import type { LightUniforms } from "./light";
+import { ScreenPass, plainTarget, screenMaterial, setUniforms } from "./screen_pass";
+import type { Uniforms } from "./screen_pass";
 
 export type FluidLook = "water" | "barium" | "blood";
 
@@ -43,8 +45,6 @@ const SMOOTHING = 1;
 const RANGE = 3;
 /** Thickness has no edges to keep: half the texels of the depth along each side are enough. */
 const THICKNESS_SHARE = 0.5;
-
-type Uniforms = Record<string, IUniform>;
 
 export class FluidSurface {
   /** Particles drawn now. */
@@ -122,12 +122,17 @@ export class FluidSurface {
     this.count = count;
   }
 
-  /** The scene with the liquid in it, into `target` or onto the canvas. Without particles it costs nothing more. */
-  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, target: WebGLRenderTarget | null = null): void {
+  /**
+   * The scene with the liquid in it, into `target` or onto the canvas. Without particles it costs nothing more. Gives the
+   * depth of the solids, null where only the canvas has it.
+   */
+  draw(
+    renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, target: WebGLRenderTarget | null = null,
+  ): DepthTexture | null {
     if (this.count === 0) {
       renderer.setRenderTarget(target);
       renderer.render(scene, camera);
-      return;
+      return target?.depthTexture ?? null;
     }
     const targets = this.fit(renderer, target);
     renderer.setRenderTarget(targets.scene);
@@ -145,6 +150,7 @@ export class FluidSurface {
     });
     this.screen.draw(renderer, this.compositeMaterial, target);
     renderer.setClearColor(kept.colour, kept.alpha);
+    return targets.scene.depthTexture;
   }
 
   /** `interval` between two pictures that were both drawn [ms]; true when the liquid is drawn with other pixels now. */
@@ -240,45 +246,6 @@ class Targets {
     this.scene.depthTexture?.dispose();
     for (const target of [this.scene, this.balls, ...this.smooth, this.normal, this.thickness]) target.dispose();
   }
-}
-
-/** Draws a material over the whole of a target. */
-class ScreenPass {
-  private readonly scene = new Scene();
-  private readonly camera = new Camera();
-  private readonly mesh = new Mesh(new BufferGeometry(), new ShaderMaterial());
-
-  constructor() {
-    this.mesh.geometry.setAttribute("position", new BufferAttribute(new Float32Array([-1, -1, 0, 3, -1, 0, -1, 3, 0]), 3));
-    this.mesh.frustumCulled = false;
-    this.scene.add(this.mesh);
-  }
-
-  draw(renderer: WebGLRenderer, material: ShaderMaterial, target: WebGLRenderTarget | null): void {
-    this.mesh.material = material;
-    renderer.setRenderTarget(target);
-    renderer.render(this.scene, this.camera);
-  }
-
-  dispose(): void {
-    this.mesh.geometry.dispose();
-  }
-}
-
-function plainTarget(size: Vector2, format: PixelFormat, type: TextureDataType, depthBuffer: boolean): WebGLRenderTarget {
-  return new WebGLRenderTarget(size.x, size.y, {
-    format, type, depthBuffer, minFilter: NearestFilter, magFilter: NearestFilter, generateMipmaps: false,
-  });
-}
-
-function screenMaterial(name: string, fragmentShader: string, uniforms: Uniforms): ShaderMaterial {
-  return new ShaderMaterial({
-    name, uniforms, vertexShader: SCREEN_VERTEX, fragmentShader, blending: NoBlending, depthTest: false, depthWrite: false,
-  });
-}
-
-function setUniforms(material: ShaderMaterial, values: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(values)) material.uniforms[name].value = value;
 }
 
 function bodyUniforms(look: FluidLook): Uniforms {

@@ -10,7 +10,7 @@ import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL } from "./light";
 export const MOST_TAPS = 12;
 
 // Rays and depths of a perspective camera, its view offset included.
-const EYE_GLSL = /* glsl */ `
+export const EYE_GLSL = /* glsl */ `
 uniform mat4 uProjection;
 
 // Through a place of the picture (0 to 1), with length 1 along the axis.
@@ -89,15 +89,6 @@ void main() {
   float room = (distanceOf(texture2D(tSceneDepth, uv).r) - met.y) * length(ray);
   float thick = 1000.0 * uFill * clamp(room, 0.0, 2.0 * met.x);
   gl_FragColor = vec4(thick, thick * vShare, 0.0, 1.0);
-}
-`;
-
-export const SCREEN_VERTEX = /* glsl */ `
-varying vec2 vUv;
-
-void main() {
-  vUv = 0.5 + 0.5 * position.xy;
-  gl_Position = vec4(position.xy, 0.0, 1.0);
 }
 `;
 
@@ -199,13 +190,6 @@ varying vec2 vUv;
 // Shares of the lamp and of the room that a matte white body gives back; tuned for appearance, beside tissue.
 const float BODY_LIGHT = 0.29;
 const float ROOM_LIGHT = 0.05;
-
-// Screen to light: the film curve backwards.
-vec3 fromScreen(vec3 screen) {
-  vec3 y = min(screen, 0.985);
-  vec3 a = 6.2 * (1.0 - y), b = 0.5 - 1.7 * y, c = -0.06 * y;
-  return (-b + sqrt(max(b * b - 4.0 * a * c, 0.0))) / (2.0 * a) + 0.004;
-}
 
 // The nearest of the four texels around: at a rim some are empty.
 float liquidDepth() {

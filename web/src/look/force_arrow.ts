@@ -1,7 +1,7 @@
 // The force that each hand feels, as an arrow at its tool's tip.
 
 import { ConeGeometry, CylinderGeometry, Group, Mesh, MeshBasicMaterial, Quaternion, Vector3 } from "three";
-import type { ToolInfo } from "../protocol";
+import type { ToolState } from "../protocol";
 
 const LONGEST = 0.05; // [m]
 /** Arrow lengths per newton that may be chosen [m/N]. */
@@ -57,7 +57,7 @@ export class ForceArrows {
   private peak = 0;
 
   /** `faintest`: below which force a tool has no arrow [N]. */
-  update(tools: ToolInfo[], faintest: (tool: number) => number): void {
+  update(tools: ToolState[], faintest: (tool: number) => number): void {
     const felt = tools.filter(({ tool, active, force }) => active && Math.hypot(...force) >= faintest(tool));
     this.peak = Math.max(this.peak, ...felt.map(({ force }) => Math.hypot(...force)));
     this.scale = arrowScale(this.peak);

@@ -2,7 +2,10 @@
 
 import { CapsuleGeometry, Group, LatheGeometry, Mesh, Quaternion, Vector2, Vector3 } from "three";
 import type { BufferGeometry, ShaderMaterial } from "three";
-import type { InstrumentInfo, PartInfo, ToolInfo } from "../protocol";
+import { isElectric, roundEnd } from "../instruments";
+import type { Does } from "../instruments";
+import { PRESSED } from "../protocol";
+import type { Instrument, Part, ToolState } from "../protocol";
 import type { Shade } from "./light";
 
 const SHAFT_LENGTH = 0.34; // [m]; a laparoscopic instrument's
@@ -17,11 +20,6 @@ export interface Steel {
   polished: ShaderMaterial;
   marked: ShaderMaterial;
   insulated: ShaderMaterial;
-}
-
-/** Whether current flows at its tip, so that it is insulated, sparks and buzzes. */
-export function isElectric({ name, label }: Pick<InstrumentInfo, "name" | "label">): boolean {
-  return /hook|forceps|monopolar|bipolar|electro|cauter|diatherm/i.test(`${name} ${label}`);
 }
 
 /** How far a jaw stands open [rad]. */
@@ -41,17 +39,17 @@ export class InstrumentModel {
   private shownGrip = 0;
   private withdrawn = 1;
 
-  constructor(readonly info: InstrumentInfo, steel: Steel) {
+  constructor(readonly info: Instrument, steel: Steel) {
     if (info.parts.length === 0) this.addProbe(steel);
     else for (const part of info.parts) this.addPart(part, steel);
     this.bars = barsOf(info);
     this.mesh.visible = false;
   }
 
-  update(tool: ToolInfo): void {
+  update(tool: ToolState): void {
     this.active = tool.active;
     this.grip = tool.grip;
-    this.acting = tool.active && tool.grip > 0.5;
+    this.acting = tool.active && tool.grip >= PRESSED;
     // Out of the body it keeps its last pose and slides away along it, instead of jumping home.
     if (!tool.active) return;
     this.position.fromArray(tool.position);
@@ -79,7 +77,7 @@ export class InstrumentModel {
     if (!this.mesh.visible) return [];
     const place = (point: Vector3) => point.clone().applyQuaternion(this.orientation).add(this.mesh.position);
     return this.bars.map(({ from, to, radius }, i) => {
-      const ball = i === 0 && this.info.parts.length === 0 ? this.info.radius : radius;
+      const ball = i === 0 && this.info.parts.length === 0 ? roundEnd(this.info).radius : radius;
       return { tip: place(from), radius: ball, end: place(to), shaftRadius: radius };
     });
   }
@@ -96,7 +94,7 @@ export class InstrumentModel {
     this.mesh.add(bare(new Mesh(turned(head), steel.polished)), bare(new Mesh(turned(shaft), steel.marked)));
   }
 
-  private addPart(part: PartInfo, steel: Steel): void {
+  private addPart(part: Part, steel: Steel): void {
     const thick = part.radius >= SHAFT_FROM;
     const material = thick ? (isElectric(this.info) ? steel.insulated : steel.marked) : steel.polished;
     const start = new Vector3(...part.start);
@@ -127,12 +125,12 @@ function bare(mesh: Mesh): Mesh {
   return mesh;
 }
 
-function probeShaft(info: InstrumentInfo): number {
-  return Math.min(THICKEST_SHAFT, 0.55 * info.radius);
+function probeShaft(info: Does): number {
+  return Math.min(THICKEST_SHAFT, 0.55 * roundEnd(info).radius);
 }
 
 /** What casts a shadow: the shaft, and the thin working end below it. */
-function barsOf(info: InstrumentInfo): { from: Vector3; to: Vector3; radius: number }[] {
+function barsOf(info: Instrument): { from: Vector3; to: Vector3; radius: number }[] {
   const tip = new Vector3();
   const end = new Vector3(0, 0, SHAFT_LENGTH);
   if (info.parts.length === 0) return [{ from: tip, to: end, radius: probeShaft(info) }];
@@ -152,22 +150,21 @@ function barGeometry(along: Vector3, radius: number): BufferGeometry {
 }
 
 /** Radius and place along the instrument [m]: of its working end, and of the shaft that begins where that ends. */
-export function probeProfiles(info: InstrumentInfo, shaft: number): { head: Vector2[]; shaft: Vector2[] } {
-  const { radius } = info;
-  const straight = info.shape === "capsule" ? info.length : 0;
+export function probeProfiles(info: Does, shaft: number): { head: Vector2[]; shaft: Vector2[] } {
+  const { radius, length, offset } = roundEnd(info);
   const head: Vector2[] = [];
   const bottom = 20;
   for (let i = 0; i <= bottom; i++) {
     const angle = (Math.PI / 2) * (i / bottom);
-    head.push(new Vector2(radius * Math.sin(angle), -radius * Math.cos(angle)));
+    head.push(new Vector2(radius * Math.sin(angle), offset - radius * Math.cos(angle)));
   }
   const neck = 0.72 * shaft;
   const meets = Math.acos(neck / radius);
   for (let i = 0; i <= 20; i++) {
     const angle = meets * (i / 20);
-    head.push(new Vector2(radius * Math.cos(angle), straight + radius * Math.sin(angle)));
+    head.push(new Vector2(radius * Math.cos(angle), offset + length + radius * Math.sin(angle)));
   }
-  const top = straight + radius;
+  const top = offset + length + radius;
   const rod = [new Vector2(neck, top + 0.006), new Vector2(shaft, top + 0.011), new Vector2(shaft, top + 0.0115)];
   return { head, shaft: [head[head.length - 1].clone(), ...rod, new Vector2(shaft, SHAFT_LENGTH)] };
 }

@@ -108,11 +108,15 @@ const float PI = 3.14159265;
 /** After `LIGHT_GLSL`, in a fragment shader. */
 export const PICTURE_GLSL = /* glsl */ `
 // The round picture: the lens loses light towards its rim, then ends softly.
-float vignette() {
-  vec2 d = (gl_FragCoord.xy - uVignette.xy) / uVignette.z;
+float vignetteAt(vec2 pixel) {
+  vec2 d = (pixel - uVignette.xy) / uVignette.z;
   float r2 = dot(d, d);
   float lens = 1.0 + 0.75 * r2;
   return (1.0 - smoothstep(0.62, 1.35, r2)) / (lens * lens);
+}
+
+float vignette() {
+  return vignetteAt(gl_FragCoord.xy);
 }
 
 // One step of an 8-bit screen, so that dark gradients do not band.
@@ -126,6 +130,13 @@ export const FILM_GLSL = /* glsl */ `
 vec3 toScreen(vec3 light) {
   vec3 x = max(light - 0.004, 0.0);
   return (x * (6.2 * x + 0.5)) / (x * (6.2 * x + 1.7) + 0.06);
+}
+
+// Screen to light: the same backwards.
+vec3 fromScreen(vec3 screen) {
+  vec3 y = min(screen, 0.985);
+  vec3 a = 6.2 * (1.0 - y), b = 0.5 - 1.7 * y, c = -0.06 * y;
+  return (-b + sqrt(max(b * b - 4.0 * a * c, 0.0))) / (2.0 * a) + 0.004;
 }
 `;
 

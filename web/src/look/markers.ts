@@ -1,83 +1,98 @@
-// What stays on the tissue and is no fluid: the steel clips that close vessels. A U of wire per clip, lying on the tissue.
+// Small rigid things that lie on or in tissue and are no fluid: the clips that close vessels, pins that mark a place.
 
-import { CatmullRomCurve3, CurvePath, Group, LineCurve3, Mesh, Quaternion, SphereGeometry, TubeGeometry, Vector3 } from "three";
+import { CatmullRomCurve3, ConeGeometry, CurvePath, CylinderGeometry, Group, LineCurve3, Mesh, Quaternion, SphereGeometry, TubeGeometry, Vector3 } from "three";
 import type { BufferGeometry, ShaderMaterial } from "three";
-import type { ArrayData, ParticlesInfo } from "../protocol";
-import { dequantise } from "../wire";
+import type { ExactArray, Markers } from "../protocol";
+import { floatsOf } from "../wire";
+import type { LightUniforms } from "./light";
+import { makePlasticMaterial } from "./plastic_material";
 
-// In half lengths of a clip.
-const GAP = 0.3; // from the middle to each leg
-const WIRE = 0.17; // radius
-const RAISED = 0.12; // above the tissue
+// In half lengths of a marker.
+const GAP = 0.3; // from a clip's middle to each leg
+const WIRE = 0.17; // radius of a clip
+const RAISED = 0.12; // of a clip above the tissue
+const NEEDLE = 0.055; // radius of a pin
+const HEAD = 0.2; // radius of its glass head
 
-/** Clips are told as particles, two points each; all others are fluids. */
-export function isClip({ look }: Pick<ParticlesInfo, "look">): boolean {
-  return look === "clip";
+/** Glass, so that it is found between red and brown; sRGB, tuned for appearance. */
+const HEAD_COLOUR = "#2f7fd0";
+
+/** Numbers per marker: position, orientation, whether it is there. */
+const NUMBERS = 8;
+
+export interface Pose {
+  place: Vector3;
+  turn: Quaternion;
 }
 
-/** Where clips sit, from pairs of points: the place, and one straight above; equal where there is none. */
-export function clipPoses(points: Float32Array): { place: Vector3; up: Vector3 }[] {
-  const poses: { place: Vector3; up: Vector3 }[] = [];
-  for (let i = 0; i + 6 <= points.length; i += 6) {
-    const place = new Vector3().fromArray(points, i);
-    const up = new Vector3().fromArray(points, i + 3).sub(place);
-    // Shorter is what 16 bits leave of nothing.
-    if (up.length() > 1e-3) poses.push({ place, up: up.normalize() });
+/** Of the markers of an array that are there. */
+export function markerPoses(numbers: Float32Array): Pose[] {
+  const poses: Pose[] = [];
+  for (let i = 0; i + NUMBERS <= numbers.length; i += NUMBERS) {
+    if (numbers[i + 7] === 0) continue;
+    poses.push({ place: new Vector3().fromArray(numbers, i), turn: new Quaternion().fromArray(numbers, i + 3).normalize() });
   }
   return poses;
 }
 
-/** Lies across the world's x axis as far as the tissue lets it; z is up. */
-export function clipTurn(up: Vector3): Quaternion {
-  const across = new Vector3(1, 0, 0).addScaledVector(up, -up.x);
-  if (across.length() < 1e-3) across.set(0, 1, 0).addScaledVector(up, -up.y);
-  across.normalize();
-  const flat = new Quaternion().setFromUnitVectors(new Vector3(0, 0, 1), up);
-  const now = new Vector3(1, 0, 0).applyQuaternion(flat);
-  const angle = Math.atan2(new Vector3().crossVectors(now, across).dot(up), now.dot(across));
-  return new Quaternion().setFromAxisAngle(up, angle).multiply(flat);
+interface Piece {
+  shape: BufferGeometry;
+  material: ShaderMaterial;
 }
 
-export class Clips {
+export class SceneMarkers {
   readonly group = new Group();
-  private infos: ParticlesInfo[] = [];
-  private readonly parts: BufferGeometry[] = clipParts();
+  private readonly looks: Record<Markers["look"], Piece[]>;
+  private kinds: { info: Markers; group: Group }[] = [];
 
-  constructor(private readonly steel: ShaderMaterial) {}
+  constructor(steel: ShaderMaterial, light: LightUniforms) {
+    const of = (material: ShaderMaterial) => (shape: BufferGeometry) => ({ shape, material });
+    this.looks = {
+      clip: clipShapes().map(of(steel)),
+      pin: [...needleShapes().map(of(steel)), of(makePlasticMaterial(light, HEAD_COLOUR))(headShape())],
+    };
+  }
 
-  setScene(infos: ParticlesInfo[]): void {
-    this.infos = infos.filter(isClip);
+  setScene(markers: Markers[]): void {
+    this.kinds = markers.map((info) => ({ info, group: new Group() }));
     this.group.clear();
+    for (const { group } of this.kinds) this.group.add(group);
   }
 
-  update(arrays: ArrayData[]): void {
-    let used = 0;
-    for (const info of this.infos) {
-      const array = arrays.find((candidate) => candidate.name === info.name);
-      if (array === undefined) continue;
-      const points = new Float32Array(3 * array.count);
-      dequantise(array, points);
-      for (const { place, up } of clipPoses(points)) {
-        const clip = this.group.children.at(used) ?? this.add();
-        clip.position.copy(place).addScaledVector(up, RAISED * info.radius);
-        clip.quaternion.copy(clipTurn(up));
-        clip.scale.setScalar(info.radius);
-        used += 1;
-      }
+  update(values: ExactArray[]): void {
+    for (const { info, group } of this.kinds) {
+      const array = values.find((candidate) => candidate.name === info.name);
+      if (array !== undefined) this.put(info, group, markerPoses(floatsOf(array, NUMBERS)));
     }
-    this.group.children.forEach((clip, i) => (clip.visible = i < used));
   }
 
-  private add(): Group {
-    const clip = new Group();
-    for (const part of this.parts) clip.add(new Mesh(part, this.steel));
-    this.group.add(clip);
-    return clip;
+  /** How many are drawn. */
+  count(): number {
+    return this.kinds.reduce((sum, { group }) => sum + group.children.filter((marker) => marker.visible).length, 0);
   }
+
+  private put({ look, size }: Markers, group: Group, poses: Pose[]): void {
+    while (group.children.length < poses.length) group.add(made(this.looks[look]));
+    group.children.forEach((marker, i) => {
+      const pose = poses.at(i);
+      marker.visible = pose !== undefined;
+      if (pose === undefined) return;
+      const up = new Vector3(0, 0, look === "clip" ? RAISED * size : 0).applyQuaternion(pose.turn);
+      marker.position.copy(pose.place).add(up);
+      marker.quaternion.copy(pose.turn);
+      marker.scale.setScalar(size);
+    });
+  }
+}
+
+function made(pieces: Piece[]): Group {
+  const marker = new Group();
+  for (const { shape, material } of pieces) marker.add(new Mesh(shape, material));
+  return marker;
 }
 
 /** Two legs and the bend that joins them, with round ends; half a unit long to each side, z up. */
-function clipParts(): BufferGeometry[] {
+function clipShapes(): BufferGeometry[] {
   const bend = Array.from({ length: 9 }, (_, i) => {
     const angle = Math.PI * (i / 8 - 0.5);
     return new Vector3(1 - GAP + GAP * Math.cos(angle), GAP * Math.sin(angle), 0);
@@ -89,4 +104,14 @@ function clipParts(): BufferGeometry[] {
   way.add(new LineCurve3(bend[8], ends[1]));
   const caps = ends.map((end) => new SphereGeometry(WIRE, 12, 8).translate(end.x, end.y, end.z));
   return [new TubeGeometry(way, 48, WIRE, 10, false), ...caps];
+}
+
+/** Half in the tissue, half out of it: the point below, z up. */
+function needleShapes(): BufferGeometry[] {
+  const upright = (shape: BufferGeometry, z: number) => shape.rotateX(Math.PI / 2).translate(0, 0, z);
+  return [upright(new CylinderGeometry(NEEDLE, NEEDLE, 1.6, 12), 0.1), upright(new ConeGeometry(NEEDLE, 0.3, 12).rotateX(Math.PI), -0.85)];
+}
+
+function headShape(): BufferGeometry {
+  return new SphereGeometry(HEAD, 20, 14).translate(0, 0, 1 - HEAD);
 }

@@ -1,8 +1,8 @@
 // All particles of a scene as one liquid: they mix, and lie before and behind each other, only when drawn together. Drops
 // that are too small for that are drawn one by one.
 
-import type { PerspectiveCamera, Scene, WebGLRenderer } from "three";
-import type { ArrayData, ParticlesInfo } from "../protocol";
+import type { DepthTexture, PerspectiveCamera, Scene, WebGLRenderTarget, WebGLRenderer } from "three";
+import type { ArrayData, Particles } from "../protocol";
 import { dequantise } from "../wire";
 import { Drops, LARGEST_DROP } from "./drops";
 import { FluidSurface } from "./fluid";
@@ -13,15 +13,15 @@ import type { LightUniforms } from "./light";
 const VOLUME = 1 / 0.8 ** 3;
 
 /** What the liquid is that is not water. Two such liquids in one scene are drawn as the first. */
-export function lookOf(infos: ParticlesInfo[]): FluidLook {
-  for (const { look } of infos) if (look === "blood" || look === "barium") return look;
+export function lookOf(infos: Particles[]): FluidLook {
+  for (const { fluid } of infos) if (fluid === "blood" || fluid === "barium") return fluid;
   return "water";
 }
 
 /** How much of a particle is that liquid, 0 to 1: what the shades say where they speak of it, else all or nothing. */
-export function fillShares(info: ParticlesInfo, shades: Uint8Array, count: number, out: Float32Array): void {
-  const clear = info.look === "water" || info.look === "saline";
-  const told = /blood|barium|share|fraction|concentration/i.test(info.shade) && shades.length >= count;
+export function fillShares(info: Particles, shades: Uint8Array, count: number, out: Float32Array): void {
+  const clear = info.fluid === "water" || info.fluid === "saline";
+  const told = info.shade === "share" && shades.length >= count;
   for (let i = 0; i < count; i++) out[i] = told ? shades[i] / 255 : clear ? 0 : 1;
 }
 
@@ -35,7 +35,7 @@ export class SceneParticles {
     this.drops = new Drops(light);
   }
 
-  setScene(infos: ParticlesInfo[]): void {
+  setScene(infos: Particles[]): void {
     this.surface?.dispose();
     this.surface = null;
     this.small.infos = infos.filter((info) => info.radius < LARGEST_DROP);
@@ -59,20 +59,26 @@ export class SceneParticles {
     return this.drops.count + (this.surface?.count ?? 0);
   }
 
-  /** The scene with the liquid in it, onto the canvas; `interval` since the last picture [ms], 0 when there was none just before. */
-  draw(renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number): void {
+  /**
+   * The scene with the liquid in it, into `target` or onto the canvas; `interval` since the last picture [ms], 0 when there
+   * was none just before. Gives the depth of the solids, null where only the canvas has it.
+   */
+  draw(
+    renderer: WebGLRenderer, scene: Scene, camera: PerspectiveCamera, interval: number, target: WebGLRenderTarget | null,
+  ): DepthTexture | null {
     if (this.surface === null) {
+      renderer.setRenderTarget(target);
       renderer.render(scene, camera);
-      return;
+      return target?.depthTexture ?? null;
     }
     if (interval > 0) this.surface.note(interval);
-    this.surface.draw(renderer, scene, camera);
+    return this.surface.draw(renderer, scene, camera, target);
   }
 }
 
 /** The particles of several arrays one after the other. */
 class Gathered {
-  infos: ParticlesInfo[] = [];
+  infos: Particles[] = [];
   positions = new Float32Array(0);
   shares = new Float32Array(0);
 

@@ -2,70 +2,52 @@
 
 import { Box2, DataTexture, LinearFilter, RGBAFormat, UnsignedByteType, Vector2 } from "three";
 import type { WebGLRenderer } from "three";
-import type { TextureInfo, TextureTiles } from "../protocol";
-import { WireError, placesOf } from "../wire";
+import type { ArrayTiles, Texture } from "../protocol";
+import { TiledImage } from "./tiled_image";
 
 export class SkinTexture {
   /** What materials read. */
   readonly texture: DataTexture;
-  /** The same on this side, RGBA, row 0 at v = 0. */
-  readonly texels: Uint8Array<ArrayBuffer>;
+  /** The same on this side, row 0 at v = 0. */
+  readonly image: TiledImage;
   /** Shares the texels and is never drawn with: three.js copies from here by rectangles. */
   private readonly source: DataTexture;
-  private changed: Box2[] = [];
 
-  constructor(readonly info: TextureInfo) {
-    this.texels = new Uint8Array(info.width * info.height * 4);
+  constructor(readonly info: Texture) {
+    this.image = new TiledImage(info.name, info.width, info.height);
     this.texture = this.made();
     this.texture.needsUpdate = true;
     this.source = this.made();
   }
 
-  /** Square tiles, `side` texels wide. */
-  put(tiles: TextureTiles, side: number): void {
-    const { width, height } = this.info;
-    const places = placesOf(tiles, side);
-    const row = side * 4;
-    for (let i = 0; i < places.length; i += 2) {
-      const x = places[i] * side;
-      const y = places[i + 1] * side;
-      if (x + side > width || y + side > height) {
-        throw new WireError(`Texture ${tiles.name} is ${width} by ${height}; a tile at ${x}, ${y} lies outside.`);
-      }
-      const from = (i / 2) * side * row;
-      for (let k = 0; k < side; k++) {
-        this.texels.set(tiles.data.subarray(from + k * row, from + (k + 1) * row), ((y + k) * width + x) * 4);
-      }
-      this.note(x, y, side);
-    }
+  get texels(): Uint8Array {
+    return this.image.texels;
+  }
+
+  put(tiles: ArrayTiles, side: number): void {
+    this.image.put(tiles, side);
   }
 
   /** True when something was uploaded. */
   upload(renderer: WebGLRenderer): boolean {
-    if (this.changed.length === 0) return false;
-    for (const region of this.changed) renderer.copyTextureToTexture(this.source, this.texture, region, region.min);
-    this.changed = [];
-    return true;
+    const changed = this.image.takeChanged();
+    for (const { x, y, width, height } of changed) {
+      const region = new Box2(new Vector2(x, y), new Vector2(x + width, y + height));
+      renderer.copyTextureToTexture(this.source, this.texture, region, region.min);
+    }
+    return changed.length > 0;
   }
 
   clear(): void {
-    this.texels.fill(0);
-    this.changed = [new Box2(new Vector2(0, 0), new Vector2(this.info.width, this.info.height))];
+    this.image.clear();
   }
 
   dispose(): void {
     this.texture.dispose();
   }
 
-  // Tiles come row by row; neighbours become one upload.
-  private note(x: number, y: number, side: number): void {
-    const last = this.changed.at(-1);
-    if (last?.min.y === y && last.max.y === y + side && last.max.x === x) last.max.x = x + side;
-    else this.changed.push(new Box2(new Vector2(x, y), new Vector2(x + side, y + side)));
-  }
-
   private made(): DataTexture {
-    const texture = new DataTexture(this.texels, this.info.width, this.info.height, RGBAFormat, UnsignedByteType);
+    const texture = new DataTexture(this.image.texels, this.info.width, this.info.height, RGBAFormat, UnsignedByteType);
     texture.magFilter = texture.minFilter = LinearFilter;
     return texture;
   }

@@ -1,8 +1,7 @@
 // All that a scene paints on its surfaces: textures by name, the table of burn stages, the temperature view.
 
 import type { IUniform, WebGLRenderer } from "three";
-import type { ColumnInfo, SceneDescription, TextureInfo, Tiles } from "../protocol";
-import { WireError } from "../wire";
+import type { ArrayTiles, Column, Scene, Texture } from "../protocol";
 import { STAGES_TABLE, StageStrip } from "./burn_stages";
 import { SkinTexture } from "./skin_texture";
 import type { Skin } from "./tissue_material";
@@ -11,9 +10,9 @@ export class Skins {
   private textures: SkinTexture[] = [];
   private readonly stages = new StageStrip();
   private readonly heatView: IUniform<number> = { value: 0 };
-  private columns: ColumnInfo[] | null = null;
+  private columns: Column[] | null = null;
 
-  setScene(scene: SceneDescription): void {
+  setScene(scene: Scene): void {
     for (const texture of this.textures) texture.dispose();
     this.textures = scene.textures.map((info) => new SkinTexture(info));
     const table = scene.tables.find((candidate) => candidate.name === STAGES_TABLE);
@@ -22,13 +21,12 @@ export class Skins {
     if (table !== undefined) this.stages.set(table.columns, table.rows);
   }
 
-  /** The server tells everything anew, but only what is not zero. */
   clear(): void {
     for (const texture of this.textures) texture.clear();
   }
 
   of(surface: string): Skin {
-    const find = (role: TextureInfo["role"]) =>
+    const find = (role: Texture["role"]) =>
       this.textures.find(({ info }) => info.surface === surface && info.role === role) ?? null;
     return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView };
   }
@@ -37,12 +35,11 @@ export class Skins {
     return this.textures.find(({ info }) => info.name === name) ?? null;
   }
 
-  put(tiles: Tiles): void {
-    for (const changed of tiles.textures) {
-      const texture = this.texture(changed.name);
-      if (texture === null) throw new WireError(`The server sent tiles of ${changed.name}, which the scene does not have.`);
-      texture.put(changed, tiles.side);
-    }
+  /** False when it is no texture's. */
+  put(tiles: ArrayTiles, side: number): boolean {
+    const texture = this.texture(tiles.name);
+    texture?.put(tiles, side);
+    return texture !== null;
   }
 
   /** True when burns look different from now on. */

@@ -1,9 +1,9 @@
 // Haptic devices: whose hand holds which tool, what force it was made to feel, and why it feels none.
 
-import type { HapticInfo } from "../protocol";
+import type { HapticState } from "../protocol";
 import { h, setText } from "./dom";
 
-const WHY: Record<HapticInfo["mode"], string> = {
+const WHY: Record<HapticState["mode"], string> = {
   running: "",
   late: "The force is fading: the simulation is slower than real time.",
   absent: "The device is away; plug it in again.",
@@ -14,7 +14,7 @@ const WHY: Record<HapticInfo["mode"], string> = {
 };
 
 /** What is worth a warning about a device, in a sentence; empty when all is well. */
-export function warning(info: HapticInfo): string {
+export function warning(info: HapticState): string {
   return WHY[info.present ? info.mode : "absent"];
 }
 
@@ -29,7 +29,7 @@ export class DeviceList {
   readonly element = h("div", { class: "devices", role: "status" });
   private rows: Row[] = [];
 
-  setDevices(devices: HapticInfo[]): void {
+  setDevices(devices: HapticState[]): void {
     while (this.rows.length < devices.length) this.add();
     while (this.rows.length > devices.length) this.rows.pop()?.element.remove();
     devices.forEach((info, index) => {

@@ -1,12 +1,12 @@
 // What this scenario is and what to do in it, for someone who never saw it.
 
-import type { InstrumentInfo, SceneDescription } from "../protocol";
+import type { Instrument, Scene } from "../protocol";
 import { card, h } from "./dom";
 
 type Row = [string, string];
 
 /** What holding the main button does, by what the scene's instruments do. */
-export function holding(instruments: Pick<InstrumentInfo, "action">[]): string {
+export function holding(instruments: Pick<Instrument, "action">[]): string {
   const does = instruments.filter(({ action }) => action !== "").length;
   if (does === 0) return "hold to press";
   return does === instruments.length ? "hold for the pedal or handle" : "hold to press, or for the pedal or handle";
@@ -40,7 +40,7 @@ export class Guide {
     root.append(this.card);
   }
 
-  setScene(scene: SceneDescription): void {
+  setScene(scene: Scene): void {
     this.title.textContent = scene.title;
     this.summary.textContent = scene.summary;
     this.main.textContent = holding(scene.instruments);

@@ -1,7 +1,7 @@
 // Name, choice of scenario, clock, device, viewers, state of the line.
 
 import type { Line } from "../connection";
-import type { Frame, SceneDescription, SessionState, Welcome } from "../protocol";
+import type { Frame, Scene, SessionState, Welcome } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock, factor } from "./format";
 
@@ -60,11 +60,11 @@ export class Header {
     this.fillList();
   }
 
-  setScene(scene: SceneDescription): void {
+  setScene(scene: Scene, device: string): void {
     this.current = scene.scenario;
     setText(this.scenario, scene.title);
-    setText(this.device, scene.device);
-    this.deviceChip.title = `The world runs on ${scene.device}; viscera ${this.welcome?.version ?? ""}`;
+    setText(this.device, device);
+    this.deviceChip.title = `The world runs on ${device}; viscera ${this.welcome?.version ?? ""}`;
     document.title = `${scene.title} · viscera`;
     this.fillList();
   }

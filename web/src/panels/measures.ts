@@ -1,7 +1,7 @@
 // Numbers about how it goes: what a scenario wants watched. Those that a drill has goals for come first, each with its
 // goal and whether it is met; when all are met at once, the drill is done.
 
-import type { GoalInfo, MeasureInfo } from "../protocol";
+import type { Goal, Measure } from "../protocol";
 import { card, h, icon, setText } from "./dom";
 import { clock, plain } from "./format";
 
@@ -9,8 +9,8 @@ const UPDATE_EVERY = 100; // [ms]
 const TIME = "time"; // the measure that the server stops when all goals are met
 
 interface Row {
-  info: MeasureInfo;
-  goal: GoalInfo | undefined;
+  info: Measure;
+  goal: Goal | undefined;
   element: HTMLElement;
   value: HTMLElement;
 }
@@ -33,7 +33,7 @@ export class MeasuresPanel {
     this.element.hidden = true;
   }
 
-  setScene(measures: MeasureInfo[], goals: GoalInfo[]): void {
+  setScene(measures: Measure[], goals: Goal[]): void {
     const wanted = [...goals.map((goal) => goal.measure), TIME];
     const first = wanted.flatMap((name) => measures.filter((info) => info.name === name));
     const ordered = [...first, ...measures.filter((info) => !first.includes(info))];
@@ -79,17 +79,17 @@ export class MeasuresPanel {
   }
 }
 
-export function met(goal: GoalInfo, value: number): boolean {
+export function met(goal: Goal, value: number): boolean {
   return (goal.least === null || value >= goal.least) && (goal.most === null || value <= goal.most);
 }
 
 /** "at least 90", "at most 0.5", "none". */
-export function goalText({ least, most }: GoalInfo): string {
+export function goalText({ least, most }: Goal): string {
   if (most === 0) return "none";
   return [least === null ? "" : `at least ${plain(least)}`, most === null ? "" : `at most ${plain(most)}`].filter(Boolean).join(", ");
 }
 
-function measureRow(info: MeasureInfo, goal: GoalInfo | undefined): Row {
+function measureRow(info: Measure, goal: Goal | undefined): Row {
   const value = h("output", {}, "–");
   const wanted = goal === undefined ? null : h("span", { class: "goal" }, `goal: ${goalText(goal)}`, icon("check"));
   const element = h("div", { class: goal === undefined ? "measure" : "measure wanted", title: info.help },

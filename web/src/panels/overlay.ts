@@ -1,6 +1,6 @@
 // What floats over the picture: progress while a session starts, the first hint, the number at the force arrow.
 
-import type { SceneDescription, SessionState } from "../protocol";
+import type { Scene, SessionState } from "../protocol";
 import { h, setText } from "./dom";
 import { holding } from "./guide";
 
@@ -27,7 +27,7 @@ export class Overlay {
     this.hintWanted = !remembered();
   }
 
-  setScene(scene: SceneDescription): void {
+  setScene(scene: Scene): void {
     const lines = hintLines(place(scene), holding(scene.instruments), matchMedia("(pointer: coarse)").matches);
     this.hint.replaceChildren(...lines.map((line) => h("p", {}, line)));
   }
@@ -77,17 +77,17 @@ export class Overlay {
 const TISSUES = new Set(["tissue", "liver", "fat", "vessel"]);
 
 /** Whether something that feels is there. */
-export function hasTissue({ surfaces }: Pick<SceneDescription, "surfaces">): boolean {
+export function hasTissue({ surfaces }: Pick<Scene, "surfaces">): boolean {
   return surfaces.some(({ material }) => TISSUES.has(material));
 }
 
 /** Whether the force is what there is to watch: tissue, and an instrument that does nothing but press. */
-export function asksForForce(scene: Pick<SceneDescription, "surfaces" | "instruments">): boolean {
+export function asksForForce(scene: Pick<Scene, "surfaces" | "instruments">): boolean {
   return hasTissue(scene) && scene.instruments.some(({ action }) => action === "");
 }
 
 /** What the hand moves over, as people say it. */
-function place(scene: SceneDescription): string {
+function place(scene: Scene): string {
   return hasTissue(scene) ? "tissue" : "picture";
 }
 

@@ -1,6 +1,6 @@
 // Live parameters under their headings: a slider and a number for a quantity, buttons for a choice, with what it does.
 
-import type { ParameterInfo } from "../protocol";
+import type { Parameter } from "../protocol";
 import { card, h, icon } from "./dom";
 import { Folds } from "./folds";
 import { plain, sliderStep } from "./format";
@@ -13,7 +13,7 @@ const OPEN_AT_FIRST = 2; // headings
 export type SendParameter = (name: string, value: number) => void;
 
 interface Field {
-  readonly info: ParameterInfo;
+  readonly info: Parameter;
   readonly element: HTMLElement;
   show(value: number, now: number): void;
 }
@@ -21,12 +21,12 @@ interface Field {
 export interface Group {
   /** Empty for what stands under no heading. */
   title: string;
-  parameters: ParameterInfo[];
+  parameters: Parameter[];
   open: boolean;
 }
 
 /** Headings in the order of their first parameter, `Advanced` last; only the first ones are open. */
-export function groups(parameters: ParameterInfo[]): Group[] {
+export function groups(parameters: Parameter[]): Group[] {
   const titles = [...new Set(parameters.map(({ group }) => group))];
   const place = (title: string) => (title === "" ? -1 : title === ADVANCED ? titles.length : titles.indexOf(title));
   titles.sort((one, other) => place(one) - place(other));
@@ -46,7 +46,7 @@ export class ParametersPanel {
     this.element = card("Settings", true, null, this.rows);
   }
 
-  setScene(scenario: string, parameters: ParameterInfo[]): void {
+  setScene(scenario: string, parameters: Parameter[]): void {
     this.fields = [];
     const folds = new Folds(`viscera.settings.${scenario}`);
     const parts = groups(parameters).flatMap((group) => this.section(group, folds));
@@ -82,7 +82,7 @@ class ChoiceField implements Field {
   private readonly buttons: HTMLButtonElement[];
   private changedAt = -Infinity;
 
-  constructor(readonly info: ParameterInfo, private readonly send: SendParameter) {
+  constructor(readonly info: Parameter, private readonly send: SendParameter) {
     const { name, label, help, choices } = info;
     const id = `parameter-${name}`;
     this.buttons = choices.map((choice, value) => h("button", { type: "button", on: { click: () => this.set(value) } }, choice));
@@ -116,7 +116,7 @@ class ParameterField implements Field {
   private changedAt = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(readonly info: ParameterInfo, private readonly send: SendParameter) {
+  constructor(readonly info: Parameter, private readonly send: SendParameter) {
     const { name, label, unit, minimum, maximum, help } = info;
     const id = `parameter-${name}`;
     const step = sliderStep(minimum, maximum);

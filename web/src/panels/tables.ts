@@ -1,7 +1,7 @@
 // Tables that a user may edit while the world runs. A change sends all rows; what the server refuses is said at the top of the
 // page, and the table shows again what is in force.
 
-import type { ColumnInfo, TableInfo } from "../protocol";
+import type { Column, Table } from "../protocol";
 import { card, h } from "./dom";
 import { plain } from "./format";
 
@@ -19,7 +19,7 @@ export function colourNumber(text: string): number {
 }
 
 /** What was typed, brought into the column's range; null when it is no number. */
-export function typed(column: ColumnInfo, text: string): number | null {
+export function typed(column: Column, text: string): number | null {
   const value = column.kind === "colour" ? colourNumber(text) : text.trim() === "" ? NaN : Number(text);
   return Number.isFinite(value) ? Math.min(column.maximum, Math.max(column.minimum, value)) : null;
 }
@@ -30,7 +30,7 @@ export class TablesPanel {
 
   constructor(private readonly send: SendTable) {}
 
-  setScene(tables: TableInfo[]): void {
+  setScene(tables: Table[]): void {
     this.tables = tables.map((info) => new EditableTable(info, this.send));
     this.element.replaceChildren(...this.tables.map((table) => table.element));
     this.element.hidden = tables.length === 0;
@@ -59,7 +59,7 @@ class EditableTable {
   private changedAt = -Infinity;
   private mistaken = false;
 
-  constructor(readonly info: TableInfo, private readonly send: SendTable) {
+  constructor(readonly info: Table, private readonly send: SendTable) {
     this.rows = info.rows.map((row) => [...row]);
     this.cells = info.rows.map((_, row) => info.columns.map((column, index) => this.cell(column, row, index)));
     const names = info.row_names.length > 0;
@@ -94,7 +94,7 @@ class EditableTable {
     this.mistaken ||= now - this.changedAt < REFUSAL_WITHIN;
   }
 
-  private cell(column: ColumnInfo, row: number, index: number): HTMLInputElement {
+  private cell(column: Column, row: number, index: number): HTMLInputElement {
     const label = `${column.label}, ${this.info.row_names.at(row) ?? `row ${row + 1}`}`;
     const readonly = this.info.fixed.some(([r, c]) => r === row && c === index);
     const change = { change: () => this.edit(row, index) };

@@ -32,8 +32,9 @@ export class TimingsPanel {
     if (now - this.shownAt < UPDATE_EVERY) return;
     this.shownAt = now;
     setText(this.latency, times.latency === null ? "–" : `${times.latency.toFixed(0)} ms`);
-    const total = frame.stages.reduce((sum, stage) => sum + stage.ms, 0);
-    this.body.replaceChildren(...[...frame.stages, { name: "all stages", ms: total }].map(({ name, ms }) => {
+    const stages = Object.entries(frame.stages);
+    const total = stages.reduce((sum, [, ms]) => sum + ms, 0);
+    this.body.replaceChildren(...[...stages, ["all stages", total] as const].map(([name, ms]) => {
       const bar = h("i", { class: "bar" });
       bar.style.setProperty("--share", String(Math.min(1, ms / FRAME_TIME)));
       return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, ms.toFixed(2)), h("td", { class: "bar-cell" }, bar));

@@ -1,9 +1,8 @@
 // Which instrument is in the hand, and what of the tissue is shown. Below the picture, where there is a choice.
 
 import { HEAT_STOPS, heatGradient, heatPlace } from "../look/heat_colours";
-import type { InstrumentInfo, SceneDescription } from "../protocol";
+import type { Instrument, Scene } from "../protocol";
 import { h, icon } from "./dom";
-import type { IconName } from "./dom";
 
 /** Marks of the temperature legend [°C]. */
 const MARKS = [37, 60, 100, 150, 200, 300];
@@ -13,19 +12,8 @@ export interface ToolbarEvents {
   heat(shown: boolean): void;
 }
 
-/** The first whose words are in the instrument's name, label or action. */
-const ICONS: [RegExp, IconName][] = [
-  [/hook|monopolar/, "hook"], [/forceps|bipolar|grasp/, "forceps"], [/suc/, "suction"], [/irrig|rins|wash|saline/, "water"],
-  [/clip/, "clip"], [/sciss|scalpel|knife|cut/, "scissors"], [/probe|finger|ball/, "probe"],
-];
-
-export function instrumentIcon(info: Pick<InstrumentInfo, "name" | "label" | "action">): IconName {
-  const words = `${info.name} ${info.label} ${info.action}`.toLowerCase();
-  return ICONS.find(([pattern]) => pattern.test(words))?.[1] ?? "tool";
-}
-
 /** As people call it. */
-export function instrumentLabel({ label, name }: Pick<InstrumentInfo, "name" | "label">): string {
+export function instrumentLabel({ label, name }: Pick<Instrument, "name" | "label">): string {
   if (label !== "") return label;
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
@@ -51,7 +39,7 @@ export class Toolbar {
   }
 
   /** `again`: the same scene on a new line; what is shown stays. */
-  setScene(scene: SceneDescription, chosen: number, again: boolean): void {
+  setScene(scene: Scene, chosen: number, again: boolean): void {
     this.buttons = scene.instruments.map((info, tool) => this.button(info, tool));
     this.tools.replaceChildren(...this.buttons);
     this.hasBurn = scene.textures.some((texture) => texture.role === "burn");
@@ -78,12 +66,12 @@ export class Toolbar {
     this.events.heat(shown);
   }
 
-  private button(info: InstrumentInfo, tool: number): HTMLButtonElement {
+  private button(info: Instrument, tool: number): HTMLButtonElement {
     const label = instrumentLabel(info);
     const does = info.action === "" ? "" : `; left button: ${info.action}`;
     return h("button", { type: "button", class: "tool", title: `${label} (${tool + 1})${does}`,
       on: { click: () => this.events.choose(tool) } },
-      icon(instrumentIcon(info)), h("span", {}, label), tool < 9 ? h("kbd", {}, String(tool + 1)) : null);
+      icon(info.icon), h("span", {}, label), tool < 9 ? h("kbd", {}, String(tool + 1)) : null);
   }
 }
 

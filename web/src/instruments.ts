@@ -1,0 +1,22 @@
+// What an instrument does, asked of its effects: never of its name or label.
+
+import type { Instrument } from "./protocol";
+
+type Effect = Instrument["effects"][number];
+export type Does = Pick<Instrument, "effects">;
+
+/** Its effect of a kind, if it has one. */
+export function effectOf<Kind extends Effect["kind"]>({ effects }: Does, kind: Kind): Extract<Effect, { kind: Kind }> | null {
+  const found = effects.find((effect): effect is Extract<Effect, { kind: Kind }> => effect.kind === kind);
+  return found ?? null;
+}
+
+/** Whether current flows at its tip, so that it is insulated, sparks and buzzes. */
+export function isElectric(instrument: Does): boolean {
+  return effectOf(instrument, "heats") !== null;
+}
+
+/** The ball, or the rod along the shaft, that touches tissue first [m]; a thin one where nothing pushes. */
+export function roundEnd(instrument: Does): { radius: number; length: number; offset: number } {
+  return effectOf(instrument, "pushes") ?? { radius: 0.002, length: 0, offset: 0.002 };
+}
