@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.instruments import Tool
+from viscera.states import copy_in, copy_out
 from viscera.view import Measure, Parameter, Shown, Table
 
 Rows = tuple[tuple[float, ...], ...]
@@ -128,34 +128,26 @@ class System:
 
 
 class Kept:
-    """`save` and `load` of a system whose state is plain arrays, `wp.array` or NumPy; `then` runs after loading."""
+    """`save` and `load` of a system whose state is plain arrays, `wp.array`, `Port` or NumPy; `then` runs after
+    loading. A phenomenon's own `save` and `load` go beside it (`own`)."""
 
-    def __init__(self, arrays: Mapping[str, Any], then: Callable[[], None] = lambda: None) -> None:
-        self._arrays, self._then = dict(arrays), then
+    def __init__(
+        self,
+        name: str,
+        arrays: Mapping[str, Any],
+        then: Callable[[], None] = lambda: None,
+        own: tuple[Callable[[], Saved], Callable[[Saved], None]] | None = None,
+    ) -> None:
+        self._name, self._arrays, self._then, self._own = name, dict(arrays), then, own
 
     def save(self) -> Saved:
-        return {name: as_saved(array) for name, array in self._arrays.items()}
+        return copy_out(self._arrays) | ({} if self._own is None else self._own[0]())
 
     def load(self, saved: Saved) -> None:
-        for name, array in self._arrays.items():
-            put_back(array, saved[name])
+        copy_in(self._name, self._arrays, saved)
+        if self._own is not None:
+            self._own[1](saved)
         self._then()
-
-
-def as_saved(array: Any) -> NDArray[Any]:
-    """A copy; an array of structs as its bytes, which every file knows."""
-    values = array if isinstance(array, np.ndarray) else array.numpy()
-    if values.dtype.fields is not None:
-        return np.frombuffer(values.tobytes(), dtype=np.uint8).copy()
-    return np.array(values)
-
-
-def put_back(array: Any, saved: NDArray[Any]) -> None:
-    if isinstance(array, np.ndarray):
-        array[...] = saved
-        return
-    kind = array.numpy().dtype
-    array.assign(np.frombuffer(saved.tobytes(), dtype=kind) if kind.fields is not None else saved)
 
 
 def check_parameter(live: LiveParameter, value: float) -> None:

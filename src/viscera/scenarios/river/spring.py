@@ -85,7 +85,7 @@ def make_spring(
         moving = {"velocity": (speed * ahead).tolist()} if flow > 0.0 else {}
         set_emitter(emitter, on=flow > 0.0, **moving)
 
-    return Stream(fluid, vessel, steps, drains, [emitter]), set_flow
+    return Stream(fluid, vessel, steps, drains), set_flow
 
 
 def _params(place: Landscape, spring: Spring, dt: float = 1e-9) -> FluidParams:

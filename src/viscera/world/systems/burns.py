@@ -6,9 +6,9 @@ Reads `ORGAN.temperature`, writes `ORGAN.burn_level`: 0 healthy, 1 coagulated, 2
 from __future__ import annotations
 
 import numpy as np
-import warp as wp
 
 from viscera.device import Stage
+from viscera.heat import burns
 from viscera.heat.burn import Burn, measure_burn, step_burn
 from viscera.heat.stages import DEFAULT_STAGES, BurnStage, check_stages, make_texture, step_texture
 from viscera.units import SQUARE_MILLIMETRE
@@ -45,21 +45,10 @@ def burning(organ: Organ, burn: Burn) -> System:
             level.changes += 1
 
     def loaded() -> None:
-        if device.is_cuda:
-            wp.copy(burn.area.staging, burn.area.array)
         paint.run()
         device.synchronize()
 
-    kept = Kept(
-        {
-            "damage": burn.damage,
-            "charring": burn.charring,
-            "water": burn.water,
-            "level": burn.burn_level,
-            "area": burn.area.array,
-        },
-        loaded,
-    )
+    kept = Kept("burns", {}, loaded, (lambda: burns.save(burn), lambda saved: burns.load(burn, saved)))
 
     def areas() -> list[tuple[Measure, float]]:
         coagulated, charred = burn.area.host[0].tolist()

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 import warp as wp
 
+from viscera.blood import drops as sprays
 from viscera.blood.drops.drops import Drops, set_tools, step_drops
 from viscera.blood.views import DropView
 from viscera.device import Stage
@@ -16,8 +17,6 @@ from viscera.view import Particles
 from viscera.world.system import Kept, Moment, Show, System
 
 wp.set_module_options({"enable_backward": False})
-
-_STATE = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
 
 AnyEffect = TypeVar("AnyEffect")
 
@@ -80,9 +79,7 @@ def flying(name: str, drops: Drops) -> System:
     redraw()
     radius = (3.0 * drops.film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
     look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share")
-    arrays = {state: getattr(drops.state, state) for state in _STATE}
-    arrays |= {"gone_count": drops.gone_count, "gone_volume": drops.gone_volume}
-    kept = Kept(arrays | {"purse": drops.purse, "before": drops.tree.before}, redraw)
+    kept = Kept("drops", {}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
     return System(
         name="drops",
         frame=frame,

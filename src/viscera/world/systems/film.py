@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viscera.blood.film.border import arrays, check_film, load
+from viscera.blood import film as films
 from viscera.blood.film.film import Film, make_film, step_film
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.surface import make_surface, refresh_surface
@@ -35,9 +35,9 @@ def flowing(film: Film) -> System:
         for number in range(steps):
             (plain if number % MIXING else mix).run()
         device.synchronize()
-        check_film(film, tick=now.tick)
+        films.check(film, now.tick)
 
-    def restore(saved: Saved) -> None:
-        load(film, saved)
+    def load(saved: Saved) -> None:
+        films.load(film, saved)
 
-    return System(name="film", frame=frame, save=lambda: dict(arrays(film)), load=restore, holds=film)
+    return System(name="film", frame=frame, save=lambda: films.save(film), load=load, holds=film)

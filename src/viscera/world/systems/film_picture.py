@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viscera.blood import picture
 from viscera.blood.film.film import Film
 from viscera.blood.picture.image import dye_of, make_film_image, step_film_image
 from viscera.timing import FRAME
@@ -11,8 +12,6 @@ from viscera.world.system import Kept, Moment, Show, System
 
 PAINTING = 2
 """Frames from one picture to the next: 31 pictures a second, for a quarter of a frame's work less."""
-
-_STATE = ("height", "kept", "wet", "words", "tiles", "frame")
 
 
 def painting(organ: Organ, film: Film) -> System:
@@ -28,7 +27,7 @@ def painting(organ: Organ, film: Film) -> System:
         paint.run()
         skin.device.synchronize()
 
-    kept = Kept({name: getattr(image, name) for name in _STATE})
+    kept = Kept("film_picture", {}, own=(lambda: picture.save(image), lambda saved: picture.load(image, saved)))
     return System(
         name="film_picture",
         frame=frame,

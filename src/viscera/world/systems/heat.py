@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from viscera import heat as heats
 from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.geometry.parts import PartShape, make_tool
@@ -100,7 +101,8 @@ class _Heating:
         poses = {f"pose{place}": metal.end for place, metal in enumerate(self._metal)}
         given = {f"given{place}": one.delivered.host for place, one in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
-        kept = Kept({"temperature": self.heat.temperature} | flags | poses | given)
+        own = (lambda: heats.save(self.heat), lambda saved: heats.load(self.heat, saved))
+        kept = Kept("heat", flags | poses | given, own=own)
         return System(
             name="heat",
             frame=self.frame,

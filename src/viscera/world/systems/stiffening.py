@@ -5,8 +5,6 @@ Reads `ORGAN.burn_level`, writes the stiffness of the organ's lattice.
 
 from __future__ import annotations
 
-import warp as wp
-
 from viscera.device import Stage
 from viscera.heat.burn import Burn
 from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning, tear_burnt
@@ -58,12 +56,10 @@ def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
             tissue.wake()
 
     def loaded() -> None:
-        if device.is_cuda:
-            wp.copy(springs.torn.staging, springs.torn.array)
         follow.run()
         device.synchronize()
 
-    kept = Kept({"torn": springs.torn.array}, loaded)
+    kept = Kept("stiffening", {"torn": springs.torn}, loaded)
     return System(
         name="stiffening",
         frame=frame,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from viscera import water
 from viscera.device import Stage
 from viscera.errors import StateError
 from viscera.instruments import Pushes, Tool
@@ -23,8 +24,8 @@ from viscera.view import Measure, Particles
 from viscera.water.boundary.shapes import Shape
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.sph import step_fluid, step_work
-from viscera.water.state import DRAINED, LOST, arrays, load
-from viscera.world.system import Moment, Saved, Show, System, as_saved, having, put_back
+from viscera.water.state import DRAINED, LOST
+from viscera.world.system import Kept, Moment, Show, System, having
 
 wp.set_module_options({"enable_backward": False})
 
@@ -78,7 +79,6 @@ class Stream:
     """Of the fluid, in a frame."""
     drains: Sequence[Any] = ()
     """Act once per frame, and so are not among the fluid's boundaries."""
-    emitters: Sequence[Any] = ()
 
 
 def swirling(stream: Stream, tools: Sequence[Tool], *, fastest: float) -> System:
@@ -103,11 +103,13 @@ class _Swirling:
     def system(self) -> System:
         spacing = self._fluid.params.spacing
         look = Particles("water", "water", DRAWN * spacing, self._capacity, "speed", self._fastest)
+        own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
+        kept = Kept("water", {"drained": self._drained}, self._redraw, own)
         return System(
             name="water",
             frame=self.frame,
-            save=self.save,
-            load=self.load,
+            save=kept.save,
+            load=kept.load,
             shows=[Show(look, {look.name: self._drawn}, lambda: {look.name: int(self._status.host[0])})],
             measures=self.measures,
             holds=self._fluid,
@@ -155,22 +157,6 @@ class _Swirling:
     def _redraw(self) -> None:
         self._show.run()
         self._device.synchronize()
-
-    def save(self) -> Saved:
-        structs = {name: as_saved(array) for name, array in self._structs().items()}
-        return dict(arrays(self._fluid)) | structs | {"drained": self._drained.copy()}
-
-    def _structs(self) -> dict[str, Any]:
-        """Arrays of structs that change."""
-        nozzles = {f"nozzle{place}": emitter.nozzle for place, emitter in enumerate(self._stream.emitters)}
-        return {"shape": self._walls.view.shapes, "known": self._stream.vessel.contacts.last_known} | nozzles
-
-    def load(self, saved: Saved) -> None:
-        load(self._fluid, saved)
-        for name, array in self._structs().items():
-            put_back(array, saved[name])
-        self._drained[:] = saved["drained"]
-        self._redraw()
 
     def measures(self) -> list[tuple[Measure, float]]:
         one = self._fluid.params.spacing**3 / LITRE

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike
 
+from viscera.blood import wounds
 from viscera.blood.wounds.kernels import WoundView
 from viscera.blood.wounds.vessels import VesselParams
 from viscera.blood.wounds.wounds import (
@@ -40,8 +41,6 @@ CLIP_SIZE = 2.5e-3
 
 BLEEDING = Measure("bleeding", "Bleeding", "mL/min", "What leaves the vessels now.", digits=1)
 OPEN_VESSELS = Measure("open_vessels", "Open vessels", "", "Neither clipped nor burnt shut.", digits=0)
-
-_STATE = ("opening", "sealed", "clot", "rate", "owed", "given", "held", "speed", "leaving")
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,15 @@ def show_wounds(
 class Vessels:
     """What bleeds. `heart_rate` may change while the world runs."""
 
-    def __init__(self, organ: Organ, wounds: Wounds, open_ones: Sequence[Wound]) -> None:
+    def __init__(self, organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound]) -> None:
         for one in open_ones:
-            add_wound(wounds, one.point, one.vessel, one.opening, one.fluid)
-        find_texels(wounds, organ.need_skin())
-        self.wounds = wounds
+            add_wound(bleeders, one.point, one.vessel, one.opening, one.fluid)
+        find_texels(bleeders, organ.need_skin())
+        self.wounds = bleeders
         self.heart_rate = 1.2
         """[beats/s]"""
         self._burns = organ.fields.get("burn_level")
-        self._device = device = wounds.surface.device
+        self._device = device = bleeders.surface.device
         self._phase = np.zeros(1)
         self._place = device.port(CAPACITY, wp.vec3)
         self._status = device.port(CAPACITY, wp.vec3d)
@@ -151,8 +150,8 @@ class Vessels:
         return np.flatnonzero(np.linalg.norm(places - np.asarray(point), axis=1) <= reach).tolist()
 
     def system(self) -> System:
-        arrays = {name: getattr(self.wounds.view, name) for name in _STATE} | {"phase": self._phase}
-        kept = Kept(arrays, self.shown)
+        own = (lambda: wounds.save(self.wounds), lambda saved: wounds.load(self.wounds, saved))
+        kept = Kept("wounds", {"phase": self._phase}, self.shown, own)
         clips = Markers(f"{self.name}.clips", "clip", CLIP_SIZE, CAPACITY)
         return System(
             name="wounds",
@@ -172,6 +171,6 @@ class Vessels:
         return [(BLEEDING, rate * MINUTE / MILLILITRE), (OPEN_VESSELS, float(is_open.sum()))]
 
 
-def bleeding(organ: Organ, wounds: Wounds, open_ones: Sequence[Wound]) -> System:
-    """Vessels that are open on an organ; `wounds` is made on the film's surface. Before `flying` and `flowing`."""
-    return Vessels(organ, wounds, open_ones).system()
+def bleeding(organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound]) -> System:
+    """Vessels that are open on an organ; `bleeders` is made on the film's surface. Before `flying` and `flowing`."""
+    return Vessels(organ, bleeders, open_ones).system()
