@@ -1,8 +1,5 @@
 """What a fluid keeps between runs, with its emitters and vessels; and more particles between two steps."""
 
-# Warp's stubs do not know what its arrays hold.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from typing import Any
