@@ -10,7 +10,7 @@ import { SkinTexture } from "../src/look/skin_texture";
 import { holding } from "../src/panels/guide";
 import { colourNumber, colourText, typed } from "../src/panels/tables";
 import { instrumentLabel } from "../src/panels/toolbar";
-import type { Column, Particles, Surface, ArrayTiles } from "../src/protocol";
+import type { ArrayTiles, Column, Particles, Surface, Vector3 } from "../src/protocol";
 import { WireError, trianglesOf } from "../src/wire";
 
 describe("corners", () => {
@@ -51,6 +51,7 @@ describe("texture places", () => {
 });
 
 describe("tiles", () => {
+  const NONE: Vector3 = [0, 0, 0];
   const info = { name: "burn", surface: "liver", role: "burn" as const, width: 8, height: 8, absorption: NONE, body: NONE };
   const tiles = (places: number[], side: number): ArrayTiles => ({
     name: "burn", places: new Uint8Array(Uint16Array.from(places).buffer),

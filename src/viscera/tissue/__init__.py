@@ -73,7 +73,7 @@ def set(tissue: Tissue, params: LatticeParams) -> None:
     tissue.device.synchronize()
     if params.material.young != tissue.young:
         tissue.set_young(params.material.young)
-    if params.viscous_time != tissue.viscous_time:
+    if params.viscous_time is not None and params.viscous_time != tissue.viscous_time:
         tissue.set_viscous_time(params.viscous_time)
     tissue.set_drag(params.drag)
 
