@@ -13,6 +13,7 @@ from viscera.tissue import kernels, native, volume
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import Creep, LatticeParams, Remedies, RestSkipping
+from viscera.tissue.stepping import record_extra, record_tick
 
 SPACING = 0.004
 """[m]"""
@@ -75,7 +76,7 @@ def _step(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
         return found | ({"force": state.force.host.astype(np.float64)} if feature == "tools" else {})
 
     masses = len(tissue.params.nodes)
-    return Trial(tissue._record_tick, results, masses, masses * tissue.substeps)
+    return Trial(lambda stage: record_tick(stage, tissue), results, masses, masses * tissue.substeps)
 
 
 def _volume(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
@@ -87,7 +88,7 @@ def _volume(device: Device, feature: str, native_loops: bool, size: int) -> Tria
         return {"push": tissue.state.push.numpy(), "extra": tissue.constants.extra.numpy()}
 
     masses = len(tissue.params.nodes)
-    return Trial(lambda stage: tissue._record_extra(stage, here), results, masses, masses)
+    return Trial(lambda stage: record_extra(stage, tissue, here), results, masses, masses)
 
 
 register(Twin(
