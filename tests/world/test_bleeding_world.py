@@ -29,10 +29,10 @@ from viscera.view import Markers
 from viscera.world import Moment, Organ
 from viscera.world.systems.drops import flying
 from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import film_picture
+from viscera.world.systems.film_picture import painting
 from viscera.world.systems.gauze import NONE, SIZE, SOAKS, Gauze, covering
 from viscera.world.systems.ink import ink_on
-from viscera.world.systems.ledger import ledger
+from viscera.world.systems.ledger import accounting
 from viscera.world.systems.wounds import CLIP_SIZE, Wound, bleeding
 
 SIDE, WIDTH = 0.06, 256
@@ -69,8 +69,8 @@ class Theatre:
         drops = make_drops(self.film.surface, params, self.film.state, DropParams(jet_volume=0.4e-9), FRAME, 2048)
         self.wounds = make_wounds(self.film.surface, params, self.film.state, dt=FRAME, drops=drops.state)
         self.wounding = bleeding(self.organ, self.wounds, [Wound(PLACE, VEIN, 1.0e-3)])
-        self.ledger = ledger(self.film, self.wounds, drops)
-        self.picture = film_picture(self.organ, self.film)
+        self.ledger = accounting(self.film, self.wounds, drops)
+        self.picture = painting(self.organ, self.film)
         flows = [flying(self.organ.name, drops), flowing(self.film)]
         self.systems = [self.wounding, *flows, self.ledger, self.picture]
         self.tools = kit.hand_out([kit.irrigator(), kit.clip_applier()], (0.0, 0.0, 0.1), 0.1)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from viscera.device import Device, ProgressCallback, open_device
 from viscera.errors import InputError
 from viscera.inputs import SetParameter
-from viscera.scenarios.kernels import known_kernels, remember_kernels
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World
@@ -155,16 +154,17 @@ def make(
     one; `parameters` are in the units the scenario states; `progress` is called with what is being compiled. The same
     seed, device kind and inputs give the same world, bit for bit.
     """
+    from viscera.scenarios.kernels import known_kernels, remember_kernels
     from viscera.world import World
 
     entry = scenario if isinstance(scenario, Scenario) else find_scenario(scenario)
     if not (isinstance(seed, int) and 0 <= seed < 2**63):
         raise InputError(f"seed = {seed!r} is not allowed.", "It is a whole number from 0 on.")
     place = device if isinstance(device, Device) else open_device(device, cores)
-    place.load(known_kernels(entry), progress)
+    place.load(known_kernels(entry, place), progress)
     path = None if mesh is None else Path(mesh)
     world = World(entry, place, seed, lambda s: entry.build(Setting(place, s, path)))
-    remember_kernels(entry)
+    remember_kernels(entry, place)
     for key, value in (parameters or {}).items():
         world.set_now(SetParameter(key, float(value)))
     return world

@@ -3,8 +3,9 @@ starts.
 
     python -m viscera.scenarios.kernels [--check]     writes kernels.json for the scenarios of the package
 
-What a scenario of a user's needs is remembered beside Warp's kernel cache, by the text of its file. A module that is
-missing from the list costs nothing but time: it is compiled when it is first used.
+There is one list for each kind of device, since on cuda other kernels do the work; a machine writes and checks those of
+the devices that it has. What a scenario of a user's needs is remembered beside Warp's kernel cache, by the text of its
+file. A module that is missing from the list costs nothing but time: it is compiled when it is first used.
 """
 
 from __future__ import annotations
@@ -21,29 +22,40 @@ from typing import TYPE_CHECKING
 
 import warp as wp
 
-from viscera.device import loaded_kernel_modules
+from viscera.device import Device, cuda_state, loaded_kernel_modules
 
 if TYPE_CHECKING:
     from viscera.scenarios import Scenario
 
 SHIPPED = Path(__file__).with_name("kernels.json")
 
+Lists = dict[str, dict[str, list[str]]]
+"""Names of modules, by kind of device and by scenario."""
 
-def known_kernels(entry: Scenario) -> list[types.ModuleType]:
+
+def known_kernels(entry: Scenario, device: Device) -> list[types.ModuleType]:
     """Modules to compile before this scenario is built; none where that is not known yet."""
     found = []
-    for name in _read(_place(entry)).get(entry.name, []):
+    for name in _read(_place(entry)).get(_kind(device), {}).get(entry.name, []):
         with contextlib.suppress(ImportError):
             found.append(importlib.import_module(name))
     return found
 
 
-def remember_kernels(entry: Scenario) -> None:
+def remember_kernels(entry: Scenario, device: Device) -> None:
     """After a user's scenario was built: the next start compiles side by side. A cache that cannot be written is
     none."""
-    if entry.file is not None and not _place(entry).exists():
+    if entry.file is None:
+        return
+    place, kind = _place(entry), _kind(device)
+    lists = _read(place)
+    if kind not in lists:
         with contextlib.suppress(OSError):
-            _place(entry).write_text(json.dumps({entry.name: loaded_kernel_modules()}))
+            place.write_text(json.dumps(lists | {kind: {entry.name: loaded_kernel_modules()}}))
+
+
+def _kind(device: Device) -> str:
+    return "cuda" if device.is_cuda else "cpu"
 
 
 def _place(entry: Scenario) -> Path:
@@ -55,17 +67,19 @@ def _place(entry: Scenario) -> Path:
     return SHIPPED
 
 
-def _read(path: Path) -> dict[str, list[str]]:
+def _read(path: Path) -> Lists:
     with contextlib.suppress(OSError, ValueError):
         return json.loads(path.read_text())
     return {}
 
 
-def find_out(scenario: str) -> list[str]:
-    """What building and stepping this scenario loads, in a process of its own."""
+def find_out(scenario: str, kind: str = "cpu") -> list[str]:
+    """What building and stepping this scenario loads, in a process of its own that knows of no list. On cpu it has two
+    cores, as with one alone nothing waits at a barrier."""
     code = (
-        "import json, viscera; from viscera.device import loaded_kernel_modules;"
-        f"world = viscera.make({scenario!r}, device='cpu'); world.step(32); print(json.dumps(loaded_kernel_modules()))"
+        "import json, viscera; from viscera.scenarios import kernels; kernels.known_kernels = lambda *_: [];"
+        f"world = viscera.make({scenario!r}, device={kind!r}, cores=2); world.step(32);"
+        "print(json.dumps(kernels.loaded_kernel_modules()))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
@@ -74,11 +88,13 @@ def find_out(scenario: str) -> list[str]:
 def main(arguments: list[str]) -> int:
     from viscera.scenarios import catalogue
 
-    text = json.dumps({name: find_out(name) for name in catalogue()}, indent=1) + "\n"
+    kinds = ("cpu", "cuda") if cuda_state().usable else ("cpu",)
+    found: Lists = {kind: {name: find_out(name, kind) for name in catalogue()} for kind in kinds}
+    shipped = _read(SHIPPED)
     if "--check" not in arguments:
-        SHIPPED.write_text(text)
+        SHIPPED.write_text(json.dumps(shipped | found, indent=1) + "\n")
         return 0
-    if SHIPPED.read_text() == text:
+    if all(shipped.get(kind) == found[kind] for kind in kinds):
         return 0
     print(f"{SHIPPED} is not current; run `python -m viscera.scenarios.kernels`.", file=sys.stderr)
     return 1
