@@ -133,18 +133,17 @@ class Kept:
 
     def __init__(
         self,
-        name: str,
         arrays: Mapping[str, Any],
         then: Callable[[], None] = lambda: None,
         own: tuple[Callable[[], Saved], Callable[[Saved], None]] | None = None,
     ) -> None:
-        self._name, self._arrays, self._then, self._own = name, dict(arrays), then, own
+        self._arrays, self._then, self._own = dict(arrays), then, own
 
     def save(self) -> Saved:
         return copy_out(self._arrays) | ({} if self._own is None else self._own[0]())
 
     def load(self, saved: Saved) -> None:
-        copy_in(self._name, self._arrays, saved)
+        copy_in("the saved state", self._arrays, saved)
         if self._own is not None:
             self._own[1](saved)
         self._then()

@@ -48,7 +48,7 @@ def burning(organ: Organ, burn: Burn) -> System:
         paint.run()
         device.synchronize()
 
-    kept = Kept("burns", {}, loaded, (lambda: burns.save(burn), lambda saved: burns.load(burn, saved)))
+    kept = Kept({}, loaded, (lambda: burns.save(burn), lambda saved: burns.load(burn, saved)))
 
     def areas() -> list[tuple[Measure, float]]:
         coagulated, charred = burn.area.host[0].tolist()

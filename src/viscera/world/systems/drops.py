@@ -79,7 +79,7 @@ def flying(name: str, drops: Drops) -> System:
     redraw()
     radius = (3.0 * drops.film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
     look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share")
-    kept = Kept("drops", {}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
+    kept = Kept({}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
     return System(
         name="drops",
         frame=frame,

@@ -27,7 +27,7 @@ def painting(organ: Organ, film: Film) -> System:
         paint.run()
         skin.device.synchronize()
 
-    kept = Kept("film_picture", {}, own=(lambda: picture.save(image), lambda saved: picture.load(image, saved)))
+    kept = Kept({}, own=(lambda: picture.save(image), lambda saved: picture.load(image, saved)))
     return System(
         name="film_picture",
         frame=frame,

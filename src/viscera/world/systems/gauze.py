@@ -106,7 +106,7 @@ class Gauze:
 
 def covering(gauze: Gauze) -> System:
     """After the film in the order of a frame."""
-    kept = Kept("gauze", {"stain": gauze.stain}, lambda: gauze.redraw())
+    kept = Kept({"stain": gauze.stain}, lambda: gauze.redraw())
     return System(name="gauze", frame=gauze.frame, save=kept.save, load=kept.load, holds=gauze)
 
 

@@ -29,7 +29,7 @@ def goals_clock(goals: Sequence[Goal]) -> System:
             values = now.measures()
             clock[1] = all(goal.met(values[goal.measure]) for goal in goals)
 
-    kept = Kept("goals", {"clock": clock})
+    kept = Kept({"clock": clock})
     return System(
         name="goals",
         frame=frame,

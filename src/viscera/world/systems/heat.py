@@ -102,7 +102,7 @@ class _Heating:
         given = {f"given{place}": one.delivered.host for place, one in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
         own = (lambda: heats.save(self.heat), lambda saved: heats.load(self.heat, saved))
-        kept = Kept("heat", flags | poses | given, own=own)
+        kept = Kept(flags | poses | given, own=own)
         return System(
             name="heat",
             frame=self.frame,

@@ -59,7 +59,7 @@ def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
         follow.run()
         device.synchronize()
 
-    kept = Kept("stiffening", {"torn": springs.torn}, loaded)
+    kept = Kept({"torn": springs.torn}, loaded)
     return System(
         name="stiffening",
         frame=frame,

@@ -104,7 +104,7 @@ class _Swirling:
         spacing = self._fluid.params.spacing
         look = Particles("water", "water", DRAWN * spacing, self._capacity, "speed", self._fastest)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
-        kept = Kept("water", {"drained": self._drained}, self._redraw, own)
+        kept = Kept({"drained": self._drained}, self._redraw, own)
         return System(
             name="water",
             frame=self.frame,

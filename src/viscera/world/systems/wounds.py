@@ -151,7 +151,7 @@ class Vessels:
 
     def system(self) -> System:
         own = (lambda: wounds.save(self.wounds), lambda saved: wounds.load(self.wounds, saved))
-        kept = Kept("wounds", {"phase": self._phase}, self.shown, own)
+        kept = Kept({"phase": self._phase}, self.shown, own)
         clips = Markers(f"{self.name}.clips", "clip", CLIP_SIZE, CAPACITY)
         return System(
             name="wounds",
