@@ -152,10 +152,10 @@ def check_make(words: list[str]) -> None:
 
 
 def check_python(words: list[str]) -> None:
-    """`python -m module` and `python file.py`: that they exist."""
+    """`python -m module` and `python folder/file.py`: that they exist. A file without a folder is the reader's own."""
     if words[0] == "-m":
         assert importlib.util.find_spec(words[1]) is not None, f"there is no module {words[1]}"
-    elif words[0].endswith(".py"):
+    elif words[0].endswith(".py") and "/" in words[0]:
         assert (ROOT / words[0]).is_file(), f"there is no file {words[0]}"
 
 
