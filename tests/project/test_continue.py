@@ -190,6 +190,7 @@ def lattice(device: Device, nodes: tuple[int, int, int] = (9, 9, 5), **changes: 
     soft = replace(tissue.SOFT_TISSUE, young=3_000.0)
     numbers: dict[str, Any] = {"spacing": 0.004, "origin": (0.0, 0.0, 0.0), "anchored": grid[:, 2] == 0}
     numbers |= {"material": soft, "stiffest": 12_000.0, "viscous_time": 1e-4, "longest_viscous_time": 2e-4}
+    numbers |= {"poisson": 0.25}
     block = tissue.make(tissue.LatticeParams(nodes=grid, **(numbers | changes)), device=device)
     tissue.set_gravity(block, (0.0, 0.0, -9.81))
     tissue.push(block, 0, (0.016, 0.016, 0.018), radius=0.006, friction=0.1)

@@ -10,7 +10,8 @@ import pytest
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Device, open_device
+from viscera import tissue
+from viscera.device import Device, Stage, open_device
 from viscera.errors import InputError, StateError
 from viscera.geometry.distance import distance_field
 from viscera.geometry.primitives import box as box_mesh
@@ -325,8 +326,11 @@ def test_impossible_slabs_are_refused(device: Device) -> None:
         with pytest.raises(InputError, match=word) as refused:
             make_lattice(device, params_of(nodes, **wrong))
         assert refused.value.hint
+    cut = make_lattice(device, params_of(nodes, slabs=2))
     with pytest.raises(InputError, match="do not burn"):
-        make_burning(make_lattice(device, params_of(nodes, slabs=2)))
+        make_burning(cut)
+    with pytest.raises(InputError, match="programs of its own"):
+        tissue.step(Stage(device, 0, 1, None), cut)
 
 
 def test_a_broken_slab_stops_with_its_stage_and_tick(device: Device) -> None:

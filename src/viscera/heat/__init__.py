@@ -20,6 +20,7 @@ from viscera.heat.conduction import (
     step_heat,
     total_heat,
 )
+from viscera.heat.materials import HeatMaterials
 from viscera.heat.network import rebuild_network
 from viscera.skin import Skin
 from viscera.states import Arrays, copy_in, copy_out, require_finite
@@ -29,6 +30,7 @@ __all__ = [
     "LIVER_PERFUSION",
     "STILL_AIR",
     "Heat",
+    "HeatMaterials",
     "HeatParams",
     "check",
     "energy",
@@ -41,9 +43,17 @@ __all__ = [
 ]
 
 
-def make(skin: Skin, params: HeatParams | None = None, *, dt: float = FRAME, native: bool = True) -> Heat:
-    """Heat at body temperature on `skin`, for steps of `dt` [s]. `native` False runs the plain kernels."""
-    return make_heat(skin, params, dt, native)
+def make(
+    skin: Skin,
+    params: HeatParams | None = None,
+    *,
+    materials: HeatMaterials | None = None,
+    dt: float = FRAME,
+    native: bool = True,
+) -> Heat:
+    """Heat at body temperature on `skin`, for steps of `dt` [s]. `materials` says what each texel is made of; without
+    it, all of them are what `params` says. `native` False runs the plain kernels."""
+    return make_heat(skin, params, dt, native, materials)
 
 
 def set(heat: Heat, params: HeatParams, *, dt: float | None = None) -> None:

@@ -32,6 +32,11 @@ def count_tick(
 
 def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
     """See `tissue.step`."""
+    if tissue.slabs is not None:
+        raise InputError(
+            "a lattice in slabs steps with programs of its own.",
+            "Call `Tissue.step`, or make the lattice with slabs=1.",
+        )
     state, creeps = tissue.state, tissue.params.creep.fraction > 0.0
     if ticks < 1 or (creeps and ticks % TICKS_PER_FRAME):
         allowed = f"Tissue that creeps takes a multiple of {TICKS_PER_FRAME}." if creeps else "It must be 1 or more."
