@@ -40,7 +40,7 @@ def copy_in(what: str, kept: Mapping[str, Any], arrays: Mapping[str, NDArray[Any
                 f"{what}: {name} needs shape {shape}, {found} was saved.",
                 "Load it into one that was made in the same way: same parameters, same capacity.",
             )
-        ready[name] = values.view(host.dtype) if host.dtype.fields else values
+        ready[name] = values.view(host.dtype).reshape(host.shape) if host.dtype.fields else values
     for name, one in kept.items():
         if isinstance(one, np.ndarray):
             one[...] = ready[name]

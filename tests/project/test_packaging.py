@@ -19,6 +19,7 @@ from viscera.machine import viscera_version
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+KERNELS = "src/viscera/scenarios/kernels.json"
 
 
 def canonical(name: str) -> str:
@@ -69,6 +70,8 @@ def checkout(tmp_path: Path) -> Path:
     package = tmp_path / "src" / "viscera"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
+    (package / "scenarios").mkdir()
+    shutil.copy(ROOT / KERNELS, package / "scenarios")
     (tmp_path / ".gitignore").write_text("src/viscera/server/static/\n")
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "index.html").write_text("<p>source</p>")
@@ -87,12 +90,13 @@ def built_page(checkout: Path) -> Path:
     return page
 
 
-def test_a_wheel_carries_the_page_though_git_ignores_it(checkout: Path) -> None:
+def test_a_wheel_carries_the_page_though_git_ignores_it_and_the_list_of_kernels(checkout: Path) -> None:
     built_page(checkout)
     done = build(checkout, "build_wheel")
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(next((checkout / "dist").glob("*.whl"))) as wheel:
         assert wheel.read("viscera/server/static/index.html") == b"<p>built</p>"
+        assert wheel.read(KERNELS.removeprefix("src/")) == (ROOT / KERNELS).read_bytes()
 
 
 def test_a_source_package_carries_the_page(checkout: Path) -> None:

@@ -35,8 +35,9 @@ Lists = dict[str, dict[str, list[str]]]
 
 def known_kernels(entry: Scenario, device: Device) -> list[types.ModuleType]:
     """Modules to compile before this scenario is built; none where that is not known yet."""
-    found = []
-    for name in _read(_place(entry)).get(_kind(device), {}).get(entry.name, []):
+    lists, found = _read(_place(entry)), []
+    # Most modules serve both kinds, so the list of cpu is better than none.
+    for name in lists.get(_kind(device), lists.get("cpu", {})).get(entry.name, []):
         with contextlib.suppress(ImportError):
             found.append(importlib.import_module(name))
     return found

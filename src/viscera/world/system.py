@@ -33,6 +33,8 @@ class Moment:
     """The tools in their hands, as the last tick left them."""
     measures: Callable[[], Mapping[str, float]]
     """What people watch, by name."""
+    frame: int = 0
+    """Frames since the last reset."""
 
     def using(self, effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
         """The tools with this effect that are in the body with their handle pressed."""

@@ -98,7 +98,7 @@ class World:
     def _frame(self) -> None:
         self.show_organs()
         number = self.tick // TICKS_PER_FRAME - self.began // TICKS_PER_FRAME
-        now = Moment(self.tick, self.contents.tools, self.measure_values)
+        now = Moment(self.tick, self.contents.tools, self.measure_values, number)
         for system in self.contents.systems:
             if number % system.every == 0:
                 start = time.perf_counter()

@@ -12,7 +12,6 @@ from viscera.blood.drops.drops import Drops, set_tools, step_drops
 from viscera.blood.views import DropView
 from viscera.device import Stage
 from viscera.instruments import Rinses, Sucks, Tool
-from viscera.timing import TICKS_PER_FRAME
 from viscera.view import Particles
 from viscera.world.system import Kept, Moment, Show, System
 
@@ -93,4 +92,4 @@ def flying(name: str, drops: Drops) -> System:
 def _turn(now: Moment, effect: type[AnyEffect]) -> tuple[Tool, AnyEffect] | None:
     """The tool whose turn it is among those that work: two that share a pump take turns, frame by frame."""
     working = now.using(effect)
-    return working[now.tick // TICKS_PER_FRAME % len(working)] if working else None
+    return working[now.frame % len(working)] if working else None

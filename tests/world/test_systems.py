@@ -1,0 +1,403 @@
+"""What a world makes of systems: which ones fit together, who sleeps when nothing changes, what is kept, and that a
+reset gives the first world again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import warp as wp
+from numpy.typing import NDArray
+
+import viscera
+from viscera import Contents, Scenario, Setting, World, drops, film, systems, wounds
+from viscera.blood.film.border import film_count
+from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera.device import Device, Program
+from viscera.errors import InputError
+from viscera.inputs import Reset, SetParameter, SetTable, ToolInput
+from viscera.instruments import Instrument, Pushes, Rinses, Sucks, Tool, kit
+from viscera.scenarios import catalogue
+from viscera.states import copy_out
+from viscera.timing import FRAME, TICKS_PER_FRAME
+from viscera.tissue.materials import SOFT_TISSUE
+from viscera.view import Camera, Column, Goal, Measure, Parameter, Table
+from viscera.world import Field, LiveParameter, LiveTable, Moment, System
+from viscera.world.system import Kept, Watch
+from viscera.world.systems.heat import LOOK
+
+CAMERA = Camera((0.0, -1.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
+BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
+
+
+def contents(*parts: System, **more: Any) -> Contents:
+    return Contents(camera=CAMERA, bounds=BOX, systems=parts, **more)
+
+
+def made_of(build: Callable[[Setting], Contents], device: Device) -> World:
+    return viscera.make(Scenario("test", build), device=device)
+
+
+# --- what fits together ---
+
+
+def test_two_systems_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="'film'") as refused:
+        contents(System(name="film"), System(name="ink"), System(name="film")).check()
+    assert refused.value.hint == "Give each its own name."
+
+
+def test_a_system_that_reads_what_nothing_before_it_writes_is_refused() -> None:
+    heat, burns = System(name="heat", writes=("pad.temperature",)), System(name="burns", reads=("pad.temperature",))
+    contents(heat, burns).check()
+    with pytest.raises(
+        InputError, match=r"'burns' reads 'pad\.temperature', which nothing before it writes"
+    ) as refused:
+        contents(System(name="ink", writes=("pad.ink",)), burns, heat).check()
+    assert refused.value.hint == "List a system that writes it first. Written so far: pad.ink."
+
+
+def test_a_goal_without_its_measure_is_refused() -> None:
+    loss = Measure("blood_lost", "Blood lost", "mL", "")
+    system = System(name="ledger", measures=lambda: [(loss, 0.0)])
+    contents(system, goals=[Goal("blood_lost", most=1.0)]).check()
+    with pytest.raises(InputError, match="'blood_last', which no system has") as refused:
+        contents(system, goals=[Goal("blood_last", most=1.0)]).check()
+    assert refused.value.hint == "There are: blood_lost."
+
+
+def test_a_world_refuses_what_its_contents_refuse(cpu: Device) -> None:
+    with pytest.raises(InputError, match="'twice'"):
+        made_of(lambda setting: contents(System(name="twice"), System(name="twice")), cpu)
+
+
+def test_an_organ_has_one_writer_of_a_field_and_it_comes_first(cpu: Device) -> None:
+    organ = block(cpu)
+    with pytest.raises(InputError, match="nothing writes 'burn_level' on block") as refused:
+        organ.read_field("burn_level")
+    assert "before this one" in refused.value.hint
+    made = organ.write_field("burn_level", "array")
+    assert organ.read_field("burn_level") is made
+    with pytest.raises(InputError, match="two systems write 'burn_level' on block"):
+        organ.write_field("burn_level", "array")
+
+
+# --- turns ---
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_a_system_takes_its_turn_every_so_many_frames_from_a_reset_on(cpu: Device, odd: bool) -> None:
+    turns: list[tuple[str, int, int]] = []
+
+    def build(setting: Setting) -> Contents:
+        def noting(name: str, every: int) -> System:
+            return System(name=name, every=every, frame=lambda now: turns.append((name, now.tick, now.frame)))
+
+        return contents(noting("a", 1), noting("b", 2), noting("c", 3))
+
+    world = made_of(build, cpu)
+    if odd:
+        world.step(3 * TICKS_PER_FRAME)
+        world.apply(Reset(0))
+    began = world.tick
+    turns.clear()
+    world.step(6 * TICKS_PER_FRAME)
+    expected = [
+        (name, began + TICKS_PER_FRAME * frame, frame)
+        for frame in range(1, 7)
+        for name, every in (("a", 1), ("b", 2), ("c", 3))
+        if frame % every == 0
+    ]
+    assert turns == expected
+
+
+def test_a_field_that_was_not_written_has_not_changed() -> None:
+    field = Field("array")
+    first, second = Watch(field), Watch(field)
+    assert not first.changed()
+    field.changes += 1
+    assert first.changed()
+    assert not first.changed()
+    assert second.changed()
+    field.changes += 2
+    assert Watch(field).changed() is False  # what was there before it looked is no change
+    assert Watch(None).changed() is False
+
+
+def test_cold_skin_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program of heat, burns, stiffening and drill runs before the pedal is down, all do while it is warm, and none
+    once it is cold again."""
+    world = viscera.make("cautery", device="cpu")
+    ran, names = Counter[str](), ("heat", "burns", "stiffening", "drill")
+    whose = ""
+    run = Program.run
+
+    def counted(program: Program, count: int = 1) -> None:
+        ran[whose] += count
+        run(program, count)
+
+    monkeypatch.setattr(Program, "run", counted)
+
+    def frames(count: int) -> None:
+        """Of the systems alone."""
+        nonlocal whose
+        ran.clear()
+        for _ in range(count):
+            for whose in names:
+                world.system(whose).frame(Moment(world.tick, world.hands, world.measure_values))
+
+    frames(3)
+    assert not ran
+    hook = world.hands[0]
+    hook.active, hook.grip = True, 1.0
+    hook.tip[:] = (0.0, 0.0, world.organ("pad").vertices.numpy()[:, 2].max())
+    frames(1)
+    assert set(ran) == set(names)
+    hook.grip = 0.0
+    frames(1)
+    assert set(ran) == set(names)
+    world.system("heat").holds.temperature.zero_()
+    world.system("burns").holds.area.host[:] = 0.0  # what is burnt goes on tearing
+    frames(LOOK)
+    frames(3)
+    assert not ran
+    world.close()
+
+
+# --- what is kept ---
+
+
+@wp.struct
+class Purse:
+    coins: wp.int64
+    weight: wp.float32
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3)])
+def test_plain_arrays_and_arrays_of_structs_come_back(cpu: Device, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    purses = wp.zeros(shape, dtype=Purse, device=cpu.warp)
+    values: NDArray[Any] = np.zeros(shape, dtype=purses.numpy().dtype)
+    values["coins"], values["weight"] = rng.integers(0, 2**40, size=shape), rng.uniform(size=shape)
+    purses.assign(values)
+    numbers = wp.array(rng.uniform(size=shape), dtype=wp.float64, device=cpu.warp)
+    arrays: dict[str, Any] = {"purses": purses, "numbers": numbers, "host": values.copy(), "clock": np.arange(3)}
+    loaded: list[int] = []
+    kept = Kept(arrays, lambda: loaded.append(1))
+    saved = kept.save()
+    assert all(array.dtype.fields is None for array in saved.values())  # which every file knows
+    before = copy_out(arrays)
+    arrays["clock"][:] = -1
+    arrays["host"][:] = np.zeros((), dtype=values.dtype)
+    purses.zero_()
+    numbers.zero_()
+    assert not any(np.array_equal(array, before[name]) for name, array in copy_out(arrays).items())
+    kept.load(saved)
+    assert all(np.array_equal(array, before[name]) for name, array in copy_out(arrays).items())
+    assert np.array_equal(purses.numpy(), values)
+    assert loaded == [1]
+    with pytest.raises(InputError, match="numbers needs shape"):
+        kept.load(saved | {"numbers": saved["numbers"][:1]})
+    assert loaded == [1]
+    arrays["clock"][:] = 7
+    assert saved["clock"].tolist() == [0, 1, 2]  # copies
+
+
+def test_a_world_without_tools_saves_and_loads(cpu: Device) -> None:
+    def build(setting: Setting) -> Contents:
+        clock = np.zeros(1)
+        kept = Kept({"clock": clock})
+
+        def frame(now: Moment) -> None:
+            clock[0] += FRAME
+
+        return contents(System(name="clock", frame=frame, save=kept.save, load=kept.load, holds=clock))
+
+    world = made_of(build, cpu)
+    world.step(40)
+    saved, digest = world.save_state(), world.state_hash()
+    assert saved["tools"].shape == (0,)
+    world.step(40)
+    assert world.state_hash() != digest
+    world.load_state(saved)
+    assert (world.tick, world.tools) == (40, [])
+    assert world.system("clock").holds[0] == pytest.approx(2 * FRAME)
+    assert world.state_hash() == digest
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_a_reset_gives_the_first_world_again_bit_for_bit(name: str) -> None:
+    """With every handle pressed, after an odd number of frames and after an even one: all that is saved and all that is
+    seen."""
+    world, fresh = (viscera.make(name, device="cpu", seed=seed) for seed in (1, 2))
+    begun, held = all_of(fresh), held_below(fresh)
+    for one in held:
+        fresh.apply(one)
+    fresh.step(6 * TICKS_PER_FRAME)
+    first = all_of(fresh)
+    # Something that is seen has happened.
+    assert [part for part in first if part.startswith("seen") and np.any(first[part] != begun[part])]
+    for before in (3, 2):
+        for one in held_below(world):
+            world.apply(one)
+        world.step(before * TICKS_PER_FRAME)
+        world.apply(Reset(2))
+        for one in held:
+            world.apply(one)
+        world.step(6 * TICKS_PER_FRAME)
+        again = all_of(world)
+        assert again.keys() == first.keys()
+        assert [part for part, value in first.items() if not np.array_equal(value, again[part])] == []
+    world.close()
+    fresh.close()
+
+
+def held_below(world: World) -> list[ToolInput]:
+    """Every hand 5 cm below where it waits, its handle pressed."""
+    homes = [tool.instrument.home for tool in world.hands]
+    return [ToolInput(number, (x, y, z - 0.05), grip=1.0) for number, (x, y, z) in enumerate(homes)]
+
+
+def all_of(world: World) -> dict[str, NDArray[Any]]:
+    """But for the ticks themselves."""
+    state = {name: array for name, array in world.save_state().items() if name not in ("tick", "began")}
+    return state | {f"seen {name}": array for name, array in world.snapshot().arrays.items()}
+
+
+# --- effects ---
+
+TOP = 0.016
+"""Of the block [m]."""
+VEIN = vessel_mmhg(1.0, 1.0, 4.0)
+"""Wells up: about 1 mL/s through a hole of 1 mm radius."""
+SALINE = 1
+"""Place of saline among the fluids."""
+
+
+def block(device: Device) -> viscera.world.Organ:
+    body = viscera.block(cells=(12, 12, 4), spacing=0.004)
+    held = body.positions[:, 2] < 0.006
+    young = SOFT_TISSUE.young
+    return viscera.organ("block", body, device, texels=128, anchored=held, material=SOFT_TISSUE, stiffest=young)
+
+
+def bleeding_block(device: Device, instruments: Sequence[Instrument]) -> World:
+    """A block with a vein in its middle, made of public pieces."""
+
+    def build(setting: Setting) -> Contents:
+        organ = block(setting.device)
+        blood = systems.make_film_on(organ, film.FilmParams(fluids=(film.BLOOD, film.SALINE)), capacity=3_000)
+        flying = drops.make(blood, capacity=1_024)
+        open_ones = wounds.make(blood, drops=flying)
+        camera, bounds = viscera.looking_down([organ], (0.1, -0.9, 0.9))
+        return Contents(
+            organs=[organ],
+            tools=kit.hand_out(list(instruments), place=(0.0, 0.0, TOP + 0.02)),
+            systems=[
+                systems.bleeding(organ, open_ones, [systems.Wound((0.0, 0.0, TOP), VEIN, 1e-3)]),
+                systems.flying(organ.name, flying),
+                systems.flowing(blood),
+                systems.accounting(blood, open_ones, flying),
+            ],
+            camera=camera,
+            bounds=bounds,
+        )
+
+    return made_of(build, device)
+
+
+def test_an_instrument_that_sucks_and_rinses_does_both(cpu: Device) -> None:
+    washer = Instrument("washer", (Pushes(2e-3, offset=2e-3), Sucks(rate=1e-6), Rinses(rate=4e-6)))
+    world = bleeding_block(cpu, [washer])
+    world.step(10 * TICKS_PER_FRAME)
+    assert world.measure_values()["sucked"] == 0.0
+    for _ in range(12):
+        world.apply(ToolInput(0, (0.0, 0.0, TOP), grip=1.0))
+        world.step(TICKS_PER_FRAME)
+    assert world.measure_values()["sucked"] > 0.0
+    balance, on_it = world.system("ledger").holds.balance, world.system("film").holds
+    assert balance.rinsed > 0.0
+    assert balance.missing == 0
+    assert on_it.state.fluid.numpy()[: film_count(on_it), SALINE].sum() > 10.0  # particles of it
+
+
+def test_two_suctions_take_turns(cpu: Device) -> None:
+    """Frame by frame, also after a reset at an odd frame; one that is alone has every turn."""
+    world = bleeding_block(cpu, [kit.suction(), kit.suction()])
+
+    def turns(grips: tuple[float, float]) -> list[int]:
+        """Whose tip the drops were given, in each of four frames."""
+        tools = cast(list[Tool], world.hands)
+        found = []
+        for _ in range(4):
+            for number, grip in enumerate(grips):
+                world.apply(ToolInput(number, (0.01 * (2 * number - 1), 0.0, TOP + 0.002), grip=grip))
+            world.step(TICKS_PER_FRAME)
+            given = world.system("drops").holds.tools.host[0]["suction"]
+            found.append(int(np.argmin([np.linalg.norm(given - tool.tip) for tool in tools])))
+        return found
+
+    assert turns((1.0, 1.0)) == [1, 0, 1, 0]
+    world.step(TICKS_PER_FRAME)
+    world.apply(Reset(0))
+    assert turns((1.0, 1.0)) == [1, 0, 1, 0]
+    assert turns((1.0, 0.0)) == [0, 0, 0, 0]
+    assert turns((0.0, 1.0)) == [1, 1, 1, 1]
+
+
+# --- what a user may change ---
+
+
+def test_live_settings_refuse_what_cannot_be_and_pass_on_what_can(cpu: Device) -> None:
+    given: dict[str, Any] = {}
+    columns = (Column("level", "Level", "", "number", 0.0, 2.0), Column("cover", "Cover", "%", "number", 0.0, 100.0))
+    table = Table("stages", "Stages", "", columns, ((0.0, 50.0), (1.0, 100.0)))
+
+    def rising(rows: tuple[tuple[float, ...], ...]) -> None:
+        if rows[1][0] <= rows[0][0]:
+            raise InputError("the level does not rise.", "Let it.")
+
+    def build(setting: Setting) -> Contents:
+        system = System(
+            name="burns",
+            parameters=[LiveParameter(Parameter("flow", "Flow", "L/s", 0.0, 5.0, 1.0, ""), lambda v: note("flow", v))],
+            tables=[LiveTable(table, change=lambda rows: note("stages", rows), check=rising)],
+        )
+        return contents(system)
+
+    def note(name: str, value: Any) -> None:
+        given[name] = value
+
+    world = made_of(build, cpu)
+    assert given == {"flow": 1.0, "stages": table.rows}
+    refused = {
+        "3 rows": SetTable("stages", (*table.rows, (2.0, 100.0))),
+        "row 1 of stages has 1 numbers": SetTable("stages", (table.rows[0], (1.0,))),
+        "cover = 101 % in row 1 of stages": SetTable("stages", (table.rows[0], (1.0, 101.0))),
+        "level = nan": SetTable("stages", ((float("nan"), 0.0), table.rows[1])),
+        "does not rise": SetTable("stages", ((1.0, 0.0), (1.0, 0.0))),
+        "Did you mean 'stages'": SetTable("stage", table.rows),
+        "flow = 6 L/s": SetParameter("flow", 6.0),
+        "flow = nan": SetParameter("flow", float("nan")),
+        "Did you mean 'flow'": SetParameter("flows", 1.0),
+    }
+    for why, one in refused.items():
+        with pytest.raises(InputError, match=why):
+            world.apply(one)
+    world.step()
+    assert given == {"flow": 1.0, "stages": table.rows}
+    rows = ((0.5, 0.0), (1.5, 10.0))
+    world.apply(SetTable("stages", rows))
+    world.apply(SetParameter("flow", 2.0))
+    assert given["stages"] == table.rows  # not before the next tick
+    world.step()
+    assert given == {"flow": 2.0, "stages": rows}
+    given.clear()
+    world.apply(Reset(3))
+    world.step()
+    assert given == {"flow": 2.0, "stages": rows}  # a reset keeps settings
+    frame = world.frame()
+    assert (frame.parameters, frame.tables) == ({"flow": 2.0}, {"stages": rows})
