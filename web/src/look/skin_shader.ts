@@ -1,4 +1,4 @@
-// What lies on the tissue, for its shader: ink, burns, and the film of blood, bile and saline.
+// What lies on the tissue, for its shader: ink, burns, and the film of blood and other fluids.
 //
 // Burn: the table of stages gives colour, cover, roughness and wetness by burn level; noise frays the borders and cracks
 // the char. Film: light goes down through it and up again, T = exp(−2 µa d) per colour (Beer–Lambert); µa of whole blood
@@ -83,15 +83,15 @@ ${HEAT_GLSL}
 #ifdef FILM
 uniform sampler2D uFilm;
 uniform vec2 uFilmSize; // [texels]
+uniform vec3 uDye; // [1/m] of the fluid besides blood that has a colour
+uniform vec3 uDyeBody; // light that it scatters back where it is deep
 
 // [1/m]
 const vec3 BLOOD = vec3(1400.0, 23000.0, 33000.0);
 const vec3 CLOT = vec3(5200.0, 26000.0, 33000.0);
-const vec3 BILE = vec3(900.0, 700.0, 7000.0); // golden in a film, green-brown in a puddle; tuned for appearance
 // Light that deep fluid scatters back.
 const vec3 BLOOD_BODY = vec3(0.120, 0.0035, 0.0030);
 const vec3 CLOT_BODY = vec3(0.055, 0.0060, 0.0050);
-const vec3 BILE_BODY = vec3(0.090, 0.075, 0.006);
 const float BODY_DEPTH = 2000.0; // [1/m] over which it is reached
 const float SCATTER = 900.0; // [1/m] that cells send elsewhere; with it 1 mm is opaque to red too
 const float BRIM = 0.000022; // [m] fluid that stands begins here; thinner is a stain
@@ -103,7 +103,7 @@ const float LEVEL = 0.05; // slope below which the surface lies level: a byte of
 struct Fluid {
   float height; // [m]
   float stands; // 0 a stain, 1 a body of fluid; its border is as sharp as the pixels
-  vec3 parts; // blood, bile, clot, of the fluid
+  vec3 parts; // blood, dye, clot, of the fluid
   vec3 slope; // of its surface against the tissue's, view space
 };
 
@@ -146,13 +146,13 @@ Fluid fluidAt(vec2 uv, vec3 point, vec3 normal) {
 // What is seen of the tissue through the fluid; 'cosine' of the view's angle makes the way longer.
 vec3 through(vec3 flesh, Fluid fluid, float cosine) {
   float fresh = max(fluid.parts.x - fluid.parts.z, 0.0);
-  vec3 absorbs = BLOOD * fresh + CLOT * fluid.parts.z + BILE * fluid.parts.y;
+  vec3 absorbs = BLOOD * fresh + CLOT * fluid.parts.z + uDye * fluid.parts.y;
   // Below the brim there is a stain: the skirt of a soft border would be a halo.
   float deep = fluid.height * mix(0.5, 1.0, fluid.stands);
   // Refracted: never flatter than about 45°.
   float way = deep * (1.0 + 1.0 / mix(0.7, 1.0, cosine));
   float told = fresh + fluid.parts.y + fluid.parts.z;
-  vec3 body = (BLOOD_BODY * fresh + CLOT_BODY * fluid.parts.z + BILE_BODY * fluid.parts.y) / max(told, 1e-3);
+  vec3 body = (BLOOD_BODY * fresh + CLOT_BODY * fluid.parts.z + uDyeBody * fluid.parts.y) / max(told, 1e-3);
   // Deep fluid grows darker: less of what enters finds its way back. Tuned, so that puddles stand out from what is smeared.
   body *= mix(1.0, 0.30, smoothstep(0.00010, 0.0006, deep));
   vec3 seen = flesh * exp(-(absorbs + SCATTER * min(told, 1.0)) * way) + body * (1.0 - exp(-BODY_DEPTH * deep * min(told, 1.0)));

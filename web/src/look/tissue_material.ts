@@ -98,7 +98,8 @@ function skinUniforms({ burn, ink, film, stages, heatView }: Skin): Record<strin
   if (ink !== null) uniforms.uInk = { value: ink.texture };
   if (film !== null) {
     const size = new Vector2(film.info.width, film.info.height);
-    Object.assign(uniforms, { uFilm: { value: film.texture }, uFilmSize: { value: size } });
+    const dye = { uDye: { value: new Vector3(...film.info.absorption) }, uDyeBody: { value: new Vector3(...film.info.body) } };
+    Object.assign(uniforms, { uFilm: { value: film.texture }, uFilmSize: { value: size }, ...dye });
   }
   return uniforms;
 }
