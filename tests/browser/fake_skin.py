@@ -50,7 +50,10 @@ MEASURES = (
     Measure("lost", "Blood lost", "mL", "What has left the vessels.", digits=2),
 )
 
-TEXTURES = (Texture("burn", "block", "burn", SIDE, SIDE), Texture("film", "block", "film", SIDE, SIDE))
+TEXTURES = (
+    Texture("burn", "block", "burn", SIDE, SIDE),
+    Texture("film", "block", "film", SIDE, SIDE, absorption=(900.0, 700.0, 7000.0), body=(0.09, 0.075, 0.006)),
+)
 
 PARTICLES = (Particles("drops", "blood", 0.0012, 240),)
 

@@ -139,7 +139,8 @@ class Recorder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-            path, descriptor = _create_file(folder, f"{header.scenario}-{stamp}")
+            # A scenario of the user's own is known by its path.
+            path, descriptor = _create_file(folder, f"{Path(header.scenario).stem}-{stamp}")
         except OSError as error:
             raise _cannot_record(folder, error) from error
         try:

@@ -118,7 +118,7 @@ class Cut:
             return (int(lip[vertex]) if upper else vertex), int(bottom[vertex])
 
         (a, c), (b, d) = ends(one), ends(other)
-        quad = [(a, b, d), (a, d, c)] if upper else [(a, d, b), (a, c, d)]
+        quad = [(a, d, b), (a, c, d)] if upper else [(a, b, d), (a, d, c)]
         return [(int(p), int(q), int(r)) for p, q, r in quad if len({p, q, r}) == 3]
 
     def draw(self) -> None:

@@ -1,4 +1,4 @@
-"""A sheet of tissue to show things on: what the worlds of this folder share. It never moves."""
+"""A piece of tissue to show things on: what the worlds of this folder share. It never moves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from viscera.view import Camera, Surface
 SIZE = (0.10, 0.075)
 """Along x and y [m]."""
 CELLS = (40, 30)
+THICK = 0.009
+"""Its foot below its middle [m]."""
 CAMERA = Camera((0.0, -0.125, 0.115), (0.0, 0.0, 0.004), (0.0, 0.0, 1.0), 40.0)
 BOUNDS = ((-0.06, -0.05, -0.01), (0.06, 0.05, 0.06))
 
@@ -20,10 +22,13 @@ def height(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def grid() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Vertices row by row along x, and triangles counter-clockwise from above."""
+    """Vertices row by row along x, and triangles counter-clockwise from above. The outermost ones are its foot."""
     columns, rows = CELLS[0] + 1, CELLS[1] + 1
     y, x = np.meshgrid(np.linspace(-0.5, 0.5, rows) * SIZE[1], np.linspace(-0.5, 0.5, columns) * SIZE[0], indexing="ij")
-    vertices = np.stack([x, y, height(x, y)], axis=-1).reshape(-1, 3).astype(np.float32)
+    z = height(x, y)
+    for border in (np.s_[0], np.s_[-1], np.s_[:, 0], np.s_[:, -1]):
+        z[border] = -THICK
+    vertices = np.stack([x, y, z], axis=-1).reshape(-1, 3).astype(np.float32)
     corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
     below = np.stack([corner, corner + 1, corner + columns + 1], axis=1)
     above = np.stack([corner, corner + columns + 1, corner + columns], axis=1)

@@ -38,7 +38,7 @@ class Xray:
         x, y = self.x, self.y
         stone = np.clip(1.0 - ((x - 0.022) ** 2 + (y + 0.012) ** 2) / 0.006**2, 0.0, None)
         ribs = sum(np.exp(-(((y - place - 3.0 * x**2) / 0.0035) ** 2)) for place in (-0.028, -0.004, 0.022))
-        self._still = 0.35 + 2.2 * np.sqrt(stone) + 0.35 * ribs
+        self._still = 0.75 + 2.2 * np.sqrt(stone) + 0.35 * ribs
         self._duct = np.exp(-(((y - 0.012 * np.sin(60.0 * x)) / 0.0016) ** 2))
         self.draw()
 
@@ -54,7 +54,7 @@ class Xray:
         filled = np.clip((front - self.x) / 0.002, 0.0, 1.0)
         ball = np.sqrt(np.clip(1.0 - ((self.x - px) ** 2 + (self.y - py) ** 2) / RADIUS**2, 0.0, None))
         through = np.exp(-(self._still + 1.4 * filled * self._duct + 3.0 * there * ball))
-        grey = np.rint(255.0 * np.clip(through / np.exp(-0.3), 0.0, 1.0) ** (1.0 / 2.2)).astype(np.uint8)
+        grey = np.rint(255.0 * through ** (1.0 / 2.2)).astype(np.uint8)
         self.pixels[..., :3] = grey[..., None]
         self.pixels[..., 3] = 255
 
