@@ -280,7 +280,7 @@ def test_an_instrument_given_as_a_field_feels_the_right_torque(device: Device) -
     flat."""
     tissue = block(device)
     mesh = capsule_mesh(0.005, 0.03)
-    tissue.set_field(0, distance_field(mesh, 0.0008, 0.004))
+    tissue.set_field(0, distance_field(mesh, 0.0008, 0.004, tissue.device))
     along = mesh.vertices.mean(axis=0)
     turn = np.array([0.0, np.sin(0.85), 0.0, np.cos(0.85)])
     place = np.array([0.045, 0.033, TOP + 0.004]) - along
@@ -372,7 +372,7 @@ def test_a_still_tool_feels_a_still_force(device: Device) -> None:
 def test_a_field_wakes_what_sleeps(device: Device) -> None:
     """Rest skipping must not let an instrument pass without force."""
     mesh = capsule_mesh(0.006, 0.01)
-    shape = distance_field(mesh, 0.001, 0.004)
+    shape = distance_field(mesh, 0.001, 0.004, device)
     forces = []
     for rest in (None, RestSkipping(1e-7, 1e-7)):
         tissue = block(device, rest_skipping=rest, drag=40.0)

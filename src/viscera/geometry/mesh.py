@@ -155,6 +155,10 @@ def weld(vertices: FloatArray) -> NDArray[np.int64]:
     return first[group.reshape(-1)]
 
 
+STL_HEAD, STL_TRIANGLE = 84, 50
+"""Of a binary STL: title and number of triangles, and each triangle [bytes]."""
+
+
 def load_mesh(path: str | Path, unit: str | None = None) -> TriangleMesh:
     """Reads an STL, OBJ, PLY or GLB file. `unit` is mm, cm or m; without it, it is guessed from the extent."""
     path = Path(path)
@@ -211,6 +215,8 @@ def _parse(raw: bytes, path: Path) -> tuple[FloatArray, NDArray[np.int64], NDArr
     import trimesh
 
     kind = path.suffix.lower()[1:]
+    if kind == "stl":
+        _refuse_cut(raw, path)
     try:
         # `process` would merge and drop things without saying so.
         parsed: Any = trimesh.load_mesh(io.BytesIO(raw), file_type=kind, process=False)
@@ -225,6 +231,18 @@ def _parse(raw: bytes, path: Path) -> tuple[FloatArray, NDArray[np.int64], NDArr
     if triangles.size == 0:
         raise MeshError(f"{path}: it holds no triangles.", "Export a surface, not points or lines.")
     return vertices, triangles, None if uv is None else np.asarray(uv, dtype=np.float32)
+
+
+def _refuse_cut(raw: bytes, path: Path) -> None:
+    """A binary STL says how many triangles it has. What reads it may take one that is cut short for an empty text."""
+    if len(raw) < STL_HEAD or raw[:5].lower() == b"solid":
+        return
+    promised = int.from_bytes(raw[STL_HEAD - 4 : STL_HEAD], "little")
+    there = (len(raw) - STL_HEAD) // STL_TRIANGLE
+    if there < promised:
+        raise MeshError(
+            f"{path}: it is damaged: {there} of its {promised} triangles are there.", "Copy or export it again."
+        )
 
 
 def _compact(

@@ -160,6 +160,12 @@ class Tissue:
         shapes = [shape] if isinstance(shape, DistanceField) else shape or []
         if len(shapes) > field_contact.PARTS:
             raise InputError(f"a tool of {len(shapes)} parts.", f"At most {field_contact.PARTS} are possible.")
+        for one in shapes:
+            if one.device.name != self.device.name:
+                raise InputError(
+                    f"the distance field of {one.name} lives on {one.device.name}, the tissue on {self.device.name}.",
+                    "Make the field with the tissue's device.",
+                )
         self.fields.pop(tool, None)
         if shapes:
             self.fields[tool] = tuple(one.grid for one in shapes)
