@@ -277,7 +277,7 @@ def coagulate(world: World, share: float) -> None:
     """All of its surface, by as much."""
     state = world.save_state()
     state["burns/damage"][:] = -np.log(max(1.0 - share, 1e-20))
-    state["burns/level"][:] = share
+    state["burns/burn_level"][:] = share
     state["burns/area"][:] = share * 1e-4
     world.load_state(state)
 
