@@ -76,7 +76,7 @@ def make(
     queue: int | None = None,
     tangents: Skin | None = None,
     obstacles: bool = True,
-    native: bool = True,
+    native: bool | None = None,
     device: Device | None = None,
 ) -> Film:
     """A film without particles, with room for `capacity`, on a skin, on several, or on the surface of another film.

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def make(
-    film: Film, params: FilmImageParams | None = None, *, part: int = 0, dt: float = FRAME, native: bool = True
+    film: Film, params: FilmImageParams | None = None, *, part: int = 0, dt: float = FRAME, native: bool | None = None
 ) -> FilmImage:
     """A picture of `film` on one of its skins, the one with number `part`, taken every `dt` [s]. `native` False runs
     the plain kernels."""
