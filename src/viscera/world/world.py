@@ -8,41 +8,28 @@ in the world; doors (Python, session, command line) only ever see this class.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viscera.device import Device, Program, Stage
+from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Tool, check_tool_input
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, ToolState
-from viscera.world import showing, state
+from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
 from viscera.world.organ import Organ
 from viscera.world.settings import Settings
+from viscera.world.surfaces import Surfaces
 from viscera.world.system import Moment, Saved, System
 from viscera.world.systems.goals import goals_clock
 
 if TYPE_CHECKING:
     from viscera.scenarios import Scenario
-
-
-@dataclass
-class Stopwatch:
-    """Wall time per part of a frame, mean per frame [ms]."""
-
-    total: dict[str, float]
-    ticks: int = 0
-
-    def mean_ms(self) -> dict[str, float]:
-        frames = max(self.ticks / TICKS_PER_FRAME, 1e-9)
-        return {name: 1e3 * seconds / frames for name, seconds in self.total.items()}
 
 
 class World:
@@ -82,17 +69,16 @@ class World:
             for one in self._pending:
                 self.take(one)
             self._pending.clear()
-        start = time.perf_counter()
+        start = stopwatch.now()
         self.contact.move()
         for motion in self.contents.motions:
             motion.advance(TICK)
         for organ in self.contents.organs:
             organ.tissue.step()
         self.tools, strongest = self.contact.feel()
+        self._stopwatch.add("tissue", start)
         self.peak_force = max(self.peak_force, strongest)
         self.tick += 1
-        if self.contents.organs:
-            self._stopwatch.total["tissue"] += time.perf_counter() - start
         self._stopwatch.ticks += 1
 
     def _frame(self) -> None:
@@ -101,28 +87,16 @@ class World:
         now = Moment(self.tick, self.contents.tools, self.measure_values, number)
         for system in self.contents.systems:
             if number % system.every == 0:
-                start = time.perf_counter()
+                start = stopwatch.now()
                 system.frame(now)
-                self._stopwatch.total[system.name] += time.perf_counter() - start
+                self._stopwatch.add(system.name, start)
 
     def show_organs(self) -> None:
         """Brings the organs' surfaces up to their lattices."""
-        organs = self.contents.organs
-        if not organs:
-            return
-        start = time.perf_counter()
-        # Which buffer holds the present alternates with the substeps, so there is a program for each case.
-        buffers = tuple(organ.tissue.current for organ in organs)
-        if buffers not in self._surfaces:
-            work = sum(organ.surface_work() for organ in organs)
-            self._surfaces[buffers] = self.device.record(self._record_surfaces, work=work)
-        self._surfaces[buffers].run()
-        self.device.synchronize()
-        self._stopwatch.total["skin"] += time.perf_counter() - start
-
-    def _record_surfaces(self, stage: Stage) -> None:
-        for organ in self.contents.organs:
-            organ.record_surface(stage)
+        if self.contents.organs:
+            start = stopwatch.now()
+            self._surfaces.follow()
+            self._stopwatch.add("skin", start)
 
     # --- inputs ---
 
@@ -228,7 +202,6 @@ class World:
 
     @property
     def systems(self) -> list[System]:
-        """What advances once a frame beside the tissue."""
         return list(self.contents.systems)
 
     @property
@@ -271,7 +244,7 @@ class World:
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)
         parts = [*(("tissue", "skin") if contents.organs else ()), *(system.name for system in contents.systems)]
-        self._stopwatch = Stopwatch(dict.fromkeys(parts, 0.0))
+        self._stopwatch = stopwatch.Stopwatch(parts)
         self._shows = showing.all_shows(contents)
-        self._surfaces: dict[tuple[int, ...], Program] = {}
+        self._surfaces = Surfaces(contents.organs, self.device)
         self.show_organs()
