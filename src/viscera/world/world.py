@@ -206,7 +206,6 @@ class World:
 
     @property
     def hands(self) -> list[Tool]:
-        """The tools in their hands."""
         return list(self.contents.tools)
 
     def organ(self, name: str) -> Organ:
