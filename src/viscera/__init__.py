@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from viscera.world import organ as organ
     from viscera.world import systems as systems
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _MODULES = {
     "anatomy": "viscera.anatomy",
