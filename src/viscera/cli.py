@@ -26,7 +26,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Scenario = Annotated[str, typer.Argument(metavar="SCENARIO", help="One of `viscera list`.")]
+Scenario = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="One of `viscera list`, or a Python file of your own.")
+]
 DeviceName = Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; the best one when not given.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world, bit for bit.")]
 Mesh = Annotated[Path | None, typer.Option("--mesh", help="Your own organ: STL, OBJ, PLY or GLB, closed.")]

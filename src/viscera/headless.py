@@ -43,6 +43,10 @@ class Result:
     """Mean time per frame of 16 ticks [ms]."""
     peak_force: float
     """[N]"""
+    measures: dict[str, float]
+    """What people watch, at the end, in the units that the scenario states."""
+    goals: dict[str, bool]
+    """Of a drill: by measure, whether its goal is met at the end."""
     state_hash: str
 
     def as_json(self) -> dict[str, Any]:
@@ -83,6 +87,7 @@ def run_headless(
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
     wall = time.perf_counter() - start
     simulated = world.time - start_time
+    measures = world.measure_values()
     return Result(
         scenario=world.scenario,
         device=world.device.name,
@@ -92,6 +97,8 @@ def run_headless(
         real_time_factor=simulated / wall if wall > 0 else math.inf,
         stages=dict(world.stages),
         peak_force=float(world.peak_force),
+        measures=measures,
+        goals={goal.measure: goal.met(measures[goal.measure]) for goal in world.contents.goals},
         state_hash=state_hash,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import tempfile
 from pathlib import Path
@@ -23,11 +24,23 @@ def show(world: World, *, port: int = 8420, open_browser: bool = True, **options
     nothing: a script may end in `viscera.show(world)`.
     """
     from viscera import scenarios
-    from viscera.server.app import serve
 
-    if scenarios.loading:
+    if scenarios.loading or multiprocessing.parent_process() is not None:
         return
     source = _source(world)
+    # A process that is spawned runs the main script again, unless it does not know where that is.
+    main = vars(sys.modules["__main__"])
+    script = main.pop("__file__", None)
+    try:
+        _serve(world, source, port, open_browser, options)
+    finally:
+        if script is not None:
+            main["__file__"] = script
+
+
+def _serve(world: World, source: str, port: int, open_browser: bool, options: dict[str, Any]) -> None:
+    from viscera.server.app import serve
+
     with tempfile.TemporaryDirectory(prefix="viscera-") as folder:
         state = Path(folder) / "state.npz"
         saved: dict[str, Any] = world.save_state()

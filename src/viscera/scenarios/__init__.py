@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viscera.device import Device, ProgressCallback, open_device
-from viscera.errors import InputError
+from viscera.errors import InputError, VisceraError
 from viscera.inputs import SetParameter
 
 if TYPE_CHECKING:
@@ -138,6 +139,25 @@ def find_scenario(name: str) -> Scenario:
     raise InputError(f"scenario {name!r} is not known.", closest_names(name, entries))
 
 
+def _built(entry: Scenario, setting: Setting) -> Contents:
+    """What a scenario builds; a slip in a user's own file is told with its line."""
+    try:
+        return entry.build(setting)
+    except VisceraError:
+        raise
+    except Exception as error:
+        place = place_in(entry, error)
+        if place is None:
+            raise
+        raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
+
+
+def place_in(entry: Scenario, error: Exception) -> str | None:
+    """Where in a user's own file an error came from, as `FILE, line N`; None when it did not."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(entry.file)]
+    return f"{entry.file}, line {lines[-1]}" if lines and entry.file is not None else None
+
+
 def make(
     scenario: str | Scenario,
     *,
@@ -163,7 +183,7 @@ def make(
     place = device if isinstance(device, Device) else open_device(device, cores)
     place.load(known_kernels(entry, place), progress)
     path = None if mesh is None else Path(mesh)
-    world = World(entry, place, seed, lambda s: entry.build(Setting(place, s, path)))
+    world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path)))
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():
         world.set_now(SetParameter(key, float(value)))

@@ -108,7 +108,7 @@ def make_burning(tissue: Tissue) -> Burning:
     if needed > params.stiffest * (1.0 + 1e-9):
         raise InputError(
             f"stiffest = {params.stiffest:g} Pa leaves no room for burnt tissue of {needed:g} Pa.",
-            "Make the lattice with `with_burn_headroom(params)`.",
+            "Make the organ with `burns=True`, or the lattice with `with_burn_headroom(params)`.",
         )
     device = tissue.device.warp
     number = np.zeros(len(params.nodes), dtype=np.int64) if params.material_of is None else params.material_of

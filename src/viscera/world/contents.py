@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.inputs import Input, Vector3
-from viscera.instruments import Tool
+from viscera.instruments import Pushes, Tool
 from viscera.view import Camera, Goal, Surface
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, LiveTable, System
@@ -72,6 +73,15 @@ class Contents:
                     f"List a system that writes it first. Written so far: {', '.join(sorted(written)) or 'nothing'}.",
                 )
             written.update(system.writes)
+        used = {effect for system in self.systems for effect in system.uses} | {Pushes}
+        for tool in self.tools:
+            idle = [type(effect).__name__ for effect in tool.instrument.effects if type(effect) not in used]
+            if idle:
+                warnings.warn(
+                    f"{tool.instrument.name}: no system of this world acts on {', '.join(idle)}, so it does nothing "
+                    "when pressed. List one that does (docs/scenarios.md).",
+                    stacklevel=2,
+                )
         measured = {measure.name for system in self.systems for measure, _ in system.measures()}
         for goal in self.goals:
             if goal.measure not in measured:

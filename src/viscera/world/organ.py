@@ -77,7 +77,9 @@ class Organ:
     def need_skin(self) -> Skin:
         """Its skin; refuses when it has none."""
         if self.skin is None:
-            raise InputError(f"{self.name} has no skin to paint on.", "Make the organ with a skin (skin.make).")
+            raise InputError(
+                f"{self.name} has no skin to paint on.", "Make the organ with `texels=256`, or with a skin (skin.make)."
+            )
         return self.skin
 
     def write_field(self, name: str, array: Any) -> Field:
@@ -93,7 +95,7 @@ class Organ:
             have = ", ".join(sorted(self.fields)) or "none"
             raise InputError(
                 f"nothing writes {name!r} on {self.name}.",
-                f"Make the system that does before this one. Fields there are: {have}.",
+                f"Make the system that does before this one (see viscera.systems). Fields there are: {have}.",
             )
         return self.fields[name]
 
@@ -122,15 +124,30 @@ class Organ:
 
 
 def organ(
-    name: str, body: Body, device: Device, *, look: str = "tissue", texels: int | None = None, **lattice: Any
+    name: str,
+    body: Body,
+    device: Device,
+    *,
+    look: str = "tissue",
+    texels: int | None = None,
+    burns: bool = False,
+    **lattice: Any,
 ) -> Organ:
-    """An organ of a body in one go: its lattice is made with `lattice`, the fields of `LatticeParams` besides those
-    that the body gives; with `texels` it has a skin with so many texels along a side."""
+    """An organ of a body in one go. `lattice` are fields of `LatticeParams` besides those that the body gives:
+    `material` and `anchored` (which masses hold fast) at least; `stiffest` is the material's own Young's modulus unless
+    given. With `texels` it has a skin, with so many along a side. With `burns` its lattice has room for burnt tissue,
+    which is stiffer, at the price of more substeps."""
     from viscera.skin import make_skin
+    from viscera.tissue.burning import with_burn_headroom
 
+    missing = [field for field in ("material", "anchored") if field not in lattice]
+    if missing:
+        raise InputError(f"organ {name!r} needs {' and '.join(missing)}.", "See docs/scenarios.md for an example.")
+    lattice.setdefault("stiffest", lattice["material"].young)
     params = LatticeParams(nodes=body.nodes, spacing=body.spacing, origin=body.origin, **lattice)
     skin = None if texels is None else make_skin(body.mesh, width=texels, device=device)
-    return make_organ(name, look, body, make_lattice(device, params), skin)
+    tissue = make_lattice(device, with_burn_headroom(params) if burns else params)
+    return make_organ(name, look, body, tissue, skin)
 
 
 def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:

@@ -116,6 +116,8 @@ class System:
     """Fields that it reads, as `organ.field`."""
     writes: tuple[str, ...] = ()
     """Fields that it writes."""
+    uses: tuple[type, ...] = ()
+    """Effects of instruments that it acts on."""
     save: Callable[[], Saved] = dict
     """All that changes and cannot be made again from the rest, as copies by name."""
     load: Callable[[Saved], None] = lambda saved: None

@@ -83,6 +83,9 @@ class FilmFluid:
 
     def __post_init__(self) -> None:
         _check(self, positive=("density", "rest_density"), zero=_FLUID_ZERO)
+        for name, colour in (("absorption", self.absorption), ("body", self.body)):
+            if colour is not None and not (len(colour) == 3 and all(math.isfinite(c) and c >= 0.0 for c in colour)):
+                raise InputError(f"{name} = {colour} is no colour.", "Give three numbers from 0 on: red, green, blue.")
 
 
 Fluid = FilmFluid

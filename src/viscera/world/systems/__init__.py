@@ -1,19 +1,19 @@
 """The phenomena of a world, one file each: a function that makes a `System` of them.
 
-| file | one frame |
+| function, file | one frame |
 | --- | --- |
-| `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
-| `burns` | temperature → boiling, coagulation, char → areas → picture |
+| `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
+| `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
-| `wounds` | pulse → wounds bleed, closed by clips or by burns |
-| `drops` | suction and nozzle → drops let go, fly and land |
-| `film` | the film of blood takes its steps |
-| `ledger` | where every picolitre is |
-| `film_picture` | the film as a picture on the skin |
-| `gauze` | cloth on an organ keeps blood off, and reddens |
-| `ink` | what is drawn on the skin |
-| `water` | particles in a vessel, around the tools |
-| `goals` | the clock of a drill |
+| `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
+| `flying`, `drops` | suction and nozzle → drops let go, fly and land |
+| `flowing`, `film` | the film of blood takes its steps |
+| `accounting`, `ledger` | where every picolitre is |
+| `painting`, `film_picture` | the film as a picture on the skin |
+| `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
+| `ink_on`, `ink` | what is drawn on the skin |
+| `swirling`, `water` | particles in a vessel, around the tools |
+| (by itself) `goals` | the clock of a drill |
 """
 
 from __future__ import annotations
@@ -60,3 +60,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(name for names in _HOMES.values() for name in names)

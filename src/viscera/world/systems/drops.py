@@ -82,6 +82,7 @@ def flying(name: str, drops: Drops) -> System:
     return System(
         name="drops",
         frame=frame,
+        uses=(Rinses, Sucks),
         save=kept.save,
         load=kept.load,
         shows=[Show(look, {look.name: shown}, lambda: {look.name: int(airborne.host[0])})],

@@ -108,6 +108,7 @@ class _Heating:
             frame=self.frame,
             every=every,
             writes=(f"{self.organ.name}.temperature",),
+            uses=(Heats,),
             save=kept.save,
             load=kept.load,
             measures=lambda: [(POWER_GIVEN, self._given())],

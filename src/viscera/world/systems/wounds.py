@@ -157,6 +157,7 @@ class Vessels:
             name="wounds",
             frame=self.frame,
             reads=(f"{self.name}.burn_level",) if self._burns is not None else (),
+            uses=(Clips,),
             save=kept.save,
             load=kept.load,
             shows=[Show(clips, {clips.name: self._clip})],
