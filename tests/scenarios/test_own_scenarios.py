@@ -1,0 +1,100 @@
+"""Scenarios of one's own: files outside the package, mistakes in them, and a script that ends in `show`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import viscera
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.headless import run_headless
+from viscera.instruments import kit
+from viscera.scenarios import Scenario, Setting
+from viscera.view import Camera, Goal, Measure
+from viscera.world import Contents, System
+
+CAMERA = Camera((0.0, -0.2, 0.1), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
+BOUNDS = ((-0.05, -0.05, 0.0), (0.05, 0.05, 0.05))
+EMPTY = """\
+import viscera
+from viscera import Contents, Scenario
+from viscera.view import Camera
+
+def build(setting):
+    camera = Camera((0.0, -0.2, 0.1), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
+    return Contents(camera=camera, bounds=((-0.05, -0.05, 0.0), (0.05, 0.05, 0.05)))
+
+SCENARIO = Scenario("empty_room", build)
+"""
+
+
+def test_a_mistake_in_a_file_of_ones_own_is_told_with_its_line(tmp_path: Path, cpu: Device) -> None:
+    file = tmp_path / "slip.py"
+    file.write_text(EMPTY.replace("camera=camera", "camra=camera"))
+    with pytest.raises(InputError, match=r"slip\.py, line 7: TypeError.*camra"):
+        viscera.make(str(file), device=cpu)
+    file.write_text(EMPTY + "\nviscera.mke\n")
+    with pytest.raises(InputError, match=r"slip\.py does not load \(line 11\): AttributeError.*mke"):
+        viscera.make(str(file), device=cpu)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, cpu: Device) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.py is not there"):
+        viscera.make(str(tmp_path / "nowhere.py"), device=cpu)
+
+
+def test_an_effect_that_nothing_acts_on_is_warned_about(cpu: Device) -> None:
+    def build(setting: Setting) -> Contents:
+        tools = kit.hand_out([kit.suction()], (0.0, 0.0, 0.05))
+        return Contents(tools=tools, camera=CAMERA, bounds=BOUNDS)
+
+    with pytest.warns(UserWarning, match="suction: no system of this world acts on Sucks"):
+        viscera.make(Scenario("dry", build), device=cpu)
+
+
+def test_a_headless_result_has_measures_and_goals(cpu: Device) -> None:
+    height = Measure("height", "Height", "mm", "Of nothing.")
+
+    def build(setting: Setting) -> Contents:
+        system = System(name="tower", measures=lambda: [(height, 3.0)])
+        goals = [Goal("height", least=2.0)]
+        return Contents(systems=[system], goals=goals, camera=CAMERA, bounds=BOUNDS)
+
+    world = viscera.make(Scenario("tower", build), device=cpu)
+    result = run_headless(world, 0.16, world.script).as_json()
+    assert result["measures"] == pytest.approx({"height": 3.0, "time": result["measures"]["time"]})
+    assert 0.0 < result["measures"]["time"] <= 0.16
+    assert result["goals"] == {"height": True}
+
+
+def test_a_script_may_end_in_show(tmp_path: Path) -> None:
+    """Without a guard: the session neither runs the script again nor serves a second time."""
+    script = tmp_path / "my_room.py"
+    script.write_text(
+        EMPTY
+        + "\nprint('made', flush=True)\nworld = viscera.make(SCENARIO, device='cpu')\nworld.step(32)\n"
+        + "viscera.show(world, port=0, open_browser=False)\n"
+    )
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    try:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        address = next(line.split()[-1] for line in lines if line.startswith("viscera is at"))
+        end = time.monotonic() + 60.0
+        health = {"state": "starting"}
+        while health["state"] == "starting" and time.monotonic() < end:
+            with urllib.request.urlopen(f"{address}api/health", timeout=10.0) as answer:
+                health = json.loads(answer.read())
+            time.sleep(0.1)
+        assert health["state"] == "running"
+        assert int(health["tick"]) >= 32
+    finally:
+        process.terminate()
+        process.wait(20.0)
