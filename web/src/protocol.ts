@@ -127,7 +127,7 @@ export interface Surface {
   triangle_capacity: number;
 }
 
-/** A ball, or a round rod along the shaft, that pushes tissue and water away. */
+/** A ball, or a round rod along the shaft, that pushes tissue and water away; or the instrument's own shape. */
 export interface Pushes {
   /** [m] */
   radius: number;
@@ -137,6 +137,11 @@ export interface Pushes {
   offset: number;
   /** Coulomb's, against tissue. Steel on wet tissue: about 0.02 to 0.2. */
   friction: number;
+  /**
+   * Whether tissue feels the exact shape of the instrument's `solid`, jaws and all, instead of the ball or rod. A
+   * shape thinner than the lattice's cells slips between the masses.
+   */
+  solid: boolean;
   kind: "pushes";
 }
 

@@ -14,7 +14,7 @@ const SCENE: Scene = {
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   surfaces: [], parameters: [],
   instruments: [{
-    name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1 }], home: [0, 0, 0.1],
+    name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1, solid: false }], home: [0, 0, 0.1],
     label: "", icon: "probe", action: "", parts: [],
   }],
   textures: [], particles: [], markers: [], threads: [], volumes: [], pictures: [], overlays: [],
@@ -176,7 +176,7 @@ describe("hand", () => {
   describe("with an instrument that does something", () => {
     const hook: Scene["instruments"][number] = {
       name: "hook", home: [0, 0, 0.1], label: "Hook", icon: "hook", action: "coagulate",
-      effects: [{ kind: "pushes", radius: 0.002, length: 0, offset: 0.002, friction: 0.1 }, { kind: "heats", power: 30, reach: 0.0003, bipolar: false }],
+      effects: [{ kind: "pushes", radius: 0.002, length: 0, offset: 0.002, friction: 0.1, solid: false }, { kind: "heats", power: 30, reach: 0.0003, bipolar: false }],
       parts: [{ start: [0, 0, 0], end: [0, 0, 0.1], radius: 0.0005, swing: 0 }],
     };
 

@@ -6,7 +6,7 @@ import { Spark, wisp } from "../src/look/spark";
 import { makeSteelMaterial } from "../src/look/steel_material";
 
 describe("a probe", () => {
-  const ball = (offset = 0, length = 0) => ({ effects: [{ kind: "pushes" as const, radius: 0.05, length, offset, friction: 0.1 }] });
+  const ball = (offset = 0, length = 0) => ({ effects: [{ kind: "pushes" as const, radius: 0.05, length, offset, friction: 0.1, solid: false }] });
 
   it("has its marks on the shaft alone, which begins above the ball", () => {
     const { head, shaft } = probeProfiles(ball(), 0.0025);

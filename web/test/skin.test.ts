@@ -138,7 +138,7 @@ describe("instruments", () => {
 
   it("are known by what they do, whatever they are called", () => {
     const heats = { kind: "heats" as const, power: 30, reach: 0.0003, bipolar: false };
-    const pushes = { kind: "pushes" as const, radius: 0.003, length: 0, offset: 0.001, friction: 0.1 };
+    const pushes = { kind: "pushes" as const, radius: 0.003, length: 0, offset: 0.001, friction: 0.1, solid: false };
     expect(isElectric({ ...named("spoon"), effects: [pushes, heats] })).toBe(true);
     expect(isElectric({ ...named("hook", "Bipolar hook"), effects: [pushes] })).toBe(false);
     expect(effectOf({ effects: [heats, pushes] }, "pushes")?.offset).toBe(0.001);

@@ -15,7 +15,7 @@ PRESSED = 0.5
 
 @dataclass(frozen=True)
 class Pushes:
-    """A ball, or a round rod along the shaft, that pushes tissue and water away."""
+    """A ball, or a round rod along the shaft, that pushes tissue and water away; or the instrument's own shape."""
 
     radius: float
     """[m]"""
@@ -25,6 +25,9 @@ class Pushes:
     """Where the ball's middle, or the rod's axis, begins above the tip [m]."""
     friction: float = 0.1
     """Coulomb's, against tissue. Steel on wet tissue: about 0.02 to 0.2."""
+    solid: bool = False
+    """Whether tissue feels the exact shape of the instrument's `solid`, jaws and all, instead of the ball or rod. A
+    shape thinner than the lattice's cells slips between the masses."""
     kind: Literal["pushes"] = "pushes"
 
 

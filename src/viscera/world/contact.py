@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from viscera.errors import InputError
+from viscera.geometry.parts import JointedTool, make_tool
 from viscera.instruments import Pushes, Tool
 from viscera.timing import TICK
 from viscera.tissue.kernels import TOOLS
@@ -19,6 +21,11 @@ class Contact:
     def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ]) -> None:
         self._tools, self._organs = tools, organs
         self._pushes = [tool.instrument.effect(Pushes) for tool in tools]
+        self._solids = {tool.number: _solid(tool, organs) for tool, one in zip(tools, self._pushes, strict=True)
+                        if one is not None and one.solid and organs}  # fmt: skip
+        """The shapes of the tools that push with their own."""
+        self._shaped: dict[int, int] = {}
+        """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
 
@@ -29,13 +36,45 @@ class Contact:
                 self._let_go(tool)
                 continue
             tool.follow(TICK)
+            came = tool.number not in self.slots
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
                 continue
+            if tool.number in self._solids:
+                self._push_solid(tool, slot, pushes.friction, came)
+                continue
+            self._shape(slot, None)
             for organ in self._organs:
                 organ.tissue.set_tool(
                     slot, start=tool.start, end=tool.end, radius=pushes.radius, friction=pushes.friction
                 )
+
+    def restore(self) -> None:
+        """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
+        for tool in self._tools:
+            if tool.number in self._solids and tool.number in self.slots:
+                self._solids[tool.number].place(tool.tip, tool.orientation, tool.grip, jump=True)
+
+    def _push_solid(self, tool: Tool, slot: int, friction: float, came: bool) -> None:
+        solid = self._solids[tool.number]
+        solid.place(tool.tip, tool.orientation, tool.grip, jump=came)
+        self._shape(slot, tool.number)
+        tip = [*tool.start[0], *tool.end[0]]
+        for organ in self._organs:
+            organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tip)
+
+    def _shape(self, slot: int, number: int | None) -> None:
+        """The lattices are to know this tool's shape in this place, or none. They record their tick again when it
+        changes."""
+        if self._shaped.get(slot) == number:
+            return
+        fields = None if number is None else [part.field for part in self._solids[number].parts]
+        for organ in self._organs:
+            organ.tissue.set_field(slot, fields)
+        if number is None:
+            del self._shaped[slot]
+        else:
+            self._shaped[slot] = number
 
     def feel(self) -> tuple[list[ToolState], float]:
         """What each hand feels, the sum over all organs, and the strongest force among them [N]."""
@@ -68,3 +107,12 @@ class Contact:
         if slot is not None:
             for organ in self._organs:
                 organ.tissue.remove_tool(slot)
+
+
+def _solid(tool: Tool, organs: Sequence[Organ]) -> JointedTool:
+    if tool.instrument.solid is None:
+        raise InputError(
+            f"{tool.instrument.name} pushes with its own shape, but has none.",
+            "Give its closed meshes (Instrument.solid), or leave out Pushes(solid=True).",
+        )
+    return make_tool(tool.instrument.name, tool.instrument.solid(), organs[0].tissue.device)

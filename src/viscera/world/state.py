@@ -62,6 +62,7 @@ def load_state(world: World, state: Saved) -> None:
     for organ in contents.organs:
         arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
         organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
+    world.contact.restore()
     world.show_organs()
     for system in contents.systems:
         start = f"{system.name}/"
