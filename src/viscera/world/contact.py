@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.instruments import Pushes, Tool
@@ -59,7 +61,7 @@ class Contact:
         solid = self._solids[tool.number]
         solid.place(tool.tip, tool.orientation, tool.grip, jump=came)
         self._shape(slot, tool.number)
-        tip = [*tool.start[0], *tool.end[0]]
+        tip = np.concatenate([tool.start[0], tool.end[0]])
         for organ in self._organs:
             organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tip)
 
