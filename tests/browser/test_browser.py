@@ -251,6 +251,7 @@ def test_blood_runs_over_the_organ_and_the_mouse_stops_it(tmp_path: Path) -> Non
     assert blood.sum() > 300
 
 
+@pytest.mark.slow
 def test_water_is_drawn_where_it_runs(tmp_path: Path) -> None:
     found = scenario("river", tmp_path, tmp_path / "recordings")
     assert found["particles"] > 400

@@ -50,6 +50,7 @@ def _violet(field: NDArray[np.float64], place: dict[str, float]) -> int:
     return int(((blue > 1.5 * green) & (blue > 0.7 * red) & (blue > 40)).sum())
 
 
+@pytest.mark.slow
 def test_smoke_is_grey_and_blood_in_saline_red(tmp_path: Path) -> None:
     found = shown("haze", tmp_path)
     assert all(most > 60 for most in found["filled"])
@@ -63,6 +64,7 @@ def test_smoke_is_grey_and_blood_in_saline_red(tmp_path: Path) -> None:
     assert blood[1] / blood[0] < 0.6 * tissue[1] / tissue[0]
 
 
+@pytest.mark.slow
 def test_pins_clips_and_threads_are_where_they_are(tmp_path: Path) -> None:
     found = shown("stitches", tmp_path)
     assert found["pins"] == 4
@@ -111,6 +113,7 @@ def test_a_second_picture_is_shown_enlarged_and_folded(tmp_path: Path) -> None:
     assert phone["right"] - phone["left"] > 110
 
 
+@pytest.mark.slow
 def test_the_ring_is_where_somebody_looks(tmp_path: Path) -> None:
     found = shown("gaze", tmp_path)
     ring, area, time = found["ring"], found["field"], found["time"]

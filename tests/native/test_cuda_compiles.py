@@ -24,6 +24,7 @@ MODULES = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(wp.get_cuda_toolkit_version() is None, reason="this build of Warp has no compiler for cuda")
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_with_code_in_c_compile_for_cuda(name: str, tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def test_the_page_about_conventions_has_the_same_table() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/conventions.md"])
+@pytest.mark.slow
 def test_the_examples_run_as_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "from viscera import" in block]

@@ -77,7 +77,15 @@ def pages_with_python() -> list[Path]:
     return [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
 
 
-@pytest.mark.parametrize("page", pages_with_python(), ids=name_of)
+QUICK = ("README", "scenarios", "conventions", "film", "tissue")
+"""Pages whose blocks run in `make test`; the others' run in `make verify`, all of them as printed."""
+
+
+def pages_by_speed() -> list[Any]:
+    return [pytest.param(page, marks=() if page.stem in QUICK else pytest.mark.slow) for page in pages_with_python()]
+
+
+@pytest.mark.parametrize("page", pages_by_speed(), ids=name_of)
 def test_the_blocks_of_a_page_run_as_printed(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"page_{page.stem}.py"
     script.write_text(as_script(page), encoding="utf-8")

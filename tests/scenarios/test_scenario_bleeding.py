@@ -84,6 +84,7 @@ def test_vessels_bleed_and_every_drop_is_accounted_for(world: World) -> None:
     assert (picture[..., 0] > 40).sum() > 50
 
 
+@pytest.mark.slow
 def test_no_pressure_no_blood(world: World) -> None:
     world.apply(SetParameter("pressure", 20.0))
     world.step(320)
@@ -94,6 +95,7 @@ def test_no_pressure_no_blood(world: World) -> None:
     assert world.measure_values()["blood_lost"] > 3.0 * little
 
 
+@pytest.mark.slow
 def test_forceps_burn_one_vessel_shut_and_a_clip_closes_the_other(world: World) -> None:
     artery, vein = (wound.point for wound in open_vessels(world.organ("pad").body, world.seed))
     burnt = hold(world, FORCEPS, artery[0], artery[1], 1.4, above=-0.0005)
@@ -171,6 +173,7 @@ def test_bile_leaks_is_drawn_and_is_no_blood(world: World) -> None:
     assert (picture[..., 2][picture[..., 0] > 0] > 200).sum() > 50  # pure bile
 
 
+@pytest.mark.slow
 def test_a_gauze_keeps_blood_out_or_soaks_first(world: World) -> None:
     """Blood poured on both sides of the gauze's edge: none comes onto it while it is a mask, some where it soaks."""
     came = {}

@@ -51,6 +51,7 @@ def test_without_the_pedal_nothing_burns(world: World) -> None:
     assert found["coagulated"] == found["charred"] == found["power"] == 0.0
 
 
+@pytest.mark.slow
 def test_held_still_it_chars_and_moved_on_it_only_whitens(world: World) -> None:
     moved = drag(world, 0, 0.012, 1.2)
     assert moved["coagulated"] > 15.0
@@ -100,6 +101,7 @@ def test_the_line_is_drawn_on_the_upper_side_alone(made: World, seed: int, cpu: 
     assert area == pytest.approx(2.0 * LINE_HALF_WIDTH * length, rel=0.1)
 
 
+@pytest.mark.slow
 def test_more_power_burns_more(world: World) -> None:
     usual = drag(world, 0, 0.02, 0.4)
     world.apply(Reset(0))
