@@ -18,7 +18,7 @@ import numpy as np
 
 from viscera.blood.film.border import check_film, film_count, set_sheet_obstacles, spawn
 from viscera.blood.film.film import Film, make_film, step_film
-from viscera.blood.film.params import BLOOD, FilmParams, Fluid, Sheet, document_fluid, document_params
+from viscera.blood.film.params import BLOOD, FilmFluid, FilmParams, Sheet, document_fluid, document_params
 from viscera.device import open_device
 from viscera.geometry import icosphere
 
@@ -81,7 +81,7 @@ def obstacle(axes: plt.Axes) -> None:
 
 
 def two_fluids(axes: plt.Axes) -> None:
-    bile = Fluid("bile", 1010.0, 4.0, 120.0, 480.0, viscosity=10.0, traction=5.0, phase=1.0)
+    bile = FilmFluid("bile", 1010.0, 4.0, 120.0, 480.0, viscosity=10.0, traction=5.0, phase=1.0)
     params = document_params(fluids=(document_fluid(), bile), one_sided=False, gravity=(0.0, 0.0, 0.0))
     film = make_film(Sheet(24, 24, wrap=True), params, 2_200, device)
     spawn(film, rng.random((2_200, 2)) * 24, np.eye(4)[rng.integers(0, 2, 2_200)])

@@ -14,7 +14,7 @@ from viscera.blood.drops.landing import LandingView, fit_landing, make_landing, 
 from viscera.blood.drops.tools import JET, LEFT_TO_DRIP, RINGS
 from viscera.blood.film.params import LITTLE, FilmParams
 from viscera.blood.film.state import LET_GO, STAYS, SUCKED, allocate_state
-from viscera.blood.film.surface import Surface, make_surface
+from viscera.blood.film.surface import FilmSurface, make_surface
 from viscera.blood.views import DROP_BROKEN, DROP_SUCKED, LANDED, LOST, RUN_OFF
 from viscera.device import Device
 from viscera.errors import InputError
@@ -26,7 +26,7 @@ FILM = FilmParams()
 
 
 @pytest.fixture(scope="module")
-def surface(device: Device) -> Surface:
+def surface(device: Device) -> FilmSurface:
     return make_surface(icosphere(RADIUS, 3), device)
 
 
@@ -143,7 +143,7 @@ def put(array: wp.array, values: np.ndarray) -> None:
 class Scene:
     """Drops over a ball, and a film written by hand, with as much room again as it takes."""
 
-    def __init__(self, surface: Surface, count: int = 0, queue: int = 4096, room: int = 0, **numbers: Any) -> None:
+    def __init__(self, surface: FilmSurface, count: int = 0, queue: int = 4096, room: int = 0, **numbers: Any) -> None:
         self.surface = surface
         self.device = surface.device
         self.state = allocate_state(room or 2 * max(count, 4096), queue, self.device)
@@ -194,7 +194,7 @@ def thickness(density: float) -> float:
     return 6.0 * FILM.particle_volume / (math.pi * FILM.radius**2) * (1.0 + density)
 
 
-def test_film_lets_go_below_and_holds_above(surface: Surface) -> None:
+def test_film_lets_go_below_and_holds_above(surface: FilmSurface) -> None:
     """t (g·n)/g > hanging below only; what is thinner, or on top, stays. Of what is too much, the part 1 − e^(−dt/τ)
     leaves: with n particles the lot is off by less than 4 √(n p (1 − p))."""
     density = 30.0
@@ -217,7 +217,7 @@ def test_film_lets_go_below_and_holds_above(surface: Surface) -> None:
     assert (above.state.fate.numpy() == int(STAYS)).all()
 
 
-def test_film_that_stands_too_high_overflows_anywhere(surface: Surface) -> None:
+def test_film_that_stands_too_high_overflows_anywhere(surface: FilmSurface) -> None:
     density = 40.0
     scene = Scene(surface, 500, hanging=1.0, overflow=0.5 * thickness(density))
     scene.film(unit_vectors(500), density)
@@ -229,7 +229,7 @@ def test_film_that_stands_too_high_overflows_anywhere(surface: Surface) -> None:
     assert (low.state.fate.numpy() == int(STAYS)).all()
 
 
-def test_what_finds_no_room_in_the_air_stays_film(surface: Surface) -> None:
+def test_what_finds_no_room_in_the_air_stays_film(surface: FilmSurface) -> None:
     scene = Scene(surface, 500, hanging=1.0, overflow=1e-6)
     scene.film(unit_vectors(500), 40.0)
     scene.air(np.tile((0.0, 0.0, 0.12), (4090, 1)), np.zeros((4090, 3)))
@@ -238,7 +238,7 @@ def test_what_finds_no_room_in_the_air_stays_film(surface: Surface) -> None:
     assert scene.flying == 4096
 
 
-def test_drops_fly_on_parabolas(surface: Surface) -> None:
+def test_drops_fly_on_parabolas(surface: FilmSurface) -> None:
     """v ← v + g dt, x ← x + v dt gives x_n = x₀ + n dt v₀ + g dt² n(n+1)/2. float32 at 0.2 m: 1e-6."""
     rng = np.random.default_rng(3)
     x = np.array([0.0, 0.0, 0.15]) + 0.01 * rng.normal(size=(64, 3))
@@ -252,7 +252,7 @@ def test_drops_fly_on_parabolas(surface: Surface) -> None:
     assert np.abs(drops.state.position.numpy()[:64] - expected).max() < 1e-6
 
 
-def test_drops_that_land_join_the_film_where_they_land(surface: Surface) -> None:
+def test_drops_that_land_join_the_film_where_they_land(surface: FilmSurface) -> None:
     """Onto the top of the ball from 3 cm: within the flight's sideways motion, with the velocity along the surface."""
     scene = Scene(surface)
     rng = np.random.default_rng(4)
@@ -277,7 +277,7 @@ def test_drops_that_land_join_the_film_where_they_land(surface: Surface) -> None
     assert (queue.volume.numpy()[:200] == FILM.little_volume).all()
 
 
-def test_what_lands_on_a_full_film_runs_off_and_is_counted(surface: Surface) -> None:
+def test_what_lands_on_a_full_film_runs_off_and_is_counted(surface: FilmSurface) -> None:
     """Room for 40, nine tenths of it for what lands, 4 there already: 32 join, the rest is on the drape."""
     scene = Scene(surface, room=40)
     scene.state.count.fill_(4)
@@ -290,7 +290,7 @@ def test_what_lands_on_a_full_film_runs_off_and_is_counted(surface: Surface) -> 
     assert scene.flying == 0
 
 
-def test_a_film_that_fills_up_drips_sooner(surface: Surface) -> None:
+def test_a_film_that_fills_up_drips_sooner(surface: FilmSurface) -> None:
     """Half of what the surface holds when there is room; a film with hardly any left lets go."""
     left = []
     for room in (4000, 1150):
@@ -302,7 +302,7 @@ def test_a_film_that_fills_up_drips_sooner(surface: Surface) -> None:
     assert left[1] > 100
 
 
-def test_drops_that_leave_the_scene_are_counted(surface: Surface) -> None:
+def test_drops_that_leave_the_scene_are_counted(surface: FilmSurface) -> None:
     scene = Scene(surface, box=0.05)
     scene.air(np.tile((0.08, 0.0, 0.0), (30, 1)), np.zeros((30, 3)))
     scene.run(20)
@@ -311,7 +311,7 @@ def test_drops_that_leave_the_scene_are_counted(surface: Surface) -> None:
     assert int(scene.drops.gone_volume.numpy()[int(LOST)]) == 30 * FILM.little_volume
 
 
-def test_what_spurts_up_comes_down_again(surface: Surface) -> None:
+def test_what_spurts_up_comes_down_again(surface: FilmSurface) -> None:
     """At 2 m/s it rises u²/2g = 0.2 m, out of a box of 0.05 m, and lands where it came from."""
     scene = Scene(surface, box=0.05)
     scene.air(np.tile((0.001, 0.001, RADIUS + 1e-3), (30, 1)), np.tile((0.0, 0.0, 2.0), (30, 1)))
@@ -323,7 +323,7 @@ def test_what_spurts_up_comes_down_again(surface: Surface) -> None:
     assert scene.gone(int(LANDED)) == 30
 
 
-def test_suction_takes_the_nearest_at_its_rate_by_their_own_volumes(surface: Surface) -> None:
+def test_suction_takes_the_nearest_at_its_rate_by_their_own_volumes(surface: FilmSurface) -> None:
     """Particles of 0.1 and 0.7 µL within 4 mm. What is gone after 12 steps is rate · time, but for what a ring around
     the tip holds (less is left over, or more taken); all that is nearer than the ring is gone, all beyond is there."""
     rng = np.random.default_rng(5)
@@ -348,7 +348,7 @@ def test_suction_takes_the_nearest_at_its_rate_by_their_own_volumes(surface: Sur
     assert owed == pytest.approx(rate * 12 * DT / LITTLE - volume[gone].sum(), abs=1.0)
 
 
-def test_suction_takes_drops_and_no_more_than_is_in_reach(surface: Surface) -> None:
+def test_suction_takes_drops_and_no_more_than_is_in_reach(surface: FilmSurface) -> None:
     scene = Scene(surface)
     scene.air(np.concatenate([np.tile((0.0, 0.0, 0.1), (50, 1)), np.tile((0.0, 0.0, 0.12), (7, 1))]), np.zeros((57, 3)))
     set_tools(scene.drops, (0.0, 0.0, 0.1), reach=5e-3, suction_rate=1e-3)
@@ -360,7 +360,7 @@ def test_suction_takes_drops_and_no_more_than_is_in_reach(surface: Surface) -> N
     assert float(scene.drops.purse.numpy()[0]["suck"]) == 0.0
 
 
-def test_a_nozzle_lets_out_its_rate_and_no_more(surface: Surface) -> None:
+def test_a_nozzle_lets_out_its_rate_and_no_more(surface: FilmSurface) -> None:
     """Whole drops leave, the rest is owed: ∫ rate dt to within one drop after any time, and at most `JET` a step."""
     scene = Scene(surface)
     rate, steps = 1.234e-6, 37
@@ -379,7 +379,7 @@ def test_a_nozzle_lets_out_its_rate_and_no_more(surface: Surface) -> None:
 
 
 @pytest.mark.parametrize("above", [1e-4, 2e-3, 6e-3])
-def test_a_jet_lands_on_what_it_meets_in_its_first_step(surface: Surface, above: float) -> None:
+def test_a_jet_lands_on_what_it_meets_in_its_first_step(surface: FilmSurface, above: float) -> None:
     """A step's flight is 8 mm, the tissue is nearer. Of 400 drops those have landed that flew for longer than it takes,
     t (0.8 m/s + g t) = above; the jet spreads by a twentieth, and the ball's top is not quite level: 3 %. None is
     inside; the rest land in the next step."""
@@ -400,7 +400,7 @@ def test_a_jet_lands_on_what_it_meets_in_its_first_step(surface: Surface, above:
     assert scene.flying == 0
 
 
-def test_a_nozzle_that_is_off_owes_nothing(surface: Surface) -> None:
+def test_a_nozzle_that_is_off_owes_nothing(surface: FilmSurface) -> None:
     """A crowded air holds it back, by a tenth of a second at most; taken away, nothing more comes out of it, nor where
     it has never been."""
     scene = Scene(surface)
@@ -420,7 +420,7 @@ def test_a_nozzle_that_is_off_owes_nothing(surface: Surface) -> None:
     assert int(scene.drops.purse.numpy()[0]["rinsed"]) == rinsed
 
 
-def test_same_seed_same_drops(surface: Surface) -> None:
+def test_same_seed_same_drops(surface: FilmSurface) -> None:
     results = []
     for _ in range(2):
         scene = Scene(surface, 1000, overflow=1e-4)
@@ -448,12 +448,12 @@ def test_same_seed_same_drops(surface: Surface) -> None:
         lambda s: set_tools(s.drops, nozzle=(0.0, 0.0, 0.0), nozzle_rate=-1.0),
     ],
 )
-def test_numbers_that_cannot_be(surface: Surface, make) -> None:
+def test_numbers_that_cannot_be(surface: FilmSurface, make) -> None:
     with pytest.raises(InputError):
         make(Scene(surface))
 
 
-def test_a_drop_that_is_not_finite_is_found(surface: Surface) -> None:
+def test_a_drop_that_is_not_finite_is_found(surface: FilmSurface) -> None:
     scene = Scene(surface)
     scene.air(np.array([[math.nan, 0.0, 0.0], [0.0, 0.0, 0.1]]), np.zeros((2, 3)))
     scene.run()

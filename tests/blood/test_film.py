@@ -15,7 +15,7 @@ from film_reference import Reference, scatter
 
 from viscera.blood.film.border import arrays, check_film, film_count, film_volume, grow_film, load, spawn
 from viscera.blood.film.film import Film, make_film, set_film, step_film
-from viscera.blood.film.params import FilmParams, Fluid, Sheet, document_params
+from viscera.blood.film.params import FilmFluid, FilmParams, Sheet, document_params
 from viscera.blood.film.state import FATES
 from viscera.device import Device, open_device
 from viscera.errors import InputError, StateError
@@ -25,9 +25,9 @@ COUNT = 220
 SIDE = 7
 """Of the sheet [texel]; 220 particles there have about 14 neighbours each."""
 
-THICK = Fluid("thick", 1060.0, 3.0, 30.0, 50.0, viscosity=25.0, quadratic_viscosity=3.0, traction=4.0)
-THIN = Fluid("thin", 1000.0, 2.0, 20.0, 40.0, viscosity=5.0, quadratic_viscosity=0.5, traction=1.0, phase=0.5)
-STILL = Fluid("still", 1000.0, 3.0, 0.0, 0.0, viscosity=0.0, traction=0.0)
+THICK = FilmFluid("thick", 1060.0, 3.0, 30.0, 50.0, viscosity=25.0, quadratic_viscosity=3.0, traction=4.0)
+THIN = FilmFluid("thin", 1000.0, 2.0, 20.0, 40.0, viscosity=5.0, quadratic_viscosity=0.5, traction=1.0, phase=0.5)
+STILL = FilmFluid("still", 1000.0, 3.0, 0.0, 0.0, viscosity=0.0, traction=0.0)
 """No forces at all: what a step adds to it can be seen alone."""
 
 
@@ -36,7 +36,7 @@ def case(**changes: Any) -> FilmParams:
     return document_params(**(numbers | changes))
 
 
-def alone(**constants: float) -> tuple[Fluid, ...]:
+def alone(**constants: float) -> tuple[FilmFluid, ...]:
     """Two fluids that differ in nothing but one of the steps."""
     return tuple(
         dataclasses.replace(STILL, name=f"{k}", **{name: value * (1.0 + 0.5 * k) for name, value in constants.items()})
@@ -337,10 +337,10 @@ def test_impossible_parameters_are_refused(name: str, value: float) -> None:
 @pytest.mark.parametrize(("value", "allowed"), [(0.0, True), (-1.0, False), (float("nan"), False)])
 def test_viscosity_may_be_zero_but_not_less(value: float, allowed: bool) -> None:
     if allowed:
-        assert Fluid("water", 1000.0, viscosity=value).viscosity == 0.0
+        assert FilmFluid("water", 1000.0, viscosity=value).viscosity == 0.0
     else:
         with pytest.raises(InputError, match="viscosity"):
-            Fluid("odd", 1000.0, viscosity=value)
+            FilmFluid("odd", 1000.0, viscosity=value)
 
 
 def test_viscosity_that_would_add_energy_is_refused() -> None:

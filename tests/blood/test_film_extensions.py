@@ -14,17 +14,17 @@ from film_reference import scatter
 
 from viscera.blood.film.border import check_film, film_count, set_sheet_obstacles, spawn
 from viscera.blood.film.film import Film, make_film, set_film, step_film
-from viscera.blood.film.params import FilmParams, Fluid, Sheet, document_params
+from viscera.blood.film.params import FilmFluid, FilmParams, Sheet, document_params
 from viscera.blood.film.state import DRAINED
 from viscera.device import Device
 from viscera.errors import InputError
 
-RED = Fluid("blood", 1060.0, 4.0, 120.0, 480.0, viscosity=20.0, traction=5.0, clots=True)
-OIL = Fluid("bile", 1010.0, 4.0, 120.0, 480.0, viscosity=10.0, traction=5.0, phase=1.0)
-CLEAR = Fluid("saline", 1005.0, 4.0, 120.0, 480.0, viscosity=2.0, traction=5.0, dissolves=True)
+RED = FilmFluid("blood", 1060.0, 4.0, 120.0, 480.0, viscosity=20.0, traction=5.0, clots=True)
+OIL = FilmFluid("bile", 1010.0, 4.0, 120.0, 480.0, viscosity=10.0, traction=5.0, phase=1.0)
+CLEAR = FilmFluid("saline", 1005.0, 4.0, 120.0, 480.0, viscosity=2.0, traction=5.0, dissolves=True)
 
 
-def params(*fluids: Fluid, **changes: Any) -> FilmParams:
+def params(*fluids: FilmFluid, **changes: Any) -> FilmParams:
     numbers: dict[str, Any] = {"one_sided": False, "gravity": (0.0, 0.0, 0.0)}
     return document_params(4.0, **(numbers | {"fluids": fluids} | changes))
 

@@ -12,7 +12,7 @@ from viscera.blood.film.border import check_film, film_count, film_volume, locat
 from viscera.blood.film.film import Film, make_film, step_film
 from viscera.blood.film.params import BLOOD, FilmParams, Sheet
 from viscera.blood.film.state import DRAINED
-from viscera.blood.film.surface import MASKED, Surface, make_surface, refresh_surface, set_edges, set_obstacles
+from viscera.blood.film.surface import MASKED, FilmSurface, make_surface, refresh_surface, set_edges, set_obstacles
 from viscera.blood.film.walk import BARRIER, DRAIN
 from viscera.device import Device
 from viscera.errors import InputError
@@ -377,7 +377,7 @@ def test_a_film_rides_on_moving_tissue(device: Device) -> None:
     """The skin's vertices move: particles stay at their place in the tissue, and gravity follows its new slope."""
     mesh = sheet()
     skin: Skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(128)), 128, device=device)
-    surface: Surface = make_surface(skin)
+    surface: FilmSurface = make_surface(skin)
     film = make_film(surface, PLAIN, 8, device)
     spawn(film, [(0.004, 0.002, 0.0)])
     run(film, 5)

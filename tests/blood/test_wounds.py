@@ -9,7 +9,7 @@ import pytest
 
 from viscera.blood.film.params import LITTLE, FilmParams
 from viscera.blood.film.state import FilmState, allocate_state
-from viscera.blood.film.surface import Surface, make_surface
+from viscera.blood.film.surface import FilmSurface, make_surface
 from viscera.blood.views import make_drop_arrays
 from viscera.blood.wounds.vessels import BLOOD_DENSITY, DISCHARGE, VESSELS, VesselParams, flow_rate, vessel_mmhg
 from viscera.blood.wounds.wounds import (
@@ -39,11 +39,11 @@ TOP = (0.0, 0.0, RADIUS)
 
 
 @pytest.fixture(scope="module")
-def surface(device: Device) -> Surface:
+def surface(device: Device) -> FilmSurface:
     return make_surface(icosphere(RADIUS, 3), device)
 
 
-def bleeding(surface: Surface, queue: int = 4096, seal_radius: float = 2e-3) -> tuple[Wounds, FilmState]:
+def bleeding(surface: FilmSurface, queue: int = 4096, seal_radius: float = 2e-3) -> tuple[Wounds, FilmState]:
     film = FilmParams()
     state = allocate_state(65536, queue, surface.device)
     return make_wounds(surface, film, state, WoundParams(clot_time=0.0, seal_radius=seal_radius), DT), state
@@ -79,7 +79,7 @@ def test_flow_has_both_limits_and_solves_its_equation() -> None:
 
 @pytest.mark.parametrize("opening", [0.1e-3, 0.2e-3, 0.4e-3])
 @pytest.mark.parametrize("pressure", [10.0, 40.0, 160.0])
-def test_volume_follows_pressure_and_opening(surface: Surface, opening: float, pressure: float) -> None:
+def test_volume_follows_pressure_and_opening(surface: FilmSurface, opening: float, pressure: float) -> None:
     """Particles that came, times their volume, are ∫Q dt to within one particle: the rest is owed."""
     wounds, state = bleeding(surface)
     vessel = vessel_mmhg(pressure, pressure, 2.0)
@@ -93,7 +93,7 @@ def test_volume_follows_pressure_and_opening(surface: Surface, opening: float, p
     assert LITTLE * wounds.view.owed.numpy()[0] == pytest.approx(expected - came * volume, abs=1e-6 * volume)
 
 
-def test_pulse_beats_and_the_cavity_pushes_back(surface: Surface) -> None:
+def test_pulse_beats_and_the_cavity_pushes_back(surface: FilmSurface) -> None:
     """An orifice's flow goes with √Δp: 120 against 80 mmHg is √1.5. Gas at 12 mmHg stops a vein of 8."""
     wounds, state = bleeding(surface)
     add_wound(wounds, TOP, vessel_mmhg(120.0, 80.0, 2.0), 0.2e-3)
@@ -107,7 +107,7 @@ def test_pulse_beats_and_the_cavity_pushes_back(surface: Surface) -> None:
     assert wounds.view.rate.numpy()[0] / low[0] == pytest.approx(math.sqrt(68.0 / 80.0), rel=1e-12)
 
 
-def test_blood_wells_up_around_the_wound(surface: Surface) -> None:
+def test_blood_wells_up_around_the_wound(surface: FilmSurface) -> None:
     """Within the disc it is spread over, on the wound's own triangle, no two particles at one place."""
     wounds, state = bleeding(surface)
     add_wound(wounds, TOP, VESSELS["artery"], 0.4e-3)
@@ -132,7 +132,7 @@ def test_blood_wells_up_around_the_wound(surface: Surface) -> None:
     assert (state.queue.fluid.numpy()[:count] == (1.0, 0.0, 0.0, 0.0)).all()
 
 
-def test_a_full_queue_keeps_blood_in_the_vessel(surface: Surface) -> None:
+def test_a_full_queue_keeps_blood_in_the_vessel(surface: FilmSurface) -> None:
     wounds, state = bleeding(surface, queue=8)
     add_wound(wounds, TOP, VESSELS["artery"], 0.4e-3)
     device = surface.device
@@ -147,7 +147,7 @@ def test_a_full_queue_keeps_blood_in_the_vessel(surface: Surface) -> None:
     assert wounds.view.held.numpy()[0] > 0
 
 
-def test_arteries_spurt_and_veins_well_up(surface: Surface) -> None:
+def test_arteries_spurt_and_veins_well_up(surface: FilmSurface) -> None:
     """We = ρu²2a/σ: 80 mmHg through 0.8 mm is about 8 000, above 4; 0.05 mmHg is about 2.5."""
     film = FilmParams()
     state = allocate_state(4096, 4096, surface.device)
@@ -169,7 +169,7 @@ def test_arteries_spurt_and_veins_well_up(surface: Surface) -> None:
     assert (np.linalg.norm(drops.position.numpy()[:air], axis=1) > 0.999 * RADIUS).all()
 
 
-def test_a_clip_stops_it_and_can_be_taken_off(surface: Surface) -> None:
+def test_a_clip_stops_it_and_can_be_taken_off(surface: FilmSurface) -> None:
     wounds, state = bleeding(surface)
     add_wound(wounds, TOP, VESSELS["artery"], 0.2e-3)
     assert run(wounds, state, 10) > 0
@@ -182,7 +182,7 @@ def test_a_clip_stops_it_and_can_be_taken_off(surface: Surface) -> None:
     assert run(wounds, state, 10) == 0
 
 
-def test_a_sealed_vessel_owes_nothing(surface: Surface) -> None:
+def test_a_sealed_vessel_owes_nothing(surface: FilmSurface) -> None:
     """A full film has kept blood back: it is behind the clip, and does not come when there is room again. What has been
     given stays given."""
     wounds, state = bleeding(surface, queue=8)
@@ -201,7 +201,7 @@ def test_a_sealed_vessel_owes_nothing(surface: Surface) -> None:
     assert int(wounds.view.given.numpy()[0]) == given
 
 
-def test_no_more_waits_than_the_film_can_take(surface: Surface) -> None:
+def test_no_more_waits_than_the_film_can_take(surface: FilmSurface) -> None:
     film = FilmParams()
     state = allocate_state(40, 4096, surface.device)
     state.count.fill_(30)
@@ -212,7 +212,7 @@ def test_no_more_waits_than_the_film_can_take(surface: Surface) -> None:
     assert int(state.queue.count.numpy()[0]) == 10
 
 
-def test_bile_leaks_without_clotting(surface: Surface) -> None:
+def test_bile_leaks_without_clotting(surface: FilmSurface) -> None:
     state = allocate_state(4096, 4096, surface.device)
     wounds = make_wounds(surface, FilmParams(), state, WoundParams(clot_time=2.0), DT)
     add_wound(wounds, TOP, vessel_mmhg(10.0, 10.0, 2.0), 0.2e-3, "bile")
@@ -270,7 +270,7 @@ def test_cautery_seals_where_it_is_done(ball: Skin) -> None:
     assert rate[1] > 0.0
 
 
-def test_a_small_wound_clots_and_a_large_one_hardly(surface: Surface) -> None:
+def test_a_small_wound_clots_and_a_large_one_hardly(surface: FilmSurface) -> None:
     """dc/dt = (1 − c)/(T (1 + γ/γ₀)), against the same equation in Python float64 with the same steps."""
     film, params = FilmParams(), WoundParams(clot_time=2.0)
     state = allocate_state(65536, 65536, surface.device)
@@ -296,7 +296,7 @@ def test_a_small_wound_clots_and_a_large_one_hardly(surface: Surface) -> None:
     assert (clot < -np.expm1(-steps * DT / params.clot_time)).all()
 
 
-def test_same_seed_same_blood(surface: Surface) -> None:
+def test_same_seed_same_blood(surface: FilmSurface) -> None:
     places = []
     for _ in range(2):
         wounds, state = bleeding(surface)
@@ -308,7 +308,7 @@ def test_same_seed_same_blood(surface: Surface) -> None:
     assert places[0].any()
 
 
-def test_a_step_of_no_time_gives_nothing(surface: Surface) -> None:
+def test_a_step_of_no_time_gives_nothing(surface: FilmSurface) -> None:
     state = allocate_state(16, 64, surface.device)
     wounds = make_wounds(surface, FilmParams(), state, dt=0.0)
     add_wound(wounds, TOP, VESSELS["artery"], 0.3e-3)
@@ -329,14 +329,14 @@ def test_a_step_of_no_time_gives_nothing(surface: Surface) -> None:
         (TOP, 0.5, "500 mm is wider than the vessel, whose radius is 1 mm"),
     ],
 )
-def test_wounds_that_cannot_be(surface: Surface, point: tuple[float, ...], opening: float, message: str) -> None:
+def test_wounds_that_cannot_be(surface: FilmSurface, point: tuple[float, ...], opening: float, message: str) -> None:
     wounds, _ = bleeding(surface)
     with pytest.raises(InputError, match=message):
         add_wound(wounds, point, VESSELS["artery"], opening)
     assert wounds.count == 0
 
 
-def test_openings_stay_within_their_vessel(surface: Surface) -> None:
+def test_openings_stay_within_their_vessel(surface: FilmSurface) -> None:
     """Also later; and a full list of wounds says so, as nothing takes a wound away."""
     wounds, _ = bleeding(surface)
     add_wound(wounds, TOP, VESSELS["artery"], VESSELS["artery"].radius)

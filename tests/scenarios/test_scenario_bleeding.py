@@ -12,7 +12,7 @@ from viscera.blood.balance import Balance
 from viscera.blood.film.border import film_count, spawn
 from viscera.blood.film.film import Film, step_film
 from viscera.blood.film.state import DRAINED
-from viscera.blood.film.surface import Surface
+from viscera.blood.film.surface import FilmSurface
 from viscera.inputs import Reset, SetParameter, ToolInput
 from viscera.instruments import Rinses
 from viscera.scenarios.bleeding import CLIPS, FORCEPS, IRRIGATOR, SUCTION, open_vessels
@@ -44,7 +44,7 @@ def film_of(world: World) -> Film:
     return found
 
 
-def surface_of(world: World) -> Surface:
+def surface_of(world: World) -> FilmSurface:
     found = film_of(world).surface
     assert found is not None
     return found

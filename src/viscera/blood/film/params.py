@@ -88,9 +88,6 @@ class FilmFluid:
                 raise InputError(f"{name} = {colour} is no colour.", "Give three numbers from 0 on: red, green, blue.")
 
 
-Fluid = FilmFluid
-"""Its name before; to be removed."""
-
 _FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction", "phase")
 
 BLOOD = FilmFluid("blood", 1060.0, clots=True)
@@ -284,7 +281,6 @@ __all__ = [
     "SALINE",
     "FilmFluid",
     "FilmParams",
-    "Fluid",
     "Search",
     "Sheet",
     "document_fluid",

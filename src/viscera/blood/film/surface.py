@@ -72,10 +72,6 @@ class FilmSurface:
         return _mesh(self.parts[part])
 
 
-Surface = FilmSurface
-"""Its name before; to be removed."""
-
-
 @wp.kernel
 def vertex_normals(
     first: int,
