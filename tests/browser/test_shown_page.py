@@ -28,6 +28,7 @@ def colour(field: NDArray[np.float64], place: dict[str, float], radius: float) -
     return field[np.hypot(columns - place["x"], rows - place["y"]) <= radius].mean(axis=0)
 
 
+@pytest.mark.slow
 def test_a_cut_opens_where_the_blade_went(tmp_path: Path) -> None:
     found = shown("cut", tmp_path)
     before, after = found["before"], found["after"]
