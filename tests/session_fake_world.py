@@ -86,6 +86,7 @@ class FakeWorld:
         self.peak_force = 0.0
         self.stages = {"swing": 0.01, "surface": 0.002}
         self.tools = [ToolState(0)]
+        self.behind = False
         self._values = {parameter.name: parameter.default for parameter in PARAMETERS}
         self._waiting: list[Input] = []
         self._rows = STAGES.rows
@@ -131,6 +132,12 @@ class FakeWorld:
     def step(self, ticks: int = 1) -> None:
         for _ in range(ticks):
             self._step()
+
+    def advance(self) -> None:
+        self._step()
+
+    def go_live(self) -> FakeLive:
+        return FakeLive(self)
 
     def _step(self) -> None:
         for given in self._waiting:
@@ -235,3 +242,27 @@ class FakeWorld:
 
     def close(self) -> None:
         pass
+
+
+class FakeLive:
+    """Draws and saves at once."""
+
+    def __init__(self, world: FakeWorld) -> None:
+        self._world = world
+        self.saved: tuple[int, dict[str, np.ndarray]] | None = None
+
+    @property
+    def turns(self) -> int:
+        return self._world.tick // 16
+
+    begun = turns
+
+    def draw(self, publish: Any, *, must: bool = False) -> bool:
+        publish(self._world.write_arrays)
+        return True
+
+    def settle(self) -> None:
+        pass
+
+    def save(self) -> None:
+        self.saved = (self._world.tick, self._world.save_state())

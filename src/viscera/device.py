@@ -25,7 +25,7 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -228,7 +228,7 @@ class Program:
             variant = self.turn
             self.turn = (variant + 1) % len(self.graphs)
             if self.crew is None:
-                wp.capture_launch(self.graphs[variant][0])
+                wp.capture_launch(self.graphs[variant][0], stream=self.device.stream)
             else:
                 self.crew.run(self.commands[variant], self.graphs[variant][0])
 
@@ -314,7 +314,40 @@ class Device:
     reason: str
     """Why this one was chosen."""
     cores: int
+    stream: wp.Stream | None = None
+    """On cuda: where its programs run, one after the other. None is Warp's own."""
+    alone: Callable[[], None] | None = None
+    """Called before a program is recorded: makes sure that no other thread launches anything meanwhile."""
     _crew: _Crew | None = None
+    _ticks: Device | None = None
+    _beside: Device | None = None
+
+    @property
+    def beside(self) -> Device:
+        """Where work beside the ticks runs: here, unless this is the `ticks` of another."""
+        return self._beside or self
+
+    @property
+    def ticks(self) -> Device:
+        """Where ticks run: here, unless this device was made by `split`."""
+        return self._ticks or self
+
+    def split(self, tick_cores: int | None = None) -> Device:
+        """The same device for work beside the ticks, with another one for the ticks as its `ticks`: on cpu each has
+        cores of its own, on cuda a stream, that of the ticks first. With two cores each has one; with more the ticks
+        have half of them unless told."""
+        given = max(1, self.cores // 2) if tick_cores is None else tick_cores
+        if not 1 <= given <= self.cores:
+            raise DeviceError(f"{given} cores for the ticks are not possible.", f"Allowed are 1 to {self.cores}.")
+        beside = self.sibling(max(1, self.cores - given))
+        beside._ticks = ticks = self.sibling(given, first=True)
+        ticks._beside = beside
+        return beside
+
+    def sibling(self, cores: int, *, first: bool = False) -> Device:
+        """The same device with other cores, or with a stream of its own, so that a second thread may use it."""
+        stream = wp.Stream(self.warp, priority=-1 if first else 0) if self.is_cuda else None
+        return replace(self, cores=cores, stream=stream, _crew=None, _ticks=None, _beside=None)
 
     def record(
         self, build: Callable[..., object], *, variants: int = 1, work: int | None = None, arguments: Sequence[Any] = ()
@@ -324,6 +357,8 @@ class Device:
         `variants` > 1 records `build` once per variant and passes its number (ping-pong buffers swap there); `run`
         takes turns. `work` is the number of elements per run; below `SPLIT_WORK` one core does all of it.
         """
+        if self.alone is not None:
+            self.alone()
         cores = self.cores
         if self.is_cuda or (work is not None and work < SPLIT_WORK):
             cores = 1
@@ -334,7 +369,7 @@ class Device:
             per_core: list[Any] = []
             for core in range(cores):
                 stage = Stage(self, core, cores, crew)
-                with wp.ScopedCapture(device=self.warp) as capture:
+                with self._on_stream(), wp.ScopedCapture(device=self.warp, stream=self.stream) as capture:
                     build(stage, *([variant] if variants > 1 else []), *arguments)
                     stage.finish()
                 per_core.append(capture.graph)
@@ -350,12 +385,18 @@ class Device:
         staging = wp.zeros(count, dtype=dtype, device="cpu", pinned=True) if self.is_cuda else array
         return Port(array, staging, staging.numpy())
 
+    def _on_stream(self) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext() if self.stream is None else wp.ScopedStream(self.stream)
+
     def synchronize(self) -> None:
+        """Waits for what was launched here; not for what another device made by `split` does."""
         if self.is_cuda:
-            wp.synchronize_device(self.warp)
+            wp.synchronize_stream(self.stream or self.warp.stream)
 
     def close(self) -> None:
         """Sends the worker threads home. The device can be used again; programs recorded before cannot."""
+        if self._ticks is not None:
+            self._ticks.close()
         if self._crew is not None:
             self._crew.finish()
             self._crew = None

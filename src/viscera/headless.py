@@ -81,7 +81,7 @@ def run_headless(
                 world.apply(one)
                 if record is not None:
                     record(tick, one)
-        world.step()
+        world.advance()
         if progress is not None and (tick - first) % (4 * TICKS_PER_FRAME) == 0:
             progress(f"{world.time:.2f} s simulated", (tick - first + 1) / ticks)
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest

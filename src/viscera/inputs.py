@@ -58,4 +58,10 @@ class Reset:
     seed: int
 
 
-Input = ToolInput | SetParameter | SetTable | Reset
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The systems of a live world were still busy as a frame ended: they take no turn there. Not a hand's doing, but
+    just as much of what a replay has to repeat. Given before the last tick of that frame."""
+
+
+Input = ToolInput | SetParameter | SetTable | Reset | Behind

@@ -358,6 +358,18 @@ class HapticState:
     """Share of the world's force that is let through, 0 to 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class TickTimes:
+    """Wall time of the last ticks, one by one [ms]."""
+
+    p50: float = 0.0
+    p99: float = 0.0
+    p99_9: float = 0.0
+    worst: float = 0.0
+    late: float = 0.0
+    """Share of them that took longer than 2 ms."""
+
+
 @dataclass(kw_only=True)
 class Frame:
     """The world after `tick` ticks, all but its arrays. A session adds what it knows; on its own a world leaves that at
@@ -375,9 +387,12 @@ class Frame:
     measures: dict[str, float] = field(default_factory=dict)
     tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
-    """Mean wall time of each part of a frame [ms]."""
+    """Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks."""
+    ticks: TickTimes = field(default_factory=TickTimes)
     real_time_factor: float = 1.0
-    """Simulated seconds per second of wall clock, over the last half second or so."""
+    """Simulated seconds per second of wall clock, over the last half second or so: of tissue and tools."""
+    beside_factor: float = 1.0
+    """The same of all else (heat, blood, fluids), which slows down when it cannot keep up."""
     applied: list[tuple[int, int]] = field(default_factory=list)
     """(browser, newest sequence number of its tool inputs that took effect)"""
     haptics: list[HapticState] = field(default_factory=list)
@@ -396,5 +411,5 @@ Shown = Surface | Texture | Particles | Markers | Threads | Volume | Picture | O
 __all__ = [
     "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "FloatArray", "Frame", "Goal", "HapticState", "Instrument",
     "IntArray", "Markers", "Measure", "Overlay", "Parameter", "Part", "Particles", "Picture", "Role", "Scene", "Shown",
-    "Snapshot", "Surface", "Table", "Texture", "Threads", "ToolState", "Volume",
+    "Snapshot", "Surface", "Table", "Texture", "Threads", "TickTimes", "ToolState", "Volume",
 ]  # fmt: skip

@@ -62,7 +62,7 @@ def hold(
     the blood alone come in between, without the tissue, which takes most of the time."""
     z = 0.0
     for _ in range(0, round(1000 * seconds), 16):
-        z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
+        z = world.organs[0].height(x, y)
         world.apply(ToolInput(tool, (x, y, z + above), grip=1.0))
         world.step(16)
     blood_alone(world, frames)

@@ -14,7 +14,7 @@ from viscera.inputs import Reset, SetParameter, SetTable, ToolInput
 from viscera.scenarios.cautery import SPEED
 from viscera.scenarios.cautery.drill import LINE_HALF_WIDTH, line_points, marked
 from viscera.skin import make_skin
-from viscera.world import World, surface_height
+from viscera.world import World
 from viscera.world.systems.burns import STAGES
 
 
@@ -34,7 +34,7 @@ def world(made: World) -> World:
 
 
 def touch(world: World, tool: int, x: float, y: float, grip: float) -> ToolInput:
-    z = surface_height(np.asarray(world.organs[0].vertices.numpy(), dtype=np.float32), x, y)
+    z = world.organs[0].height(x, y)
     return ToolInput(tool, (x, y, z - 0.0003), grip=grip)
 
 

@@ -477,6 +477,16 @@ export interface ToolState {
   torque: Vector3;
 }
 
+/** Wall time of the last ticks, one by one [ms]. */
+export interface TickTimes {
+  p50: number;
+  p99: number;
+  p99_9: number;
+  worst: number;
+  /** Share of them that took longer than 2 ms. */
+  late: number;
+}
+
 /** A haptic device and the tool it drives, as people should see it. */
 export interface HapticState {
   tool: number;
@@ -511,10 +521,13 @@ export interface Frame {
   versions: Record<string, number>;
   measures: Record<string, number>;
   tables: Record<string, number[][]>;
-  /** Mean wall time of each part of a frame [ms]. */
+  /** Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks. */
   stages: Record<string, number>;
-  /** Simulated seconds per second of wall clock, over the last half second or so. */
+  ticks: TickTimes;
+  /** Simulated seconds per second of wall clock, over the last half second or so: of tissue and tools. */
   real_time_factor: number;
+  /** The same of all else (heat, blood, fluids), which slows down when it cannot keep up. */
+  beside_factor: number;
   /** (browser, newest sequence number of its tool inputs that took effect) */
   applied: [number, number][];
   haptics: HapticState[];

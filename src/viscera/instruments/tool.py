@@ -10,6 +10,7 @@ T is 0. A tool that is taken out and brought back enters from its home, outside 
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field, replace
 
@@ -68,6 +69,13 @@ class Tool:
         self.hand[:] = self.instrument.home
         self.tip[:] = self.instrument.home
         self._place(self.end)
+
+    def copy(self) -> Tool:
+        """As it is now; the hand may move on."""
+        arrays = {name: getattr(self, name).copy() for name in ("hand", "orientation", "tip", "start", "end")}
+        other = copy.copy(self)
+        vars(other).update(arrays)
+        return other
 
     def take(self, command: ToolInput) -> None:
         """The hand moves."""

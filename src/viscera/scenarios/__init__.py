@@ -182,7 +182,7 @@ def make(
     entry = scenario if isinstance(scenario, Scenario) else find_scenario(scenario)
     if not (isinstance(seed, int) and 0 <= seed < 2**63):
         raise InputError(f"seed = {seed!r} is not allowed.", "It is a whole number from 0 on.")
-    place = device if isinstance(device, Device) else open_device(device, cores)
+    place = (device if isinstance(device, Device) else open_device(device, cores)).split()
     place.load(known_kernels(entry, place), progress)
     path = None if mesh is None else Path(mesh)
     world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path)))

@@ -154,8 +154,8 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out([kit.probe(PROBE_RADIUS)], (x, y, z + HOME_HEIGHT), LIVER.friction),
         parameters=[
-            LiveParameter(HEART_RATE, set_rate),
-            LiveParameter(PULSE, set_pulse),
+            LiveParameter(HEART_RATE, set_rate, tissue=True),
+            LiveParameter(PULSE, set_pulse, tissue=True),
             *tissue_parameters(tissue, STIFFNESS, VISCOSITY),
         ],
         camera=camera,

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.session.logfile import Failure, Recording, RecordingHeader, State, check_format, read_log
 from viscera.session.recorder import in_use
 
@@ -44,6 +44,7 @@ _TOOLS = np.dtype(
 _PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
 _TABLES = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("rows", "S4096")])
 _RESETS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("seed", "<i8")])
+_BEHIND = np.dtype([("tick", "<i8"), ("order", "<i8")])
 
 
 def read_recording(path: str | Path) -> Recording:
@@ -119,6 +120,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
     parameters: list[Any] = []
     edits: list[Any] = []
     resets: list[Any] = []
+    behind: list[Any] = []
     for order, (tick, given) in enumerate(inputs):
         if isinstance(given, ToolInput):
             flags = (given.grip, given.active, given.direct)
@@ -127,6 +129,8 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
             parameters.append((tick, order, given.name.encode(), given.value))
         elif isinstance(given, SetTable):
             edits.append((tick, order, given.name.encode(), json.dumps(given.rows).encode()))
+        elif isinstance(given, Behind):
+            behind.append((tick, order))
         else:
             resets.append((tick, order, given.seed))
     return {
@@ -134,6 +138,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
         "parameters": np.array(parameters, _PARAMETERS),
         "tables": np.array(edits, _TABLES),
         "resets": np.array(resets, _RESETS),
+        "behind": np.array(behind, _BEHIND),
     }
 
 
@@ -185,6 +190,8 @@ def _inputs(group: Any) -> list[tuple[int, Input]]:
         found.append((order, tick, SetTable(name.decode(), tuple(_floats(row) for row in json.loads(rows)))))
     for tick, order, seed in group["resets"][()].tolist():
         found.append((order, tick, Reset(seed)))
+    for tick, order in group["behind"][()].tolist() if "behind" in group else []:  # not in older files
+        found.append((order, tick, Behind()))
     return [(tick, given) for _, tick, given in sorted(found, key=lambda entry: entry[0])]
 
 

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
 
 FORMAT = 1
 MAGIC = b"VISCERALOG1\n"
@@ -56,7 +56,7 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     """ISO 8601, with the time zone."""
 
 
-KINDS: dict[str, type[Input]] = {"t": ToolInput, "p": SetParameter, "a": SetTable, "r": Reset}
+KINDS: dict[str, type[Input]] = {"t": ToolInput, "p": SetParameter, "a": SetTable, "r": Reset, "b": Behind}
 """How each kind of input is marked in a log."""
 _MARKS = {kind: mark for mark, kind in KINDS.items()}
 _FIELDS = {kind: [field.name for field in dataclasses.fields(kind)] for kind in KINDS.values()}

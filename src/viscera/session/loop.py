@@ -2,24 +2,25 @@
 
 Between two ticks the loop takes whatever commands have arrived. Of several poses of one tool only the newest is
 applied; what is applied is recorded with its tick, and nothing else ever reaches the world, so a replay of the record
-is the same world. Nothing here waits for the server or for the disk. Haptic devices come in through a port of their own
-(`haptics/port.py`), before each tick; what their tools felt goes out after it.
+is the same world. Nothing here waits for the server, for the disk, for the systems of the world (heat, blood, fluids;
+that they were too slow is recorded like an input) or for the picture, which are made in threads beside the ticks.
+Haptic devices come in through a port of their own (`haptics/port.py`), before each tick; what their tools felt goes out
+after it.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from viscera.errors import InputError
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
-from viscera.inputs import Input, Reset, SetParameter, SetTable
+from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import Pacer, RealTimeFactor
@@ -71,6 +72,7 @@ class Loop:
         port: SessionPort | None = None,
     ) -> None:
         self.world = world
+        self.live = world.go_live()
         self.recorder = recorder
         self.stopping = False
         self._commands = commands
@@ -79,7 +81,9 @@ class Loop:
         self._port = port
         self._priority = None if port is None else SessionPriority(time.perf_counter())
         self._pacer = Pacer()
-        self._factor = RealTimeFactor()
+        self._factor, self._beside = RealTimeFactor(), RealTimeFactor()
+        self._shown_turns = -1
+        """Turns of the systems that have been seen."""
         self._paused = False
         self._ticks_to_step = 0
         self._poses: dict[int, c.MoveTool] = {}
@@ -102,7 +106,7 @@ class Loop:
         gc.freeze()
         gc.disable()
         try:
-            self._publish(time.perf_counter())
+            self._publish(time.perf_counter(), must=True)
             self._tell_pace()
             self._pacer.restart()
             while not self.stopping:
@@ -124,19 +128,18 @@ class Loop:
                 self._apply(NOBODY, given)
         if self._poses:
             self._apply_poses()
-        self.world.step(1)
+        self.world.advance()
+        tick = self.world.tick
         if port is not None:
-            port.publish(self.world.tick, self.world.tools)
+            port.publish(tick, self.world.tools)
+        if tick % TICKS_PER_FRAME == 0 and self.world.behind and self.recorder is not None:
+            self.recorder.input(tick - 1, Behind())
         self._values_to_come.clear()
         self._rows_to_come.clear()
         now = self._pacer.wait()
-        tick = self.world.tick
-        if tick % TICKS_PER_FRAME == 0:
+        # In slow motion a frame takes longer than the eye likes, so what lies between frames is shown as well.
+        if tick % TICKS_PER_FRAME == 0 or (self._pacer.speed < 1.0 and now - self._published >= FRAME):
             self._publish(now)
-        elif self._pacer.speed < 1.0 and now - self._published >= FRAME:
-            # In slow motion a frame takes longer than the eye likes, so what lies between frames is shown as well.
-            between = self.world.snapshot().arrays
-            self._publish(now, lambda out: _copy(between, out))
         if self._ticks_to_step:
             self._ticks_to_step -= 1
             if self._ticks_to_step == 0:
@@ -152,25 +155,36 @@ class Loop:
         self._commands.wait(PAUSED_WAIT_S)
         self._pacer.restart()
         self._factor.pause()
+        self._beside.pause()
         if self._port is not None:
             self._port.rest()
+        if self.live.turns != self._shown_turns:  # what the systems finished after the last tick
+            self._publish(time.perf_counter())
         self._look_after_recording(time.perf_counter(), between_ticks=False)
 
-    def _publish(self, now: float, write_arrays: Callable[[dict[str, AnyArray]], None] | None = None) -> None:
-        """Shows the world as of its last frame, or with the arrays that `write_arrays` fills in."""
+    def _publish(self, now: float, *, must: bool = False) -> None:
+        """Shows the world as it is; beside the ticks. A picture that is not done yet is not waited for, unless it
+        must."""
         world = self.world
         self._factor.add(now, world.tick)
+        self._beside.add(now, TICKS_PER_FRAME * self.live.begun)
         if self._priority is not None:
             self._priority.watch(now)
         frame = world.frame()
         frame.real_time_factor = self._factor.value()
+        frame.beside_factor = self._beside.value()
         frame.applied = list(self._applied.items())
         frame.haptics = [] if self._port is None else self._port.states()
         frame.parameters |= self._values_to_come
         frame.tables |= self._rows_to_come
-        self._writer.publish(frame, write_arrays or world.write_arrays)
-        self._published = now
-        self._reports.offer(c.Published())
+
+        def publish(write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
+            self._writer.publish(frame, write_arrays)
+            self._reports.offer(c.Published())
+
+        turns = self.live.turns
+        if self.live.draw(publish, must=must):
+            self._published, self._shown_turns = now, turns
 
     # --- commands ------------------------------------------------------------------------------------------------
 
@@ -212,6 +226,7 @@ class Loop:
             self._pacer.speed = command.speed
         self._pacer.restart()
         self._factor.pause()
+        self._beside.pause()
         if self._ticks_to_step == 0:
             self._tell_pace()
 
@@ -264,12 +279,12 @@ class Loop:
         if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:
             # It takes effect with the next tick, which may be far away; the panel should show it now.
             self._values_to_come[command.name] = command.value
-            self._publish(time.perf_counter())
+            self._publish(time.perf_counter(), must=True)
 
     def _set_rows(self, command: c.SetRows) -> None:
         if self._apply(command.client, SetTable(command.name, command.rows)) and self._paused:
             self._rows_to_come[command.name] = command.rows
-            self._publish(time.perf_counter())
+            self._publish(time.perf_counter(), must=True)
 
     # --- reports and recording -----------------------------------------------------------------------------------
 
@@ -281,26 +296,27 @@ class Loop:
         scene = self.world.scene()
         if self._port is not None:
             self._port.homes = [tool.home for tool in scene.instruments]
+        self.live.settle()  # a scene takes several writes, and what is published must not come between them
         self._reports.send(c.SceneChanged(pack(scene)))
 
     def _look_after_recording(self, now: float, *, between_ticks: bool) -> None:
         recorder = self.recorder
         if recorder is None:
             return
-        if now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
-            self._flushed = now
-            recorder.flush(self.world.tick)
         if between_ticks and now >= self._next_checkpoint and (recorder.touched or now >= self._idle_checkpoint):
-            state = self.world.save_state()
-            recorder.checkpoint(self.world.tick, state)
+            self._next_checkpoint = self._idle_checkpoint = math.inf
+            self.live.save()
+        if self.live.saved is not None:
+            tick, state = self.live.saved
+            self.live.saved = None
+            recorder.checkpoint(tick, state)
             interval = checkpoint_interval(state_size(state))
             self._next_checkpoint = now + interval
             self._idle_checkpoint = now + IDLE_CHECKPOINTS * interval
+        elif now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
+            self._flushed = now
+            recorder.flush(self.world.tick)
         if recorder.notice != self._notice:
             self._notice = recorder.notice
             self._reports.offer(c.Notice(self._notice))
 
-
-def _copy(arrays: dict[str, AnyArray], out: dict[str, AnyArray]) -> None:
-    for name, array in arrays.items():
-        np.copyto(out[name], array)

@@ -184,16 +184,22 @@ class Recorder:
 
     def flush(self, tick: int) -> None:
         """The world has reached `tick`; everything so far goes to the file."""
-        block = Records(tick, self._records)
-        self._records = []
+        records, self._records = self._records, []
+        self._write_records(tick, records)
+
+    def _write_records(self, tick: int, records: list[Record]) -> None:
+        block = Records(tick, records)
         self._hand_over(b"RECS", lambda: msgspec.msgpack.encode(block), 64 * len(block.records))
 
     def checkpoint(self, tick: int, state: State) -> None:
-        """Keeps a whole state, of before the inputs of `tick`. The arrays must not change afterwards."""
+        """Keeps a whole state, of before the inputs of `tick`, which may be some frames ago. The arrays must not change
+        afterwards."""
         size = state_size(state)
         self.touched = False
         if size <= LARGEST_STATE:
-            self.flush(tick)
+            later = next((place for place, record in enumerate(self._records) if record[1] >= tick), len(self._records))
+            self._write_records(tick, self._records[:later])
+            self._records = self._records[later:]
             self._hand_over(b"CKPT", lambda: pack_state(tick, state), size)
 
     def fail(self, failure: Failure) -> None:

@@ -22,6 +22,7 @@ def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) 
     """Builds the lattice at rest, in slabs if `params.slabs` says so. `native=False` takes the plain kernels, which
     know no rest skipping."""
     check_params(params)
+    device = device.ticks
     if params.rest_skipping is not None and not native:
         raise InputError("the plain lattice knows no rest skipping.", "Leave native out, or rest_skipping.")
     if params.slabs > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.tissue.kernels import LIVE_VISCOUS_TIME, load3
+from viscera.tissue.kernels import load3
 
 wp.set_module_options({"enable_backward": False})
 
@@ -18,17 +18,13 @@ def follow_lattice(
     weights: wp.array2d(dtype=wp.float32),
     slots: int,
     # in
-    live: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32),
+    displacement: wp.array(dtype=wp.float32),
     # out
     vertices_out: wp.array(dtype=wp.vec3),
 ):
-    """x = X + Σ w·u with u = p − τ·v of the masses (see kernels.py)."""
+    """x = X + Σ w·u."""
     vertex = first + wp.tid()
-    tau = live[LIVE_VISCOUS_TIME]
     x = rest[vertex]
     for corner in range(8):
-        i = places[vertex, corner]
-        x += weights[vertex, corner] * (load3(position, slots, i) - tau * load3(velocity, slots, i))
+        x += weights[vertex, corner] * load3(displacement, slots, places[vertex, corner])
     vertices_out[vertex] = x

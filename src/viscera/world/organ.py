@@ -17,17 +17,21 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, Stage
 from viscera.errors import InputError
-from viscera.geometry.embedding import embed
+from viscera.geometry.embedding import Embedding, embed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin, rebuild_skin
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.shadow import Shadow
 from viscera.tissue.surface import follow_lattice
 from viscera.view import Surface
 from viscera.world.system import Field, Show
 
 FEWEST_MASSES = 100
 """With fewer the organ is too thin to feel like one."""
+
+WALK = 0.02
+"""No part of a surface is pushed farther along the table than this [m]."""
 
 Point = tuple[float, float, float]
 
@@ -58,13 +62,17 @@ class Organ:
     look: str
     body: Body
     tissue: Tissue
+    held: Embedding
+    """Which masses carry each vertex of the surface."""
     rest: wp.array[Any]
     """Rest positions of the surface's vertices, world frame [m]."""
     places: wp.array[Any]
     """Lattice places each vertex hangs on, shape (vertices, 8)."""
     weights: wp.array[Any]
     vertices: wp.array[Any]
-    """As of the last frame [m]."""
+    """As of the last frame [m]. Work beside the ticks writes it: `World.wait` before you look."""
+    shadow: Shadow
+    """What work beside the ticks sees and changes of the lattice."""
     skin: Skin | None = None
     """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
     notes: tuple[str, ...] = ()
@@ -103,17 +111,27 @@ class Organ:
         return len(self.vertices) + (0 if self.skin is None else self.skin.count)
 
     def record_surface(self, stage: Stage) -> None:
-        """Brings the surface up to the lattice as it is in the buffer that is current now."""
-        tissue = self.tissue
-        args = [
-            self.rest, self.places, self.weights, tissue.layout.slots, tissue.state.live.array,
-            tissue.state.position[tissue.current], tissue.state.velocity, self.vertices,
-        ]  # fmt: skip
-        stage.launch(follow_lattice, len(self.vertices), args)
+        """Brings the surface up to the lattice as its shadow has it."""
+        self.record_vertices(stage, self.shadow.displacement, self.vertices)
         if self.skin is not None:
             rebuild_skin(stage, self.skin)
         for follow in self.followers:
             follow(stage)
+
+    def record_vertices(self, stage: Stage, displacement: wp.array[Any], out: wp.array[Any]) -> None:
+        """Where the surface's vertices are [m] when the masses are displaced like this."""
+        args = [self.rest, self.places, self.weights, self.tissue.layout.slots, displacement, out]
+        stage.launch(follow_lattice, len(out), args)
+
+    def height(self, x: float, y: float) -> float:
+        """Of the upper side over this place of the table, as the lattice is now: a plane through the nearest vertices
+        [m]."""
+        rest = self.body.mesh.vertices
+        near = np.flatnonzero(np.hypot(rest[:, 0] - x, rest[:, 1] - y) < WALK)
+        if len(near) < 6:
+            near = np.arange(len(rest))
+        moved = self.tissue.displacement()[self.held.indices[near]] * self.held.weights[near, :, None]
+        return surface_height(rest[near] + moved.sum(axis=1), x, y)
 
     def show(self) -> Show:
         triangles = np.asarray(self.body.mesh.triangles, dtype=np.int32)
@@ -160,10 +178,12 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
         look=look,
         body=body,
         tissue=tissue,
+        held=held,
         rest=wp.array(body.mesh.vertices.astype(np.float32), dtype=wp.vec3, device=device),
         places=wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device),
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
         vertices=vertices,
+        shadow=Shadow(tissue, tissue.device.beside),
         skin=skin,
         notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
     )
@@ -208,7 +228,7 @@ def block(cells: tuple[int, int, int], spacing: float) -> Body:
     return Body(rounded_slab(size, centre=(0.0, 0.0, 0.5 * float(size[2]))), nodes, origin, spacing)
 
 
-def surface_height(vertices: NDArray[np.float32], x: float, y: float) -> float:
+def surface_height(vertices: NDArray[Any], x: float, y: float) -> float:
     """Of the upper side over this place of the table: a plane through the nearest vertices [m]."""
     off = np.hypot(vertices[:, 0] - x, vertices[:, 1] - y) + 10.0 * (vertices[:, 2] < 0.5 * vertices[:, 2].max())
     near = vertices[np.argsort(off)[:6]].astype(np.float64)

@@ -4,7 +4,7 @@ does."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from viscera.errors import InputError
 from viscera.inputs import SetParameter, SetTable
@@ -31,6 +31,8 @@ class Settings:
         self._tables = {live.table.name: live for live in tables}
         self.values = {name: live.parameter.default for name, live in self._parameters.items()}
         self.rows: dict[str, Rows] = {name: live.table.rows for name, live in self._tables.items()}
+        self._due: list[Callable[[], None]] = []
+        """Changes that the systems take with their next turn."""
         for name, value in self.values.items():
             self._parameters[name].change(value)
         for name, rows in self.rows.items():
@@ -56,9 +58,24 @@ class Settings:
             check_rows(self._tables[one.name], one.rows)
 
     def set(self, name: str, value: float) -> None:
+        """What ticks depend on changes at once, all else with the systems' next turn."""
+        live = self._parameters[name]
         self.values[name] = value
-        self._parameters[name].change(value)
+        if live.tissue:
+            live.change(value)
+        else:
+            self._due.append(lambda: live.change(value))
 
     def set_rows(self, name: str, rows: Rows) -> None:
         self.rows[name] = rows
-        self._tables[name].change(rows)
+        self._due.append(lambda: self._tables[name].change(rows))
+
+    def take_due(self) -> list[Callable[[], None]]:
+        """The changes that are due, which is then nobody's but the caller's."""
+        due, self._due = self._due, []
+        return due
+
+    def settle(self) -> None:
+        """Whatever is due happens now, while no system is at work."""
+        for change in self.take_due():
+            change()

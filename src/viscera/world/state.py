@@ -19,12 +19,12 @@ _TOOL_NUMBERS = 25
 """That `_pack` gives."""
 
 
-def save_state(world: World) -> Saved:
-    """Everything that changes, as arrays; `load_state` continues from it bit for bit."""
+def save_ticks(world: World) -> Saved:
+    """What ticks change."""
     contents = world.contents
     state: Saved = {
         "tick": np.array([world.tick], dtype=np.int64),
-        "began": np.array([world.began], dtype=np.int64),
+        "turns": np.array([world.turns.count], dtype=np.int64),
         "seed": np.array([world.seed], dtype=np.int64),
         "parameters": np.array(list(world.settings.values.values()), dtype=np.float64),
         "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
@@ -39,20 +39,25 @@ def save_state(world: World) -> Saved:
         state[f"{organ.name}/ticks"] = np.array([organ.tissue.ticks], dtype=np.int64)
         for name, array in organ.tissue.arrays().items():
             state[f"{organ.name}/{name}"] = np.array(array.numpy())
-    for system in contents.systems:
-        state |= {f"{system.name}/{name}": array for name, array in system.save().items()}
     return state
+
+
+def save_systems(world: World) -> Saved:
+    """What systems change in their turns."""
+    systems = world.contents.systems
+    return {f"{system.name}/{name}": array for system in systems for name, array in system.save().items()}
 
 
 def load_state(world: World, state: Saved) -> None:
     world.take(Reset(int(state["seed"][0])))
     contents, settings = world.contents, world.settings
-    world.tick, world.began = int(state["tick"][0]), int(state["began"][0])
+    world.tick, world.turns.count = int(state["tick"][0]), int(state["turns"][0])
     world.peak_force = float(state["peak_force"][0])
     for name, value in zip(list(settings.values), state["parameters"].tolist(), strict=True):
         settings.set(name, value)
     for name in list(settings.rows):
         settings.set_rows(name, tuple(tuple(row) for row in state[f"tables/{name}"].tolist()))
+    settings.settle()
     for tool, packed in zip(contents.tools, state["tools"].reshape(-1, _TOOL_NUMBERS), strict=True):
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
@@ -63,7 +68,7 @@ def load_state(world: World, state: Saved) -> None:
         arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
         organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
     world.contact.restore()
-    world.show_organs()
+    world.turns.show_now()
     for system in contents.systems:
         start = f"{system.name}/"
         system.load({name.removeprefix(start): array for name, array in state.items() if name.startswith(start)})

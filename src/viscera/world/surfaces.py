@@ -1,30 +1,59 @@
-"""What is seen of the organs, brought up to their lattices."""
+"""What is seen of the organs, brought up to their lattices: for the systems, and for the eye."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from viscera.device import Device, Program, Stage
+import warp as wp
+
+from viscera.device import Device, Stage
+from viscera.tissue.shadow import Glance
 from viscera.world.organ import Organ
 
 
 class Surfaces:
-    """Of all organs of a world, in one program."""
+    """Of all organs of a world, in one program, as their shadows have them."""
 
     def __init__(self, organs: Sequence[Organ], device: Device) -> None:
         self._organs, self._device = organs, device
-        self._programs: dict[tuple[int, ...], Program] = {}
+        self._program = device.record(self._record, work=sum(organ.surface_work() for organ in organs))
+
+    def take(self) -> None:
+        """The lattices' shadows are of this moment."""
+        for organ in self._organs:
+            organ.shadow.take()
 
     def follow(self) -> None:
-        """To where the lattices are now."""
-        # Which buffer holds the present alternates with the substeps, so there is a program for each case.
-        buffers = tuple(organ.tissue.current for organ in self._organs)
-        if buffers not in self._programs:
-            work = sum(organ.surface_work() for organ in self._organs)
-            self._programs[buffers] = self._device.record(self._record, work=work)
-        self._programs[buffers].run()
+        """To where the shadows are."""
+        self._program.run()
         self._device.synchronize()
 
     def _record(self, stage: Stage) -> None:
         for organ in self._organs:
             organ.record_surface(stage)
+
+
+class Drawn:
+    """The organs' vertices for the eye, which must not wait until the systems are done with theirs."""
+
+    def __init__(self, organs: Sequence[Organ], device: Device) -> None:
+        self._device = device.sibling(1)
+        self._organs = organs
+        self._glances = [Glance(organ.tissue) for organ in organs]
+        self.arrays: dict[str, wp.array[Any]] = {organ.name: wp.zeros_like(organ.vertices) for organ in organs}
+        self._program = self._device.record(self._record)
+
+    def take(self) -> None:
+        """The lattices as they are now; between two ticks."""
+        for glance in self._glances:
+            glance.take()
+
+    def follow(self) -> None:
+        """To where they were when they were taken."""
+        self._program.run()
+        self._device.synchronize()
+
+    def _record(self, stage: Stage) -> None:
+        for organ, glance in zip(self._organs, self._glances, strict=True):
+            organ.record_vertices(stage, glance.displacement, self.arrays[organ.name])

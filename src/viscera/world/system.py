@@ -1,8 +1,9 @@
 """A system: one phenomenon of a world, as one value. It takes its turn once a frame, beside the tissue.
 
 A system is made by a function in `world/systems/` (or by a scenario's own), from phenomena that know nothing of each
-other. It reads the world as it is at the end of a frame, and its effect is there before the next tick. Systems meet in
-named arrays only (`Field`): heat writes an organ's temperature, burns read it and write the burn level, wounds and
+other. It reads the world as it was at the end of a frame, while the next ticks already run in another thread; what it
+does to tissue is put in force at the end of a later frame, the next one unless it is too slow (`lands`). Systems meet
+in named arrays only (`Field`): heat writes an organ's temperature, burns read it and write the burn level, wounds and
 stiffening read that. A field counts its changes, so that whoever reads it sleeps while nothing changes.
 """
 
@@ -30,11 +31,11 @@ class Moment:
 
     tick: int
     tools: Sequence[Tool]
-    """The tools in their hands, as the last tick left them."""
+    """The tools in their hands, as the last tick left them; copies, as the hands move on."""
     measures: Callable[[], Mapping[str, float]]
     """What people watch, by name."""
     frame: int = 0
-    """Frames since the last reset."""
+    """Turns of the systems since the last reset: frames, less those for which they were too slow."""
 
     def using(self, effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
         """The tools with this effect that are in the body with their handle pressed."""
@@ -90,6 +91,9 @@ class LiveParameter:
 
     parameter: Parameter
     change: Callable[[float], None]
+    tissue: bool = False
+    """Whether it changes what ticks do (tissue, a motion): then it takes effect with the next tick. All else takes
+    effect when the systems take their next turn."""
 
 
 @dataclass
@@ -109,7 +113,10 @@ class System:
     name: str
     """Of its part in the timings and of its arrays in a saved state; one of a kind in a world."""
     frame: Callable[[Moment], None] = lambda now: None
-    """Advances by `every` frames, from organs and tools as they are now."""
+    """Advances by `every` frames, from organs and tools as they were at that moment. It runs beside the ticks: of a
+    lattice it may see and change the shadow only (`Organ.shadow`)."""
+    lands: Callable[[], None] | None = None
+    """Puts what it did to tissue in force, between two ticks. Short: ticks wait for it."""
     every: int = 1
     """It takes its turn in every frame, every second one, …"""
     reads: tuple[str, ...] = ()

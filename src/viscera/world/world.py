@@ -1,9 +1,11 @@
 """One coupled world: what happens in a tick and in a frame, in order. Read this first.
 
-A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks: the
-surfaces are brought up to the state of the tick that has just ended, and the systems (heat, blood, fluids; see
-`system.py`) take their turn, in the order in which the scenario lists them. A scenario (viscera/scenarios) says what is
-in the world; doors (Python, session, command line) only ever see this class.
+A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tools feel it. A frame is 16 ticks. As it
+ends, the systems (heat, blood, fluids; see `system.py`) take their turn, in the order in which the scenario lists them,
+in a thread of their own, while the next ticks run: they see the world as the frame left it. What they did to tissue is
+put in force at the end of the next frame. In a live session ticks never wait for them: a turn that takes longer ends at
+a later frame, which is recorded as an input (`Behind`), so that a replay is the same world. A scenario
+(viscera/scenarios) says what is in the world; doors (Python, session, command line) only ever see this class.
 """
 
 from __future__ import annotations
@@ -15,18 +17,19 @@ import numpy as np
 
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Tool, check_tool_input
 from viscera.timing import TICK, TICKS_PER_FRAME
-from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, ToolState
+from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
+from viscera.world.live import Live
 from viscera.world.organ import Organ
 from viscera.world.settings import Settings
-from viscera.world.surfaces import Surfaces
-from viscera.world.system import Moment, Saved, System
+from viscera.world.system import Saved, System
 from viscera.world.systems.goals import goals_clock
+from viscera.world.turns import Turns
 
 if TYPE_CHECKING:
     from viscera.scenarios import Scenario
@@ -40,14 +43,16 @@ class World:
         self.device = device
         self.seed = seed
         self.tick = 0
-        self.began = 0
-        """Tick of the last reset; turns of systems that sleep some frames are counted from it."""
+        self.behind = False
+        """Whether the systems were still busy as the last frame ended."""
         self.peak_force = 0.0
         self.tools: list[ToolState] = []
         """Where each tool is and what its hand feels, as of the last tick."""
         self.entry = scenario
         self._build = build
         self._pending: list[Input] = []
+        self._skips = False
+        self._live: Live | None = None
         self._fill(build(seed))
 
     # --- time ---
@@ -60,9 +65,18 @@ class World:
     def step(self, ticks: int = 1) -> None:
         """Advance by so many ticks of 1 ms."""
         for _ in range(ticks):
-            self._tick()
-            if self.tick % TICKS_PER_FRAME == 0:
-                self._frame()
+            self.advance()
+        self.wait()
+
+    def advance(self) -> None:
+        """One tick; systems may be at work when it returns. `wait` before you look at anything but tools."""
+        self._tick()
+        if self.tick % TICKS_PER_FRAME == 0:
+            self._frame()
+
+    def wait(self) -> None:
+        """Until the systems have finished their turn; raises what they raised."""
+        self.turns.wait()
 
     def _tick(self) -> None:
         if self._pending:
@@ -79,24 +93,26 @@ class World:
         self._stopwatch.add("tissue", start)
         self.peak_force = max(self.peak_force, strongest)
         self.tick += 1
-        self._stopwatch.ticks += 1
+        self._stopwatch.tick(start)
 
     def _frame(self) -> None:
-        self.show_organs()
-        number = self.tick // TICKS_PER_FRAME - self.began // TICKS_PER_FRAME
-        now = Moment(self.tick, self.contents.tools, self.measure_values, number)
-        for system in self.contents.systems:
-            if number % system.every == 0:
-                start = stopwatch.now()
-                system.frame(now)
-                self._stopwatch.add(system.name, start)
+        self.behind = self._skips or (self._live is not None and self.turns.busy)
+        self._skips = False
+        if not self.behind:
+            self.turns.begin(self.tick, self.settings.take_due(), [] if self._live is None else self._live.after_turn())
 
-    def show_organs(self) -> None:
-        """Brings the organs' surfaces up to their lattices."""
-        if self.contents.organs:
-            start = stopwatch.now()
-            self._surfaces.follow()
-            self._stopwatch.add("skin", start)
+    def go_live(self) -> Live:
+        """From now on ticks do not wait for the systems."""
+        self.wait()
+        self.turns.step_back()
+        self._live = Live(self)
+        return self._live
+
+    def _leave_alone(self) -> None:
+        """Nothing may be launched while a program is recorded."""
+        self.turns.leave_alone()
+        if self._live is not None:
+            self._live.settle()
 
     # --- inputs ---
 
@@ -106,7 +122,7 @@ class World:
             one = check_tool_input(one, len(self.contents.tools))
         elif isinstance(one, SetParameter | SetTable):
             self.settings.check(one)
-        elif not isinstance(one, Reset):
+        elif not isinstance(one, Reset | Behind):
             raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable or Reset.")
         self._pending.append(one)
 
@@ -114,6 +130,7 @@ class World:
         """Sets a parameter at once, between ticks: for making a world, not for a running one."""
         self.settings.check(one)
         self.take(one)
+        self.settings.settle()
 
     def take(self, one: Input) -> None:
         """An input takes effect."""
@@ -123,18 +140,24 @@ class World:
             self.settings.set(one.name, one.value)
         elif isinstance(one, SetTable):
             self.settings.set_rows(one.name, one.rows)
+        elif isinstance(one, Behind):
+            self._skips = True
         else:
             self._reset(one.seed)
 
     def _reset(self, seed: int) -> None:
         """A new world with the settings of the old one."""
-        self.seed, self.began, self.peak_force = seed, self.tick, 0.0
+        self.wait()
+        self.seed, self.peak_force = seed, 0.0
         old = self.settings
         self._fill(self._build(seed))
         for name, value in old.values.items():
             self.settings.set(name, value)
         for name, rows in old.rows.items():
             self.settings.set_rows(name, rows)
+        self.settings.settle()
+        if self._live is not None:
+            self._live.refill()
 
     def script(self, tick: int) -> Iterable[Input]:
         """What the scenario's own hand does before this tick."""
@@ -144,45 +167,54 @@ class World:
 
     def scene(self) -> Scene:
         settings = {"parameters": self.settings.parameters, "tables": self.settings.tables}
-        return showing.make_scene(self.entry, self.seed, self.contents, self._shows, settings)
+        return showing.make_scene(self.entry, self.seed, self.contents, self.shows, settings)
 
     def array_specs(self) -> dict[str, ArraySpec]:
         """Every array that a snapshot holds, with how it travels."""
-        return showing.array_specs(self._shows)
+        return showing.array_specs(self.shows)
 
     def write_arrays(self, out: dict[str, AnyArray]) -> None:
         """Fills the caller's arrays with what the last frame shows."""
-        showing.write_arrays(self._shows, out)
+        showing.write_arrays(self.shows, out)
 
     def frame(self) -> Frame:
-        """All that a snapshot says besides its arrays."""
+        """All that a snapshot says besides its arrays. Live, what systems show is of the last turn they finished."""
+        kept = self._live
+        if kept is None:
+            self.wait()
         return Frame(
             tick=self.tick,
             time=self.time,
             tools=self.tools,
             parameters=dict(self.settings.values),
-            counts=showing.counts(self._shows),
-            versions=showing.versions(self._shows),
-            measures=self.measure_values(),
+            counts=showing.counts(self.shows) if kept is None else kept.counts,
+            versions=showing.versions(self.shows) if kept is None else kept.versions,
+            measures=self.measure_values() if kept is None else kept.measures,
             tables=dict(self.settings.rows),
             stages=self.stages,
+            ticks=self._stopwatch.tick_times(),
         )
 
     def snapshot(self) -> Snapshot:
         """The world as it is now, its surfaces brought up to date; the caller owns the copies."""
-        self.show_organs()
+        self.turns.show_now()
         arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in self.array_specs().items()}
         self.write_arrays(arrays)
         return Snapshot(**vars(self.frame()), arrays=arrays)
 
     def measure_values(self) -> dict[str, float]:
-        """What people watch, in the units that the scene states."""
-        return {measure.name: value for system in self.contents.systems for measure, value in system.measures()}
+        """What people watch, in the units that the scene states; `wait` before, live see `Live.measures`."""
+        return dict(self.turns.measures())
 
     @property
     def stages(self) -> dict[str, float]:
-        """Mean wall time of each part of a frame of 16 ticks [ms]."""
+        """Mean wall time of each part of a frame of 16 ticks [ms]; all but `tissue` runs beside the ticks."""
         return self._stopwatch.mean_ms()
+
+    @property
+    def tick_times(self) -> TickTimes:
+        """Of the last ticks, one by one."""
+        return self._stopwatch.tick_times()
 
     @property
     def notes(self) -> list[str]:
@@ -218,9 +250,12 @@ class World:
 
     def save_state(self) -> Saved:
         """Everything that changes, as arrays; `load_state` continues from it bit for bit."""
-        return state.save_state(self)
+        self.wait()
+        self.settings.settle()
+        return state.save_ticks(self) | state.save_systems(self)
 
     def load_state(self, saved: Saved) -> None:
+        self.wait()
         self._pending.clear()
         state.load_state(self, saved)
 
@@ -230,6 +265,7 @@ class World:
 
     def close(self) -> None:
         """Lets go of the device's worker threads."""
+        self._leave_alone()
         self.device.close()
 
     # --- making ---
@@ -244,6 +280,7 @@ class World:
         self.settings = Settings(self.scenario, contents)
         parts = [*(("tissue", "skin") if contents.organs else ()), *(system.name for system in contents.systems)]
         self._stopwatch = stopwatch.Stopwatch(parts)
-        self._shows = showing.all_shows(contents)
-        self._surfaces = Surfaces(contents.organs, self.device)
-        self.show_organs()
+        self.shows = showing.all_shows(contents)
+        """Everything that is seen, in the order of the scene."""
+        self.turns = Turns(contents, self.device, self._stopwatch)
+        self.device.alone = self.device.ticks.alone = self._leave_alone

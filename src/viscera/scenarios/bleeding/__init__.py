@@ -34,7 +34,7 @@ from viscera.scenarios.bleeding.settings import (
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
-from viscera.world import Body, Contents, Organ, System, looking_down, surface_height
+from viscera.world import Body, Contents, Organ, System, looking_down
 from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
 from viscera.world.systems.drops import flying
@@ -179,7 +179,7 @@ def script(organ: Organ, wound: Wound, tick: int) -> Iterable[Input]:
     if tick % 10:
         return []
     x, y, _ = wound.point
-    z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+    z = organ.height(x, y)
     if tick < 2000:
         return []
     if tick < 4000:

@@ -22,7 +22,7 @@ from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
-from viscera.world import Contents, World, looking_down, surface_height
+from viscera.world import Contents, World, looking_down
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
@@ -69,7 +69,7 @@ def build(setting: Setting) -> Contents:
         # The foot of the hook, 4 mm along x, is taken along by its middle.
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
         x -= 0.5 * FOOT
-        z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+        z = organ.height(x, y)
         return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
 
     return Contents(

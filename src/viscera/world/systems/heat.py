@@ -5,6 +5,7 @@ Writes `ORGAN.temperature`. An organ that is as warm as the body, with no pedal 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -92,9 +93,12 @@ class _Heating:
         self._rest = np.array([1, 0])
         """Whether all is cold, and steps since that was looked at."""
         self._programs: dict[tuple[int, ...], Program] = {}
-        """One for each set of electrodes that are on: those that are off cost nothing."""
-        for on in ((), *((number,) for number in range(len(self._hands)))):
-            self._program(on)
+        """For sets of electrodes that are on: those that are off cost nothing."""
+        numbers = range(len(self._hands))
+        for on in ((), *((number,) for number in numbers), *itertools.combinations(numbers, 2)):
+            self._programs[on] = self._recorded(on)
+        self._all = tuple(numbers)
+        self._programs.setdefault(self._all, self._recorded(self._all))
         self._field = organ.write_field("temperature", heat.temperature)
 
     def system(self, every: int) -> System:
@@ -120,8 +124,8 @@ class _Heating:
         if self._rest[1] >= LOOK:
             self._look()
         on: list[int] = []
-        for place, (hand, _) in enumerate(self._hands):
-            electrode = self.electrodes[place]
+        for place, (tool, _) in enumerate(self._hands):
+            hand, electrode = now.tools[tool.number], self.electrodes[place]
             self._metal[place].place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
             self._inside[place] = hand.active
             electrode.press(hand.pressed)
@@ -131,7 +135,8 @@ class _Heating:
             elif electrode.delivered.host.any():
                 electrode.delivered.host[:] = 0.0
         if not self._rest[0]:
-            self._program(tuple(on)).run()
+            # Recorded when the world is made: nothing can be recorded while ticks run.
+            self._programs.get(tuple(on), self._programs[self._all]).run()
             self._device.synchronize()
             self._rest[1] += 1
             self._field.changes += 1
@@ -146,11 +151,8 @@ class _Heating:
     def _given(self) -> float:
         return sum(float(electrode.delivered.host[0]) for electrode in self.electrodes)
 
-    def _program(self, on: tuple[int, ...]) -> Program:
-        if on not in self._programs:
-            work = self.heat.skin.count
-            self._programs[on] = self._device.record(lambda stage: self._record(stage, on), work=work)
-        return self._programs[on]
+    def _recorded(self, on: tuple[int, ...]) -> Program:
+        return self._device.record(lambda stage: self._record(stage, on), work=self.heat.skin.count)
 
     def _record(self, stage: Stage, on: tuple[int, ...]) -> None:
         rebuild_network(stage, self.heat.skin, self.heat.network)

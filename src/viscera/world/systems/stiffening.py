@@ -1,9 +1,11 @@
 """Burnt tissue is stiffer, and tears sooner: the springs under a burn follow its level.
 
-Reads `ORGAN.burn_level`, writes the stiffness of the organ's lattice.
+Reads `ORGAN.burn_level`, writes the stiffness of the organ's lattice: in its shadow first, in force when it lands.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from viscera.device import Stage
 from viscera.heat.burn import Burn
@@ -18,51 +20,61 @@ TORN = Measure("torn", "Torn", "mm²", "Cross-section of burnt tissue that was p
 
 def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
     """After `burning` in the order of a frame, at the same turns."""
-    tissue, skin = organ.tissue, organ.need_skin()
-    device = tissue.device
+    real, shadow, skin = organ.tissue, organ.shadow.tissue, organ.need_skin()
+    device = shadow.device
     level = organ.read_field("burn_level")
     burnt = Watch(level)
-    springs = make_burning(tissue)
-    sampling = make_sampling(tissue, skin)
-    masses = len(tissue.params.nodes)
+    springs = make_burning(shadow)
+    sampling = make_sampling(shadow, skin)
+    masses = len(shadow.params.nodes)
+    due = np.zeros(1, dtype=np.bool_)
+    """Whether springs have changed that are not in force yet."""
 
     def record(stage: Stage) -> None:
         sample_burn(stage, springs, sampling, level.array)
         step_burning(stage, springs)
 
-    # Which buffer holds the present alternates with the substeps, so there is a program for each.
-    tears = [
-        device.record(lambda stage, buffer=buffer: tear_burnt(stage, springs, buffer), work=masses) for buffer in (0, 1)
-    ]
+    tears = device.record(lambda stage: tear_burnt(stage, springs, shadow.current), work=masses)
     stiffen = device.record(lambda stage: step_burning(stage, springs), work=masses)
     follow = device.record(record, work=skin.count)
+    sample = device.record(lambda stage: sample_burn(stage, springs, sampling, level.array), work=skin.count)
     follow.run()
     device.synchronize()
+    organ.shadow.land()
 
     def frame(now: Moment) -> None:
         if burnt.changed():
             follow.run()
             device.synchronize()
+            due[0] = True
         if burn.area.host[0][0] > 0.0:
             tear()
 
     def tear() -> None:
         before = int(springs.torn.host[0])
-        tears[tissue.current].run()
+        tears.run()
         device.synchronize()
         if springs.torn.host[0] != before:
             stiffen.run()
             device.synchronize()
-            tissue.wake()
+            due[0] = True
+
+    def land() -> None:
+        if due[0]:
+            organ.shadow.land()
+            due[0] = False
 
     def loaded() -> None:
-        follow.run()
+        sample.run()
         device.synchronize()
 
-    kept = Kept({"torn": springs.torn}, loaded)
+    # The lattice saves its springs itself, but not its cells.
+    cells = {"bulk": shadow.bulk, "bulk_now": real.bulk}
+    kept = Kept({"torn": springs.torn, "due": due, "stiffness": shadow.constants.stiffness, **cells}, loaded)
     return System(
         name="stiffening",
         frame=frame,
+        lands=land,
         every=every,
         reads=(f"{organ.name}.burn_level",),
         save=kept.save,

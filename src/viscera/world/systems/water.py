@@ -116,7 +116,8 @@ class _Swirling:
         )
 
     def frame(self, now: Moment) -> None:
-        for place, (hand, _) in enumerate(self._hands):
+        for place, (tool, _) in enumerate(self._hands):
+            hand = now.tools[tool.number]
             goal = np.asarray(hand.tip if hand.active else hand.instrument.home, dtype=np.float64)
             # Where it is, as the device has moved it: sums of our own would drift apart from that.
             way = goal - self._walls.view.shapes.numpy()["pose"][place][:3]

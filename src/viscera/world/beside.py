@@ -1,0 +1,82 @@
+"""Work beside the ticks: a thread that does one piece at a time, while the ticks go on.
+
+The thread is started by the first piece, and ends when its owner is closed or forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+
+Work = Callable[[], None]
+
+NICE = 10
+"""How far threads beside the ticks of a live world step back."""
+
+
+class Beside:
+    """One piece of work at a time, in a thread called `name`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._jobs: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._done = threading.Event()
+        self._done.set()
+        self._failed: list[BaseException] = []
+        self._thread: threading.Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        return not self._done.is_set()
+
+    @property
+    def mine(self) -> bool:
+        """Whether it is this thread that asks."""
+        return self._thread is threading.current_thread()
+
+    def start(self, work: Work) -> None:
+        """Does it in the thread; what was started before must be done."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=_do, args=(self._jobs, self._done, self._failed), name=self.name, daemon=True
+            )
+            self._thread.start()
+            weakref.finalize(self, self._jobs.put, None)
+        self._done.clear()
+        self._jobs.put(work)
+
+    def wait(self) -> None:
+        """Until it is done; raises what it raised."""
+        self._done.wait()
+        if self._failed:
+            raise self._failed.pop()
+
+    def settle(self) -> None:
+        """Until it is done, whatever it raised."""
+        self._done.wait()
+
+    def step_back(self) -> None:
+        """Whatever else runs on this machine comes first, where the system knows of it."""
+
+        def nicer() -> None:
+            with contextlib.suppress(AttributeError, OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+        self.wait()
+        self.start(nicer)
+        self.wait()
+
+
+def _do(jobs: queue.SimpleQueue[Work | None], done: threading.Event, failed: list[BaseException]) -> None:
+    while (work := jobs.get()) is not None:
+        try:
+            work()
+        except BaseException as error:  # handed to whoever waits for it
+            failed.append(error)
+        # A piece that is over must not keep its world alive.
+        del work
+        done.set()
