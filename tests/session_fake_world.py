@@ -136,6 +136,9 @@ class FakeWorld:
     def advance(self) -> None:
         self._step()
 
+    def wait(self) -> None:
+        pass
+
     def go_live(self) -> FakeLive:
         return FakeLive(self)
 
@@ -252,10 +255,8 @@ class FakeLive:
         self.saved: tuple[int, dict[str, np.ndarray]] | None = None
 
     @property
-    def turns(self) -> int:
+    def begun(self) -> int:
         return self._world.tick // 16
-
-    begun = turns
 
     def draw(self, publish: Any, *, must: bool = False) -> bool:
         publish(self._world.write_arrays)

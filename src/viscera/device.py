@@ -254,7 +254,7 @@ class _Crew:
             thread = threading.Thread(
                 target=_work,
                 args=(self.gates[core - 1], self.memory, self.programs, core),
-                name=f"viscera-core-{core}",
+                name=f"viscera-{'core' if device._ticks is None else 'frame-core'}-{core}",
                 daemon=True,
             )
             thread.start()

@@ -24,9 +24,9 @@ SHORTEST_REST_S, LONGEST_REST_S = 4.0, 64.0
 
 
 def come_first(level: int, leave_out: tuple[str, ...] = ()) -> bool:
-    """Real-time priority for the threads of this process, but for those of these names; False where the system does
-    not allow it."""
-    left_out = {thread.native_id for thread in threading.enumerate() if thread.name in leave_out}
+    """Real-time priority for the threads of this process, but for those whose names begin so; False where the system
+    does not allow it."""
+    left_out = {thread.native_id for thread in threading.enumerate() if thread.name.startswith(leave_out)}
     return _schedule("SCHED_RR", level, left_out)
 
 
@@ -48,8 +48,8 @@ def _schedule(policy: str, level: int, left_out: set[int | None]) -> bool:
 class SessionPriority:
     """First as long as there is something left for others."""
 
-    LEAVE_OUT = ("viscera-recorder",)
-    """Compressing a checkpoint can wait."""
+    LEAVE_OUT = ("viscera-recorder", "viscera-frame", "viscera-show")
+    """Compressing a checkpoint can wait, and so can blood and the picture."""
 
     def __init__(self, now: float, used: Callable[[], float] = time.process_time) -> None:
         """`used` tells how much processor time this process has used [s]."""

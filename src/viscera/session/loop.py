@@ -82,8 +82,6 @@ class Loop:
         self._priority = None if port is None else SessionPriority(time.perf_counter())
         self._pacer = Pacer()
         self._factor, self._beside = RealTimeFactor(), RealTimeFactor()
-        self._shown_turns = -1
-        """Turns of the systems that have been seen."""
         self._paused = False
         self._ticks_to_step = 0
         self._poses: dict[int, c.MoveTool] = {}
@@ -137,12 +135,16 @@ class Loop:
         self._values_to_come.clear()
         self._rows_to_come.clear()
         now = self._pacer.wait()
+        pausing = self._ticks_to_step == 1
+        if pausing:
+            self.world.wait()  # a world that rests is seen with all that the systems did
         # In slow motion a frame takes longer than the eye likes, so what lies between frames is shown as well.
         if tick % TICKS_PER_FRAME == 0 or (self._pacer.speed < 1.0 and now - self._published >= FRAME):
-            self._publish(now)
+            self._publish(now, must=pausing)
         if self._ticks_to_step:
             self._ticks_to_step -= 1
             if self._ticks_to_step == 0:
+                self.live.settle()  # whoever is told that the world rests finds it as it rests
                 self._tell_pace()
         if self._new_seed is not None:
             self._tell_scene()
@@ -158,8 +160,6 @@ class Loop:
         self._beside.pause()
         if self._port is not None:
             self._port.rest()
-        if self.live.turns != self._shown_turns:  # what the systems finished after the last tick
-            self._publish(time.perf_counter())
         self._look_after_recording(time.perf_counter(), between_ticks=False)
 
     def _publish(self, now: float, *, must: bool = False) -> None:
@@ -182,9 +182,8 @@ class Loop:
             self._writer.publish(frame, write_arrays)
             self._reports.offer(c.Published())
 
-        turns = self.live.turns
         if self.live.draw(publish, must=must):
-            self._published, self._shown_turns = now, turns
+            self._published = now
 
     # --- commands ------------------------------------------------------------------------------------------------
 
@@ -219,6 +218,10 @@ class Loop:
             if not self._paused:
                 self._ticks_to_step = -self.world.tick % TICKS_PER_FRAME
             self._paused = True
+            if self._ticks_to_step == 0:
+                self.world.wait()
+                self._publish(time.perf_counter(), must=True)
+                self.live.settle()
         elif isinstance(command, c.Resume):
             self._paused = False
             self._ticks_to_step = 0

@@ -53,8 +53,6 @@ class Live:
         self._shows = [show for show in self._world.shows if not names.intersection(show.arrays)]
         specs = showing.array_specs(self._shows)
         self._arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in specs.items()}
-        self.turns = 0
-        """Kept so far."""
         self.keep()
 
     def keep(self) -> None:
@@ -63,7 +61,6 @@ class Live:
             showing.write_arrays(self._shows, self._arrays)
             self.counts, self.versions = showing.counts(self._shows), showing.versions(self._shows)
             self.measures = dict(self._world.measure_values())
-            self.turns += 1
 
     def draw(self, publish: Callable[[WriteArrays], None], *, must: bool = False) -> bool:
         """Has `publish` called beside the ticks with what fills a snapshot's arrays, the world as it is now. False when

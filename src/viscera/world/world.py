@@ -67,6 +67,7 @@ class World:
         for _ in range(ticks):
             self.advance()
         self.wait()
+        self.settings.settle()
 
     def advance(self) -> None:
         """One tick; systems may be at work when it returns. `wait` before you look at anything but tools."""

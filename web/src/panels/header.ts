@@ -71,9 +71,12 @@ export class Header {
 
   setFrame(frame: Frame): void {
     setText(this.time, clock(frame.time));
-    setText(this.pace, this.paused ? "paused" : factor(frame.real_time_factor));
+    // Blood, heat and water slow down before tissue does; then both are told.
+    const lags = frame.beside_factor < 0.93 * frame.real_time_factor;
+    const rest = lags ? `, fluids ${factor(frame.beside_factor)}` : "";
+    setText(this.pace, this.paused ? "paused" : `${factor(frame.real_time_factor)}${rest}`);
     // Slow motion that was asked for is not a machine that cannot keep up.
-    this.pace.classList.toggle("slow", !this.paused && frame.real_time_factor < 0.9 * this.speed);
+    this.pace.classList.toggle("slow", !this.paused && (lags || frame.real_time_factor < 0.9 * this.speed));
   }
 
   setState(state: SessionState): void {

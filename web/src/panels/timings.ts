@@ -5,6 +5,7 @@ import { card, h, setText } from "./dom";
 
 const FRAME_TIME = 16; // [ms] of simulated time in a frame
 const UPDATE_EVERY = 500; // [ms]
+const TICKING = "tissue"; // the stage that ticks are made of; all others run beside them
 
 export interface PageTimes {
   framesPerSecond: number;
@@ -33,13 +34,21 @@ export class TimingsPanel {
     this.shownAt = now;
     setText(this.latency, times.latency === null ? "–" : `${times.latency.toFixed(0)} ms`);
     const stages = Object.entries(frame.stages);
-    const total = stages.reduce((sum, [, ms]) => sum + ms, 0);
-    this.body.replaceChildren(...[...stages, ["all stages", total] as const].map(([name, ms]) => {
+    const beside = stages.filter(([name]) => name !== TICKING);
+    const total = beside.reduce((sum, [, ms]) => sum + ms, 0);
+    const ticking = stages.filter(([name]) => name === TICKING);
+    const all = beside.length > 0 ? [["all beside the ticks", total] as [string, number]] : [];
+    this.body.replaceChildren(...[...ticking, ...beside, ...all].map(([name, ms]) => {
       const bar = h("i", { class: "bar" });
       bar.style.setProperty("--share", String(Math.min(1, ms / FRAME_TIME)));
       return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, ms.toFixed(2)), h("td", { class: "bar-cell" }, bar));
     }));
+    const { p50, p99, p99_9, worst, late } = frame.ticks;
     const rows: [string, string][] = [
+      ["a tick: median, 99 %, 99.9 %, worst", `${[p50, p99, p99_9, worst].map((ms) => ms.toFixed(2)).join(", ")} ms`],
+      ["ticks over 2 ms", `${(100 * late).toFixed(2)} %`],
+      ["tissue and tools, of real time", `${frame.real_time_factor.toFixed(2)}×`],
+      ["all else, of real time", `${frame.beside_factor.toFixed(2)}×`],
       ["picture", `${times.framesPerSecond.toFixed(0)} /s at ${Math.round(times.pixelShare * 100)} %`],
       ["line, there and back", times.roundTrip === null ? "–" : `${times.roundTrip.toFixed(1)} ms`],
     ];

@@ -1,0 +1,171 @@
+"""Every scenario in real time, its own hand at work: whether ticks come when they are due, whatever the systems do.
+
+As a session does it: a tick each millisecond, systems and pictures beside them, inputs recorded where the machine has
+what recordings need. `ms` is the median of a tick, hand in to force out. `cuts` counts what a hand would feel: moments
+in which no new force came for more than 2 ms, after which the haptic loop lets go. `tissue` and `systems` are shares of
+real time. Rows `beside a busy process` run while another process keeps one core busy; rows `headless` run as fast as
+they can, ticks and systems side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viscera.bench.registry import Row, benchmark, timed
+from viscera.device import Device
+from viscera.haptics.priority import SessionPriority, step_back
+from viscera.headless import run_headless
+from viscera.inputs import Behind, Input
+from viscera.scenarios import FIRST, catalogue, make
+from viscera.session.clock import Pacer
+from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.view import AnyArray
+from viscera.world import World
+
+REAL_TIME = 1.0 / TICK
+"""[ticks/s]"""
+SECONDS, QUICK_SECONDS = 60.0, 3.0
+WARM_UP = 1.0
+"""Programs are recorded in the first second [s]."""
+STALL = 2e-3
+"""Without a new force for so long, the haptic loop lets go of the hand [s]."""
+
+Record = Callable[[int, Input], None]
+
+
+def headline(device: Device) -> Row:
+    return live_row(device, FIRST, QUICK_SECONDS)
+
+
+@benchmark("live", title="Every scenario in real time, over a minute", headline=headline)
+def run(device: Device, quick: bool) -> Iterator[Row]:
+    seconds = QUICK_SECONDS if quick else SECONDS
+    for name in catalogue():
+        yield live_row(device, name, seconds)
+        if not quick:
+            yield live_row(device, name, seconds, first=True)
+            with busy_process():
+                yield live_row(device, name, seconds, beside=" beside a busy process")
+                yield live_row(device, name, seconds, first=True, beside=" beside a busy process")
+        yield headless_row(device, name, seconds)
+
+
+def live_row(
+    device: Device, name: str, seconds: float, *, first: bool = False, beside: str = "", **made_with: Any
+) -> Row:
+    """One scenario under its own hand for so long; `first` asks for real-time priority."""
+    world = make(name, device=device, seed=1, **made_with)
+    with recording(world) as record:
+        columns = run_live(world, seconds, record, first=first)
+    columns |= {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
+    case = f"{name}{', priority' if first else ''}{beside}"
+    size = sum(len(organ.tissue.params.nodes) for organ in world.organs)
+    world.close()
+    return timed("live", case, size, device, columns.pop("work_p50_ms"), goal=REAL_TIME, extra=columns)
+
+
+def headless_row(device: Device, name: str, seconds: float) -> Row:
+    """One scenario as fast as it goes."""
+    world = make(name, device=device, seed=1)
+    result = run_headless(world, seconds, world.script)
+    size = sum(len(organ.tissue.params.nodes) for organ in world.organs)
+    columns = {"tissue": result.real_time_factor, "peak_force": result.peak_force}
+    columns |= {f"{stage}_ms_per_frame": ms for stage, ms in result.stages.items()}
+    world.close()
+    return timed(
+        "live", f"{name}, headless", size, device, 1.0 / result.real_time_factor, goal=1.2 * REAL_TIME, extra=columns
+    )
+
+
+def run_live(world: World, seconds: float, record: Record, *, first: bool = False) -> dict[str, Any]:
+    """What ticks and systems did over so many seconds of wall clock."""
+    live = world.go_live()
+    priority = SessionPriority(time.perf_counter()) if first else None
+    slot: dict[str, AnyArray] = {n: np.zeros(spec.shape, dtype=spec.kind) for n, spec in world.array_specs().items()}
+    ticks = round(seconds / TICK)
+    work, gaps = np.zeros(ticks), np.zeros(ticks)
+    behind = 0
+    pacer = Pacer()
+    begin = last = time.perf_counter()
+    turns = live.begun
+    for number in range(-round(WARM_UP / TICK), ticks):
+        if number == 0:
+            begin, behind, turns = time.perf_counter(), 0, live.begun
+            world.peak_force = 0.0
+        start = time.perf_counter()
+        for one in world.script(world.tick):
+            world.apply(one)
+            record(world.tick, one)
+        world.advance()
+        end = time.perf_counter()
+        if world.tick % TICKS_PER_FRAME == 0:
+            if world.behind:
+                behind += 1
+                record(world.tick - 1, Behind())
+            world.frame()
+            live.draw(lambda write: write(slot))
+            if priority is not None:
+                priority.watch(end)
+        if number >= 0:
+            work[number], gaps[number] = end - start, end - last
+        last = end
+        pacer.wait()
+    wall = time.perf_counter() - begin
+    live.settle()
+    world.wait()
+    got_priority = priority is not None and priority.first
+    if priority is not None:
+        step_back()
+    percent = {"p50": 50.0, "p99": 99.0, "p999": 99.9, "worst": 100.0}
+    columns: dict[str, Any] = {f"work_{n}_ms": 1e3 * float(np.percentile(work, q)) for n, q in percent.items()}
+    columns |= {f"gap_{n}_ms": 1e3 * float(np.percentile(gaps, q)) for n, q in percent.items() if n != "p50"}
+    return columns | {
+        "within_2ms": float((work <= STALL).mean()),
+        "cuts": int((gaps > STALL).sum()),
+        "tissue": ticks * TICK / wall,
+        "systems": (live.begun - turns) * TICKS_PER_FRAME * TICK / wall,
+        "frames_behind": behind,
+        "peak_force": world.peak_force,
+        "real_time_priority": got_priority,
+        "cores": os.cpu_count(),
+    }
+
+
+@contextlib.contextmanager
+def recording(world: World) -> Iterator[Record]:
+    """Records what is given, where the machine has what recordings need; otherwise forgets it."""
+    try:
+        from viscera.session.recorder import Recorder, make_header
+    except ImportError:
+        yield lambda tick, given: None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder.create(Path(folder), make_header(world.source, world.seed, world.device.name))
+        yield recorder.input
+        recorder.close()
+
+
+@contextlib.contextmanager
+def busy_process() -> Iterator[None]:
+    """Another process that takes all it gets of one core."""
+    process = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _spin() -> None:
+    while True:
+        pass
