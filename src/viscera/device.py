@@ -391,7 +391,7 @@ class Device:
     def synchronize(self) -> None:
         """Waits for what was launched here; not for what another device made by `split` does."""
         if self.is_cuda:
-            wp.synchronize_stream(self.stream or self.warp.stream)
+            wp.synchronize_stream(self.stream or self.warp)
 
     def close(self) -> None:
         """Sends the worker threads home. The device can be used again; programs recorded before cannot."""

@@ -70,9 +70,7 @@ def scenario(wait: Callable[[], None] = lambda: None) -> Scenario:
     def build(setting: Setting) -> Contents:
         body = block((8, 8, 4), 0.006)
         below = body.nodes[:, 2] == 0
-        pad = organ(
-            "pad", body, setting.device, material=SOFT_TISSUE, anchored=below, poisson=0.25, viscous_time=2e-4
-        )
+        pad = organ("pad", body, setting.device, material=SOFT_TISSUE, anchored=below, poisson=0.25, viscous_time=2e-4)
         tools = kit.hand_out([kit.probe(0.012)], (0.0, 0.0, 0.06))
         camera, bounds = looking_down([pad], (0.1, -0.8, 0.8))
         return Contents(organs=[pad], tools=tools, systems=[softening(pad, wait)], camera=camera, bounds=bounds)
@@ -193,7 +191,8 @@ def test_a_live_run_whose_systems_fell_behind_is_replayed_and_resumed_bit_for_bi
 
 
 def test_ticks_do_not_wait_for_a_slow_turn() -> None:
-    world = make(scenario(lambda: time.sleep(SLOW)), device="cpu")
+    longest = 0.4
+    world = make(scenario(lambda: time.sleep(longest)), device="cpu")
     world.step(TICKS_PER_FRAME)
     world.go_live()
     start = time.perf_counter()
@@ -202,8 +201,8 @@ def test_ticks_do_not_wait_for_a_slow_turn() -> None:
     fast = time.perf_counter() - start
     world.wait()
     assert world.turns.count < 5
-    # Four turns alone would take 0.2 s.
-    assert fast < 3.0 * SLOW
+    # Four turns alone would take 1.6 s.
+    assert fast < 3.0 * longest
 
 
 def test_what_a_turn_raises_is_raised_where_it_is_waited_for() -> None:
@@ -221,7 +220,11 @@ def test_what_a_turn_raises_is_raised_where_it_is_waited_for() -> None:
 
 def test_a_program_is_not_recorded_beside_the_ticks() -> None:
     made: list[World] = []
-    world = make(scenario(lambda: made and made[0].device.record(lambda stage: None) and None), device="cpu")
+
+    def record() -> None:
+        made[0].device.record(lambda stage: None)
+
+    world = make(scenario(record), device="cpu")
     made.append(world)
     with pytest.raises(DeviceError, match="records a program while the world runs"):
         world.step(TICKS_PER_FRAME)

@@ -322,4 +322,3 @@ class Loop:
         if recorder.notice != self._notice:
             self._notice = recorder.notice
             self._reports.offer(c.Notice(self._notice))
-

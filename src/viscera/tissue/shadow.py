@@ -105,8 +105,7 @@ class Shadow:
 
 def _copied(lattice: Any) -> Any:
     """The same lattice with springs of its own."""
-    copy = Lattice()
-    for name in Lattice.vars:
-        setattr(copy, name, getattr(lattice, name))
+    copy: Any = Lattice()
+    copy.assign(lattice)
     copy.stiffness = wp.clone(lattice.stiffness)
     return copy

@@ -14,7 +14,7 @@ import numpy as np
 
 from viscera.view import AnyArray
 from viscera.world import showing, state
-from viscera.world.beside import Beside
+from viscera.world.beside import Beside, Work
 from viscera.world.surfaces import Drawn
 from viscera.world.system import Saved
 
@@ -81,7 +81,7 @@ class Live:
         """The state as of the next turn goes into `saved`; ticks do not wait for it."""
         self._wants_state, self.saved = True, None
 
-    def after_turn(self) -> list[Callable[[], None]]:
+    def after_turn(self) -> list[Work]:
         """What is to be done as the turn ends that begins now."""
         if not self._wants_state:
             return [self.keep]

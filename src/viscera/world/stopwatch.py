@@ -46,7 +46,7 @@ class Stopwatch:
 
     def tick_times(self) -> TickTimes:
         """Of the last ticks, looked at now and then: sorting them takes as long as a tick."""
-        if 0 < self._told_at and self.ticks - self._told_at < LOOK:
+        if self._told_at > 0 and self.ticks - self._told_at < LOOK:
             return self._told
         last = self._ticks[: min(self.ticks, REMEMBERED)]
         if not len(last):

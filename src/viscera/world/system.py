@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.instruments import Tool
 from viscera.states import copy_in, copy_out
-from viscera.view import Measure, Parameter, Shown, Table
+from viscera.view import Measure, Parameter, Shown, Table, ToolState
 
 Rows = tuple[tuple[float, ...], ...]
 Saved = dict[str, NDArray[Any]]
@@ -36,6 +36,8 @@ class Moment:
     """What people watch, by name."""
     frame: int = 0
     """Turns of the systems since the last reset: frames, less those for which they were too slow."""
+    felt: Sequence[ToolState] = ()
+    """What each tool felt in the last tick."""
 
     def using(self, effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
         """The tools with this effect that are in the body with their handle pressed."""

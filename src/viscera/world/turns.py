@@ -6,12 +6,13 @@ did to tissue lands between two ticks, at the end of a later frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from viscera.device import Device
 from viscera.errors import DeviceError
+from viscera.view import ToolState
 from viscera.world import stopwatch
-from viscera.world.beside import Beside
+from viscera.world.beside import Beside, Work
 from viscera.world.contents import Contents
 from viscera.world.surfaces import Surfaces
 from viscera.world.system import Moment
@@ -34,16 +35,17 @@ class Turns:
     def busy(self) -> bool:
         return self._thread.busy
 
-    def begin(self, tick: int, changes: list[Callable[[], None]], then: list[Callable[[], None]]) -> None:
-        """The one before lands, and the next one begins: `changes` of settings first, `then` what is to be done as it
-        ends."""
+    def begin(self, tick: int, felt: Sequence[ToolState], changes: list[Work], after: Callable[[], list[Work]]) -> None:
+        """The one before lands, and the next one begins with `changes` of settings. `after` is asked when it has
+        landed, and gives what is to be done as the next one ends."""
         self.wait()
         for system in self._contents.systems:
             if system.lands is not None:
                 system.lands()
         self._surfaces.take()
         self.count += 1
-        now = Moment(tick, [tool.copy() for tool in self._contents.tools], self.measures, self.count)
+        now = Moment(tick, [tool.copy() for tool in self._contents.tools], self.measures, self.count, felt)
+        then = after()
         self._thread.start(lambda: self._take(now, changes, then))
 
     def wait(self) -> None:
@@ -70,7 +72,7 @@ class Turns:
             raise DeviceError("a system records a program while the world runs.", "Record it when the system is made.")
         self._thread.settle()
 
-    def _take(self, now: Moment, changes: list[Callable[[], None]], then: list[Callable[[], None]]) -> None:
+    def _take(self, now: Moment, changes: list[Work], then: list[Work]) -> None:
         for change in changes:
             change()
         if self._contents.organs:

@@ -100,7 +100,8 @@ class World:
         self.behind = self._skips or (self._live is not None and self.turns.busy)
         self._skips = False
         if not self.behind:
-            self.turns.begin(self.tick, self.settings.take_due(), [] if self._live is None else self._live.after_turn())
+            after = list if self._live is None else self._live.after_turn
+            self.turns.begin(self.tick, self.tools, self.settings.take_due(), after)
 
     def go_live(self) -> Live:
         """From now on ticks do not wait for the systems."""
