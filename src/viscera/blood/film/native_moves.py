@@ -3,7 +3,7 @@
 A particle moves a few hundredths of a millimetre in a step, a triangle is millimetres wide. So nearly all stay on their
 triangle; where nothing stands in their way there (`WalkView.free`), the step is a few dozen operations, the same for
 all of them. Who crosses an edge, meets an obstacle or is not finite is marked `WALKS`, and goes the way of the plain
-kernel afterwards; so do the last few that make no sixteen.
+kernel afterwards. Which way a particle goes depends on itself alone, never on who is sorted beside it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ WALKS = wp.constant(-1)
 
 _MOVE = fill(
     """
+#define KEEP(array, store, v) if (lanes == 16) store((array).data + s, v); \
+    else for (int c = 0; c < lanes; ++c) (array).data[s + c] = (v)[c]
 #define DOT4(a, b) (FOURTH(a, s, 0) * b[0] + FOURTH(a, s, 1) * b[1] + FOURTH(a, s, 2) * b[2] + FOURTH(a, s, 3) * b[3])
 const auto& rate = rates.data[0];
 const float dt = rate.dt, radius = view.radius;
 const float* vertices = (const float*)surface.vertices.data;
 const float* normals = (const float*)surface.vertex_normal.data;
 const int* corners = (const int*)surface.triangles.data;
-int s = first_place;
-for (; dt > 0.0f && s + 16 <= last_place; s += 16) {
+for (int s = first_place; s < last_place; s += 16) {
+    const int lanes = last_place - s < 16 ? last_place - s : 16;
     // How far, and what the surface and a clot take of it.
     const V clot = LOAD(cargo.clot.data + s), drag = dt * DOT4(cargo.fluid.data, rate.traction);
     const V held = drag * rate.clot_hold * clot * clot * clot;
@@ -59,7 +61,7 @@ for (; dt > 0.0f && s + 16 <= last_place; s += 16) {
     }
     const V wa = 1.0f - wb - wc;
     const M stays = (wa >= FILL(0.0f)) & (wb >= FILL(0.0f)) & (wc >= FILL(0.0f))
-                    & (PICK_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f));
+                    & (PICK_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f)) & FILL_INT(dt > 0.0f ? -1 : 0);
     const V px = ax + wb * ex + wc * fx, py = ay + wb * ey + wc * fy, pz = az + wb * ez + wc * fz;
     V mx = wa * PICK(normals, ta) + wb * PICK(normals, tb) + wc * PICK(normals, tc);
     V my = wa * PICK(normals, ta + 1) + wb * PICK(normals, tb + 1) + wc * PICK(normals, tc + 1);
@@ -75,7 +77,7 @@ for (; dt > 0.0f && s + 16 <= last_place; s += 16) {
     // What it carries.
     const V age = LOAD(cargo.age.data + s) + dt;
     const M over = rate.lifetime > 0.0f ? age >= FILL(rate.lifetime) : FILL_INT(0) != FILL_INT(0);
-    STORE_INT(home.fate.data + s, stays ? (over ? FILL_INT($expired) : FILL_INT($staying)) : FILL_INT($walking));
+    const I fate = stays ? (over ? FILL_INT($expired) : FILL_INT($staying)) : FILL_INT($walking);
     V grown = clot;
     if (mixes != 0) {
         const V able = DOT4(cargo.mixed.data, rate.clots), swift = speed * clamp / rate.clot_speed;
@@ -84,13 +86,16 @@ for (; dt > 0.0f && s + 16 <= last_place; s += 16) {
         grown = grown * EXP(-time * rate.dissolve_rate * LOAD(cargo.solvent.data + s));
         grown = AT_LEAST(AT_MOST(grown, AT_LEAST(able, 0.0f)), 0.0f);
     }
-    STORE(home.clot.data + s, grown);
-    STORE(home.age.data + s, age);
-    STORE(home.density.data + s, LOAD(film.density.data + s));
-    STORE_INT(home.face.data + s, face);
-    STORE_INT(home.volume.data + s, LOAD_INT(cargo.volume.data + s));
+    const V density = LOAD(film.density.data + s);
+    const I volume = LOAD_INT(cargo.volume.data + s);
+    KEEP(home.fate, STORE_INT, fate);
+    KEEP(home.clot, STORE, grown);
+    KEEP(home.age, STORE, age);
+    KEEP(home.density, STORE, density);
+    KEEP(home.face, STORE_INT, face);
+    KEEP(home.volume, STORE_INT, volume);
     const auto* fluid = mixes != 0 ? cargo.mixed.data : cargo.fluid.data;
-    EACH(c) {
+    for (int c = 0; c < lanes; ++c) {
         home.fluid.data[s + c] = fluid[s + c];
         auto& place = home.position.data[s + c];
         place[0] = px[c]; place[1] = py[c]; place[2] = pz[c];
@@ -102,7 +107,6 @@ for (; dt > 0.0f && s + 16 <= last_place; s += 16) {
         weights[0] = wb[c]; weights[1] = wc[c];
     }
 }
-for (; s < last_place; ++s) home.fate.data[s] = $walking;
 """,
     small=SMALL_DRAG,
     expired=int(EXPIRED),
