@@ -319,7 +319,7 @@ def _check_dt(dt: float) -> None:
 
 def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     view: Any = kernels.Texels()
-    view.width = skin.width
+    view.width, view.columns = skin.width, skin.width.bit_length() - 1
     view.tiles_x = tiles_x
     view.texels, view.position, view.face = skin.texels, skin.position, skin.face
     view.triangles, view.vertices = skin.triangles, skin.vertices
