@@ -61,7 +61,8 @@ for (int s = first_place; s < last_place; s += 16) {
     }
     const V wa = 1.0f - wb - wc;
     const M stays = (wa >= FILL(0.0f)) & (wb >= FILL(0.0f)) & (wc >= FILL(0.0f))
-                    & (PICK_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f)) & FILL_INT(dt > 0.0f ? -1 : 0);
+                    & (PICK_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f))
+                    & FILL_INT(dt > 0.0f ? -1 : 0);
     const V px = ax + wb * ex + wc * fx, py = ay + wb * ey + wc * fy, pz = az + wb * ez + wc * fz;
     V mx = wa * PICK(normals, ta) + wb * PICK(normals, tb) + wc * PICK(normals, tc);
     V my = wa * PICK(normals, ta + 1) + wb * PICK(normals, tb + 1) + wc * PICK(normals, tc + 1);
