@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from viscera.blood.film import forces, native
+from viscera.blood.film import forces, mixing, native, native_mixing, native_moves
+from viscera.blood.film import kernels as film_kernels
 from viscera.blood.film.border import film_count, spawn
-from viscera.blood.film.film import Film, make_film, relax_film, step_film
-from viscera.blood.film.params import BILE, BLOOD, FilmParams, Sheet, document_params
+from viscera.blood.film.film import Film, make_film, mix_film, move_film, relax_film, step_film
+from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams, Sheet, document_fluid, document_params
 from viscera.blood.film.state import allocate_state
 from viscera.blood.picture import kernels
+from viscera.blood.picture import native as picture_native
 from viscera.blood.picture.image import make_film_image, step_film_image
 from viscera.device import Device
 from viscera.geometry import icosphere
@@ -24,10 +26,18 @@ from viscera.skin.twins import ring_skin
 _FLUIDS = (dataclasses.replace(BLOOD, quadratic_viscosity=30.0, clots=False), BILE)
 _AREA = 1.3e-6
 """Per particle [m²]: about fifteen neighbours each."""
+_MIXING = {"dilution": 2.0, "clot_rate": 20.0, "dissolve_rate": 0.4}
+_TWO = (
+    dataclasses.replace(document_fluid(), clots=True),
+    dataclasses.replace(document_fluid(), name="saline", dissolves=True),
+)
 _CHANGES: dict[str, dict[str, Any]] = {
     "linked search": {"search": "linked"},
     "binned search": {"search": "binned"},
     "one-sided": {"one_sided": True},
+    "three fluids": _MIXING | {"fluids": (BLOOD, BILE, SALINE)},
+    "sheet of two": _MIXING | {"fluids": _TWO},
+    "wrapped sheet of two": _MIXING | {"fluids": _TWO},
 }
 
 
@@ -38,17 +48,18 @@ def _film(device: Device, feature: str, native_loops: bool, size: int) -> Film:
     velocity = 0.05 * rng.normal(size=(size, 3))
     if "sheet" in feature:
         side = max(8, round(math.sqrt(size / 3.0)))
-        params = document_params(one_sided=False, gravity=(0.0, 0.0, 0.0))
-        sheet = Sheet(side, side, wrap=feature == "wrapped sheet")
+        params = document_params(one_sided=False, gravity=(0.0, 0.0, 0.0), **changes)
+        sheet = Sheet(side, side, wrap="wrapped" in feature)
         film = make_film(sheet, params, size, device, queue=size, obstacles=False, native=native_loops)
-        spawn(film, side * rng.random((size, 2)), velocity=20.0 * velocity * (1.0, 1.0, 0.0))
+        fluid = np.eye(4)[np.arange(size) % len(params.fluids)]
+        spawn(film, side * rng.random((size, 2)), fluid, velocity=20.0 * velocity * (1.0, 1.0, 0.0))
     else:
         radius = math.sqrt(_AREA * size / (4.0 * math.pi))
-        params = FilmParams(fluids=_FLUIDS, gravity=(0.0, 0.0, 0.0), pooling=0.4, **changes)
+        params = FilmParams(**({"fluids": _FLUIDS, "gravity": (0.0, 0.0, 0.0), "pooling": 0.4} | changes))
         film = make_film(icosphere(radius, 4), params, size, device, queue=size, native=native_loops)
         at = rng.normal(size=(size, 3))
         at *= radius / np.linalg.norm(at, axis=1, keepdims=True)
-        spawn(film, at, np.eye(4)[rng.integers(0, 2, size)], velocity=velocity)
+        spawn(film, at, np.eye(4)[rng.integers(0, len(params.fluids), size)], velocity=velocity)
     # Takes in what waits and sorts it; the loops do not change what they start from.
     device.record(lambda stage: step_film(stage, film)).run()
     return film
@@ -63,6 +74,27 @@ def _loops(device: Device, feature: str, native_loops: bool, size: int) -> Trial
         return {name: getattr(film.sorted, name).numpy()[:count] for name in names}
 
     return Trial(lambda stage: relax_film(stage, film), results, count, film.work)
+
+
+def _exchange(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    film = _film(device, feature, native_loops, size)
+    count = film_count(film)
+
+    def results() -> Results:
+        return {name: getattr(film.cargo, name).numpy()[:count] for name in ("mixed", "solvent")}
+
+    return Trial(lambda stage: mix_film(stage, film, 4), results, count, film.work)
+
+
+def _moves(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    film = _film(device, feature, native_loops, size)
+    count = film_count(film)
+
+    def results() -> Results:
+        names = ("position", "velocity", "normal", "clot", "fluid", "density", "age", "volume")
+        return {name: getattr(film.state, name).numpy()[:count] for name in names}
+
+    return Trial(lambda stage: move_film(stage, film, 4), results, count, film.work)
 
 
 def _picture(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
@@ -102,8 +134,20 @@ for _flat in (False, True):
         _loops, small=600, large=20_000,
         plain_only=() if _flat else ("linked search", "binned search"),
     ))  # fmt: skip
+    register(Twin(
+        "blood.mixing on a sheet" if _flat else "blood.mixing", (mixing.mix,),
+        dict.fromkeys(("cpu", "cuda"), (native_mixing.mix_2d if _flat else native_mixing.mix_3d,)),
+        ("sheet of two", "wrapped sheet of two") if _flat else ("three fluids",),
+        1e-4,  # as of the loops: both begin where a step of theirs has led
+        _exchange, small=600, large=20_000,
+    ))  # fmt: skip
 register(Twin(
-    "blood.picture", (kernels.splat,), {"cpu": (kernels.splat_sixteen,)}, ("picture",),
-    1e-5,  # sixteen sums instead of one, and the share of each fluid divides two of them
+    "blood.moves", (film_kernels.move_on,), {"cpu": (native_moves.move_on_triangles,)}, ("three fluids",),
+    1e-4,  # as above
+    _moves, small=600, large=20_000,
+))  # fmt: skip
+register(Twin(
+    "blood.picture", (kernels.splat,), {"cpu": (picture_native.splat_sixteens,)}, ("picture",),
+    1e-5,  # products and sums are fused, and the share of each fluid divides two of them
     _picture, small=64, large=512,
 ))  # fmt: skip

@@ -203,8 +203,19 @@ def near_part_ball(poses: wp.array(dtype=wp.float32), part: int, point: wp.vec3)
 
 
 @wp.func
-def in_part_frame(poses: wp.array(dtype=wp.float32), part: int, share: float, point: wp.vec3):
-    """`point` as the part sees it when `share` of the frame has passed."""
+def ball_of_part(poses: wp.array(dtype=wp.float32), part: int) -> wp.vec4:
+    """Centre and squared radius of one ball around all that `near_part_ball` says yes to, with room for rounding."""
+    base = part * PART_FLOATS
+    a = pose_position(poses, base + PART_MIDDLE)
+    b = pose_position(poses, base + PART_MIDDLE + 3)
+    centre = 0.5 * (a + b)
+    radius = (poses[base + PART_RADIUS] + 0.5 * wp.length(b - a)) * 1.001
+    return wp.vec4(centre[0], centre[1], centre[2], radius * radius)
+
+
+@wp.func
+def part_frame(poses: wp.array(dtype=wp.float32), part: int, share: float):
+    """Where the part is and how it is turned when `share` of the frame has passed."""
     start = part * PART_FLOATS + PART_START
     end = part * PART_FLOATS + PART_END
     from_turn = pose_rotation(poses, start)
@@ -213,4 +224,4 @@ def in_part_frame(poses: wp.array(dtype=wp.float32), part: int, share: float, po
     side = wp.where(wp.dot(from_turn, to_turn) < 0.0, -1.0, 1.0)
     turn = wp.normalize(from_turn * (1.0 - share) + to_turn * (side * share))
     place = pose_position(poses, start) * (1.0 - share) + pose_position(poses, end) * share
-    return wp.quat_rotate_inv(turn, point - place)
+    return wp.transform(place, turn)

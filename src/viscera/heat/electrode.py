@@ -27,10 +27,10 @@ from typing import Any, Literal, get_args
 
 import warp as wp
 
-from viscera.device import Port, Stage
+from viscera.device import BLOCK, Port, Stage
 from viscera.errors import InputError
 from viscera.geometry.distance import FieldGrid, in_grid, sample_field
-from viscera.geometry.parts import JointedTool, in_part_frame, near_part_ball
+from viscera.geometry.parts import JointedTool, ball_of_part, near_part_ball, part_frame
 from viscera.heat.burn import Burn, BurnRates, char_of
 from viscera.heat.conduction import finite_number
 from viscera.heat.sums import FAN, TreeSum, end_of_block, finish_sum, first_of_block, make_sum
@@ -42,6 +42,9 @@ Constant = Literal["power", "flux"]
 
 SAMPLES = 4
 """Poses on the tool's way through a frame: at 16 ms a tool 1 mm wide leaves an unbroken line up to 0.25 m/s."""
+
+CHUNK = 64
+"""Texels per thread on cpu, where Warp copies a kernel's arguments for every thread."""
 
 _SAMPLES = wp.constant(SAMPLES)
 PerPose = wp.types.vector(length=SAMPLES, dtype=wp.float32)
@@ -103,6 +106,10 @@ class Electrode:
     """The same, int32, shape (parts,)."""
     fields: Any
     """`FieldGrid` of each of them, shape (parts,)."""
+    frames: Any
+    """Where each of them is in each pose of the step, transform, shape (parts · SAMPLES,)."""
+    balls: Any
+    """Centre and squared radius of a ball around each of them on its way, vec4, shape (parts,) [m, m²]."""
     live: Port
     """Pedal and generator, float32, shape (LIVE_FLOATS,); see LIVE_*."""
     conductance: Any
@@ -140,19 +147,38 @@ class Electrode:
         )
 
 
+@wp.kernel
+def find_frames(
+    first: int,
+    # in
+    numbers: wp.array(dtype=wp.int32),
+    poses: wp.array(dtype=wp.float32),
+    # out
+    frames_out: wp.array(dtype=wp.transform),
+    balls_out: wp.array(dtype=wp.vec4),
+):
+    """Where each active part is in each pose, and a ball around all of them: once for all texels."""
+    k = first + wp.tid()
+    if k % _SAMPLES == 0:
+        balls_out[k // _SAMPLES] = ball_of_part(poses, numbers[k // _SAMPLES])
+    share = (float(k % _SAMPLES) + 0.5) / float(_SAMPLES)
+    frames_out[k] = part_frame(poses, numbers[k // _SAMPLES], share)
+
+
 @wp.func
 def nearness_to(
     field: FieldGrid,
-    part: int,
+    turn: int,
     live: wp.array(dtype=wp.float32),
-    poses: wp.array(dtype=wp.float32),
+    frames: wp.array(dtype=wp.transform),
     x: wp.vec3,
 ):
-    """n of one part in each pose."""
+    """n of one active part in each pose."""
     near = PerPose()
     reach = live[LIVE_REACH]
     for k in range(_SAMPLES):
-        local = in_part_frame(poses, part, (float(k) + 0.5) / float(_SAMPLES), x)
+        frame = frames[turn * _SAMPLES + k]
+        local = wp.quat_rotate_inv(wp.transform_get_rotation(frame), x - wp.transform_get_translation(frame))
         # Outside the grid is beyond its margin, which no reach exceeds.
         if in_grid(field, local):
             distance = sample_field(field, local)[3]
@@ -168,35 +194,44 @@ def near_parts(
     first: int,
     # params
     bipolar: int,
+    chunk: int,
     # in
     live: wp.array(dtype=wp.float32),
     numbers: wp.array(dtype=wp.int32),
     fields: wp.array(dtype=FieldGrid),
     poses: wp.array(dtype=wp.float32),
+    frames: wp.array(dtype=wp.transform),
+    balls: wp.array(dtype=wp.vec4),
     texels: wp.array(dtype=wp.int32),
     position: wp.array(dtype=wp.vec3),
     # out
     near_out: wp.array(dtype=wp.float32),
 ):
-    """n of all active parts together, the mean over the poses."""
-    t = texels[first + wp.tid()]
-    x = position[t]
-    near = PerPose()
-    total = float(0.0)
-    if live[LIVE_ON] != 0.0:
-        for turn in range(numbers.shape[0]):
-            if near_part_ball(poses, numbers[turn], x):
-                here = nearness_to(fields[turn], numbers[turn], live, poses, x)
-                # Both jaws must be near at the same time: poses are joined one by one.
-                if bipolar != 0 and turn > 0:
-                    near = wp.min(near, here)
-                else:
-                    near = wp.max(near, here)
-                total = wp.dot(near, PerPose(1.0))
-            elif bipolar != 0:
-                total = 0.0
-                break
-    near_out[t] = total / float(_SAMPLES)
+    """n of all active parts together, the mean over the poses. A thread takes `chunk` texels."""
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, texels.shape[0])):
+        t = texels[i]
+        x = position[t]
+        near = PerPose()
+        total = float(0.0)
+        if live[LIVE_ON] != 0.0:
+            for turn in range(numbers.shape[0]):
+                ball = balls[turn]
+                close = wp.length_sq(x - wp.vec3(ball[0], ball[1], ball[2])) < ball[3]
+                if close:
+                    close = near_part_ball(poses, numbers[turn], x)
+                if close:
+                    here = nearness_to(fields[turn], turn, live, frames, x)
+                    # Both jaws must be near at the same time: poses are joined one by one.
+                    if bipolar != 0 and turn > 0:
+                        near = wp.min(near, here)
+                    else:
+                        near = wp.max(near, here)
+                    total = wp.dot(near, PerPose(1.0))
+                elif bipolar != 0:
+                    total = 0.0
+                    break
+        near_out[t] = total / float(_SAMPLES)
 
 
 @wp.kernel
@@ -290,6 +325,8 @@ def make_electrode(tool: JointedTool, burn: Burn, params: ElectrodeParams | None
         parts,
         numbers=wp.array(parts, dtype=wp.int32, device=device.warp),
         fields=wp.array(grids, dtype=FieldGrid, device=device.warp),
+        frames=wp.zeros(len(parts) * int(_SAMPLES), dtype=wp.transform, device=device.warp),
+        balls=wp.zeros(len(parts), dtype=wp.vec4, device=device.warp),
         live=device.port(LIVE_FLOATS, wp.float32),
         conductance=wp.zeros(skin.width * skin.height, dtype=wp.float32, device=device.warp),
         sums=make_sum(skin.count, device),
@@ -300,14 +337,23 @@ def make_electrode(tool: JointedTool, burn: Burn, params: ElectrodeParams | None
     return electrode
 
 
+def find_near(stage: Stage, one: Electrode) -> None:
+    """Nearness of the texels to the active parts, into `conductance`."""
+    skin, poses = one.burn.heat.skin, one.tool.poses.array
+    chunk = 1 if stage.device.is_cuda else CHUNK
+    stage.launch(find_frames, len(one.frames), [one.numbers, poses, one.frames, one.balls])
+    args = [one.live.array, one.numbers, one.fields, poses, one.frames, one.balls, skin.texels, skin.position]
+    args += [one.conductance]
+    stage.launch(near_parts, -(-skin.count // chunk), [int(one.params.bipolar), chunk, *args], block=BLOCK // chunk)
+
+
 def step_electrodes(stage: Stage, electrodes: Sequence[Electrode]) -> None:
     """Writes `heat.power` of the skin they share: before `step_heat`."""
     for number, one in enumerate(electrodes):
         burn, skin, live = one.burn, one.burn.heat.skin, one.live.array
         stage.upload(one.live)
         stage.upload(one.tool.poses)
-        args = [int(one.params.bipolar), live, one.numbers, one.fields, one.tool.poses.array]
-        stage.launch(near_parts, skin.count, [*args, skin.texels, skin.position, one.conductance])
+        find_near(stage, one)
         tissue = [skin.texels, skin.area, burn.rates, burn.damage, burn.charring, burn.water]
         stage.launch(conduct, -(-skin.count // FAN), [live, *tissue, one.conductance, one.sums.levels[0]])
         finish_sum(stage, one.sums)

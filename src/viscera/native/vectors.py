@@ -5,10 +5,12 @@ devices: `on_both(body)`. `on_cpu` and `on_cuda` are for what differs; on the ot
 and the header's macros end with the body.
 
     types       V floats, I integers, M masks (what a comparison of V or I gives), Place an index, Half 16 bits, F4
-    memory      LOAD(p)  LOAD_INT(p)  LOAD_HALF(p)  STORE(p, v)  READ4(array, index)
+    memory      LOAD(p)  LOAD_INT(p)  LOAD_HALF(p)  STORE(p, v)  STORE_INT(p, i)  READ4(array, index)
+                FOURTH(p, t, k): number k, a literal, of entries t, t + 1, … of four floats each
+                PICK(p, i)  PICK_INT(p, i): entries i of an array, anywhere
     making      FILL(x)  FILL_INT(n)  PLACES(t): t, t + 1, …; on cuda t alone  REAL(i)
     lanes       WIDTH: 16 or 1  EACH(c) { OF(v, c) … }
-    vectors     AT_LEAST(v, low)  AT_MOST(v, high)  ROOT(v)  ABS(v)  mask ? a : b
+    vectors     AT_LEAST(v, low)  AT_MOST(v, high)  ROOT(v)  ABS(v)  EXP(v): to 1e-7, up to v = 88  mask ? a : b
     masks       ANY(m)  ALL(m)  ANY_IN_ROW(m): among 16 neighbouring lanes, which on cuda are 16 threads
     sums        SUM(v): by halves  SUM_IN_ORDER(v): lane by lane
     scalars     LARGER(a, b)  SMALLER(a, b)  ROOT1(x)  PER_ROOT(x)  ROUND(x)  FIRST_BIT(m)  ADD_INTEGER(p, n): atomic
@@ -43,7 +45,14 @@ struct F4 { float x, y, z, w; };
 #define LOAD_INT(p) ((I)(*(const I_anywhere*)(p)))
 #define LOAD_HALF(p) __builtin_convertvector(*(const H_anywhere*)(p), V)
 #define STORE(p, v) *(V_anywhere*)(p) = (v)
+#define STORE_INT(p, i) *(I_anywhere*)(p) = (i)
 #define READ4(a, t) (*(reinterpret_cast<const F4*>((a).data) + (t)))
+#define EIGHT_(a, b, k) __builtin_shufflevector(a, b, k, k + 4, k + 8, k + 12, k + 16, k + 20, k + 24, k + 28)
+#define FOURTH(p, t, k) ({ const float* p_ = (const float*)(p) + 4 * (long)(t); \
+    const auto a_ = EIGHT_(LOAD(p_), LOAD(p_ + 16), k); const auto b_ = EIGHT_(LOAD(p_ + 32), LOAD(p_ + 48), k); \
+    __builtin_shufflevector(a_, b_, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); })
+#define PICK(p, i) ({ V picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
+#define PICK_INT(p, i) ({ I picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
 #define FILL(x) ((V)(x))
 #define FILL_INT(n) ((I)(n))
 #define PLACES(t) ((I)(t) + (I){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
@@ -53,6 +62,11 @@ struct F4 { float x, y, z, w; };
 #define AT_LEAST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ > x_ ? v_ : x_; })
 #define AT_MOST(v, x) ({ const V v_ = (v), x_ = (V)(x); v_ < x_ ? v_ : x_; })
 #define ROOT(v) __builtin_elementwise_sqrt(v)
+#define EXP(v) ({ const V e_ = AT_LEAST(v, -87.0f), n_ = __builtin_elementwise_rint(e_ * 1.44269504f); \
+    const V r_ = (e_ - n_ * 0.693145752f) - n_ * 1.42860677e-6f; \
+    const V q_ = 0.166666667f + r_ * (0.0416666667f + r_ * (0.00833333333f + r_ * 0.00138888889f)); \
+    (1.0f + r_ * (1.0f + r_ * (0.5f + r_ * q_))) \
+        * __builtin_bit_cast(V, (__builtin_convertvector(n_, I) + 127) << 23); })
 #define ABS(v) __builtin_elementwise_abs(v)
 #define BITS(m) __builtin_bit_cast(unsigned short, __builtin_convertvector((m), B))
 #define ANY(m) (BITS(m) != 0)
@@ -85,7 +99,11 @@ typedef float4 F4;
 #define LOAD_INT(p) (*(p))
 #define LOAD_HALF(p) wp::half_to_float(*(p))
 #define STORE(p, v) *(p) = (v)
+#define STORE_INT(p, i) *(p) = (i)
 #define READ4(a, t) (*(reinterpret_cast<const float4*>((a).data) + (t)))
+#define FOURTH(p, t, k) (((const float*)(p))[4 * (long long)(t) + (k)])
+#define PICK(p, i) ((p)[i])
+#define PICK_INT(p, i) ((p)[i])
 #define FILL(x) (x)
 #define FILL_INT(n) (n)
 #define PLACES(t) (t)
@@ -95,6 +113,7 @@ typedef float4 F4;
 #define AT_LEAST(v, x) fmaxf((v), (x))
 #define AT_MOST(v, x) fminf((v), (x))
 #define ROOT(v) sqrtf(v)
+#define EXP(v) expf(v)
 #define ABS(v) fabsf(v)
 #define ANY(m) (m)
 #define ALL(m) (m)

@@ -107,36 +107,44 @@ def texel_maps(
     position_out[texel] = origin + b[0] * (vertices[corner[1]] - origin) + b[1] * (vertices[corner[2]] - origin)
 
 
-_TEXEL = on_cpu("""
-const int* face = skin.piece_face.data;
-const float* weight = skin.piece_weight.data;
-int k = skin.pieces.data[i];
-const int end = skin.pieces.data[i + 1];
-V sum = weight[k] * LOAD(rows.data + 16L * face[k]);
-for (++k; k < end; ++k) sum += weight[k] * LOAD(rows.data + 16L * face[k]);
-const V mean = sum * skin.share.data[i];
-const Place t = skin.texels.data[i];
-float* u = (float*)(tangent_u.data + t);
-float* v = (float*)(tangent_v.data + t);
-float* m = (float*)(metric.data + t);
-u[0] = mean[0]; u[1] = mean[1]; u[2] = mean[2];
-v[0] = mean[3]; v[1] = mean[4]; v[2] = mean[5];
-m[0] = mean[6]; m[1] = mean[7]; m[2] = mean[8];
-area.data[t] = sum[9];
-const int* corner = (const int*)(skin.triangles.data + skin.face.data[t]);
-const float* b = (const float*)(skin.barycentric.data + t);
-const float* p = (const float*)vertices.data;
-float* x = (float*)(position.data + t);
-for (int c = 0; c < 3; ++c) {
-    const float origin = p[3L * corner[0] + c];
-    x[c] = origin + b[0] * (p[3L * corner[1] + c] - origin) + b[1] * (p[3L * corner[2] + c] - origin);
+CHUNK = 64
+"""Texels per thread on cpu, where Warp copies a kernel's arguments for every thread: these are close to a kilobyte,
+which takes longer than a texel."""
+_CHUNK = wp.constant(CHUNK)
+
+_TEXELS = on_cpu("""
+for (int i = begin; i < last; ++i) {
+    const int* face = skin.piece_face.data;
+    const float* weight = skin.piece_weight.data;
+    int k = skin.pieces.data[i];
+    const int end = skin.pieces.data[i + 1];
+    V sum = weight[k] * LOAD(rows.data + 16L * face[k]);
+    for (++k; k < end; ++k) sum += weight[k] * LOAD(rows.data + 16L * face[k]);
+    const V mean = sum * skin.share.data[i];
+    const Place t = skin.texels.data[i];
+    float* u = (float*)(tangent_u.data + t);
+    float* v = (float*)(tangent_v.data + t);
+    float* m = (float*)(metric.data + t);
+    u[0] = mean[0]; u[1] = mean[1]; u[2] = mean[2];
+    v[0] = mean[3]; v[1] = mean[4]; v[2] = mean[5];
+    m[0] = mean[6]; m[1] = mean[7]; m[2] = mean[8];
+    area.data[t] = sum[9];
+    const int* corner = (const int*)(skin.triangles.data + skin.face.data[t]);
+    const float* b = (const float*)(skin.barycentric.data + t);
+    const float* p = (const float*)vertices.data;
+    float* x = (float*)(position.data + t);
+    for (int c = 0; c < 3; ++c) {
+        const float origin = p[3L * corner[0] + c];
+        x[c] = origin + b[0] * (p[3L * corner[1] + c] - origin) + b[1] * (p[3L * corner[2] + c] - origin);
+    }
 }
 """)
 
 
-@wp.func_native(_TEXEL)
-def _texel(
-    i: int,
+@wp.func_native(_TEXELS)
+def _texels(
+    begin: int,
+    last: int,
     skin: Texels,
     rows: wp.array(dtype=wp.float32),
     vertices: wp.array(dtype=wp.vec3),
@@ -162,5 +170,7 @@ def texel_maps_cpu(
     area_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.vec3),
 ):
-    i = first + wp.tid()
-    _texel(i, skin, rows, vertices, tangent_u_out, tangent_v_out, metric_out, area_out, position_out)
+    """A thread takes `CHUNK` texels."""
+    begin = (first + wp.tid()) * _CHUNK
+    end = wp.min(begin + _CHUNK, skin.texels.shape[0])
+    _texels(begin, end, skin, rows, vertices, tangent_u_out, tangent_v_out, metric_out, area_out, position_out)

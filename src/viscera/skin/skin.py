@@ -20,12 +20,12 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Device, Stage, open_device
+from viscera.device import BLOCK, Device, Stage, open_device
 from viscera.errors import InputError, MeshError
 from viscera.geometry.atlas import RESOLUTIONS, Atlas, AtlasSettings, shared_texels, signed_areas, unique_atlas
 from viscera.geometry.coverage import Pieces, cut_by_texels
 from viscera.geometry.mesh import FloatArray, TriangleMesh
-from viscera.skin.maps import ROW, Texels, face_rows, texel_maps, texel_maps_cpu
+from viscera.skin.maps import CHUNK, ROW, Texels, face_rows, texel_maps, texel_maps_cpu
 from viscera.skin.seams import Links, Seams, find_seams, link_texels
 
 LOST_AREA = 0.005
@@ -169,10 +169,13 @@ def make_skin(
 
 def rebuild_skin(stage: Stage, skin: Skin, native: bool = True) -> None:
     """Brings all moving maps up to `skin.vertices`."""
-    kernel = texel_maps_cpu if native and not stage.device.is_cuda else texel_maps
     maps = [skin.tangent_u, skin.tangent_v, skin.metric, skin.area, skin.position]
     stage.launch(face_rows, len(skin.mesh.triangles), [skin.vertices, skin.triangles, skin.to_edges, skin.rows])
-    stage.launch(kernel, skin.count, [_texels(skin), skin.rows, skin.vertices, *maps])
+    args = [_texels(skin), skin.rows, skin.vertices, *maps]
+    if native and not stage.device.is_cuda:
+        stage.launch(texel_maps_cpu, -(-skin.count // CHUNK), args, block=BLOCK // CHUNK)
+    else:
+        stage.launch(texel_maps, skin.count, args)
 
 
 def _texels(skin: Skin) -> Any:

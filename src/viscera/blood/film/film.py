@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from viscera.blood.film import buckets, forces, kernels, native, order, springs
+from viscera.blood.film import buckets, forces, kernels, native, native_mixing, native_moves, order, springs
 from viscera.blood.film import mixing as mixtures
 from viscera.blood.film.kernels import Home, Waiting
 from viscera.blood.film.obstacles import Sheeted
@@ -94,7 +94,7 @@ class Film:
     sorted: Any
     """`Sorted`: particles in the order of their cells during a step, shape (n + LANES,) each."""
     cargo: Any
-    """`Carried`: what a sorted particle carries along, shape (n,) each."""
+    """`Carried`: what a sorted particle carries along, shape (n + LANES,) each."""
     springs: Any
     """`Springs` of each particle by its place in `state`: `spring_capacity` times n entries; empty without springs."""
     springs_sorted: Any
@@ -109,6 +109,11 @@ class Film:
     """1 for particles that stay, int32, shape (n,); empty with the grid."""
     upto: Any
     """How many stay up to each, int32, shape (n,); empty with the grid."""
+
+    @property
+    def sixteens(self) -> bool:
+        """Whether particles move on by the loop in C: on cpu, on a surface."""
+        return self.native and self.surface is not None and not self.device.is_cuda
 
     @property
     def work(self) -> int:
@@ -167,7 +172,7 @@ def make_film(
         walk=surface.view if surface is not None else _empty(WalkView(), device, 0),
         maps=_maps(surface, sheet, tangents, obstacles, device),
         sorted=_empty(Sorted(), device, capacity + ng.LANES),
-        cargo=_empty(Carried(), device, capacity),
+        cargo=_empty(Carried(), device, capacity + ng.LANES),
         springs=_springs(partners, capacity, device),
         springs_sorted=_springs(partners, capacity, device),
         staged=staged,
@@ -212,9 +217,8 @@ def step_film(stage: Stage, film: Film, mixing: int = 1) -> None:
     relax_film(stage, film)
     mixes = mixing if film.mixes else 0
     if mixes:
-        stage.launch(mixtures.mix, view.capacity, [view, mixes, film.search, film.rates, s, film.cargo])
-    move = [film.rates, film.walk, film.maps, s, film.cargo, film.home]
-    _chunks(stage, film, kernels.move_on, [view, mixes, *move])
+        mix_film(stage, film, mixes)
+    move_film(stage, film, mixes)
 
 
 def _take_in(stage: Stage, film: Film) -> None:
@@ -239,6 +243,23 @@ def relax_film(stage: Stage, film: Film) -> None:
         pull_springs(stage, film)
     _chunks(stage, film, density, loop, team)
     _chunks(stage, film, displacement, loop, team)
+
+
+def mix_film(stage: Stage, film: Film, steps: int) -> None:
+    """What sorted particles exchange in so many steps, into `film.cargo`."""
+    view, out = film.view, [film.rates, film.sorted, film.cargo]
+    if film.native:
+        mix = native_mixing.mix_2d if film.surface is None else native_mixing.mix_3d
+        _chunks(stage, film, mix, [view, steps, film.grid.view, *out], view.team)
+    else:
+        stage.launch(mixtures.mix, view.capacity, [view, steps, film.search, *out])
+
+
+def move_film(stage: Stage, film: Film, mixes: int) -> None:
+    """Sorted particles go where the loops sent them, and back into `film.state`; with `mixes`, as mixed."""
+    move = native_moves.move_on_triangles if film.sixteens else kernels.move_on
+    args = [film.rates, film.walk, film.maps, film.sorted, film.cargo, film.home]
+    _chunks(stage, film, move, [film.view, mixes, *args])
 
 
 def pull_springs(stage: Stage, film: Film) -> None:

@@ -275,6 +275,63 @@ def clotted(rate: Rates, time: float, clot: float, fluid: wp.vec4, solvent: floa
     return wp.clamp(left, 0.0, wp.max(able, 0.0))
 
 
+@wp.func
+def move_particle(
+    view: FilmView,
+    mixes: int,
+    rate: Rates,
+    surface: WalkView,
+    sheet: Sheeted,
+    film: Sorted,
+    cargo: Carried,
+    s: int,
+    home: Home,
+):
+    """Moves the particle at sorted place s over the surface and takes its velocity from how far it came."""
+    fluid = cargo.fluid[s]
+    clot = cargo.clot[s]
+    drag = rate.dt * wp.dot(fluid, rate.traction)
+    held = drag * rate.clot_hold * clot * clot * clot
+    part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
+    d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
+    d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
+    stiff = film.stiff[s]
+    settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
+    thickness = film.density[s] / wp.max(settled, 1.0e-30)
+    fate = STAYS
+    moved = d
+    if view.on_surface != 0:
+        went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
+        moved = went.moved
+        fate = went.fate
+        home.face[s] = went.face
+        home.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
+        home.position[s] = position_at(surface, went.face, went.weights)
+        home.normal[s] = normal_at(surface, went.face, went.weights)
+    else:
+        gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
+        moved = gone.moved
+        fate = gone.fate
+        home.position[s] = gone.position
+    v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
+    if rate.dt > 0.0:
+        v = moved * (wp.exp(-drag - held) / (part * rate.dt))
+    v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
+    age = cargo.age[s] + rate.dt
+    if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
+        fate = EXPIRED
+    if mixes != 0:
+        fluid = cargo.mixed[s]
+        clot = clotted(rate, rate.dt * float(mixes), clot, fluid, cargo.solvent[s], wp.length(v))
+    home.velocity[s] = v
+    home.volume[s] = cargo.volume[s]
+    home.fluid[s] = fluid
+    home.clot[s] = clot
+    home.age[s] = age
+    home.fate[s] = fate
+    home.density[s] = film.density[s]
+
+
 @wp.kernel
 def move_on(
     first: int,
@@ -294,45 +351,4 @@ def move_on(
     begin = (first + wp.tid()) * view.chunk
     rate = rates[0]
     for s in range(begin, wp.min(begin + view.chunk, film.count[0])):
-        fluid = cargo.fluid[s]
-        clot = cargo.clot[s]
-        drag = rate.dt * wp.dot(fluid, rate.traction)
-        held = drag * rate.clot_hold * clot * clot * clot
-        part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
-        d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
-        d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
-        stiff = film.stiff[s]
-        settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
-        thickness = film.density[s] / wp.max(settled, 1.0e-30)
-        fate = STAYS
-        moved = d
-        if view.on_surface != 0:
-            went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
-            moved = went.moved
-            fate = went.fate
-            home_out.face[s] = went.face
-            home_out.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
-            home_out.position[s] = position_at(surface, went.face, went.weights)
-            home_out.normal[s] = normal_at(surface, went.face, went.weights)
-        else:
-            gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
-            moved = gone.moved
-            fate = gone.fate
-            home_out.position[s] = gone.position
-        v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
-        if rate.dt > 0.0:
-            v = moved * (wp.exp(-drag - held) / (part * rate.dt))
-        v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
-        age = cargo.age[s] + rate.dt
-        if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
-            fate = EXPIRED
-        if mixes != 0:
-            fluid = cargo.mixed[s]
-            clot = clotted(rate, rate.dt * float(mixes), clot, fluid, cargo.solvent[s], wp.length(v))
-        home_out.velocity[s] = v
-        home_out.volume[s] = cargo.volume[s]
-        home_out.fluid[s] = fluid
-        home_out.clot[s] = clot
-        home_out.age[s] = age
-        home_out.fate[s] = fate
-        home_out.density[s] = film.density[s]
+        move_particle(view, mixes, rate, surface, sheet, film, cargo, s, home_out)

@@ -86,8 +86,7 @@ for (int s = first_place; s < last_place; ++s) {
                 $body
         $close
     }
-    const float gx = sum_of(SUM(fx)), gy = sum_of(SUM(fy));
-    ONLY3(const float gz = sum_of(SUM(fz));)
+    $sums
     $noted
     $one {
     $then
@@ -204,9 +203,22 @@ _BRANCH = "if (!ANY(in)) continue;"
 """On cuda. On cpu a branch that guesses whether a block holds somebody near costs more than going through it."""
 
 
+_SUMS = """
+    const float gx = sum_of(SUM(fx)), gy = sum_of(SUM(fy));
+    ONLY3(const float gz = sum_of(SUM(fz));)
+"""
+
+
 def _source(loop: str, three: bool) -> str:
     """The C text of a loop, on a surface in space or on a sheet."""
-    near, setup, body, then = _LOOPS[loop]
+    cpu, cuda = walk_source(loop, *_LOOPS[loop], three=three)
+    return on_cpu(cpu) + on_cuda(cuda)
+
+
+def walk_source(
+    loop: str, near: str, setup: str, body: str, then: str, *, three: bool, sums: str = _SUMS
+) -> tuple[str, str]:
+    """The C text of a loop over neighbours, for cpu and for cuda."""
     here = {f"here_{axis}": near[:-1] + axis for axis in "xyz"}
     same = here | {
         "three": "__VA_ARGS__" if three else "",
@@ -214,6 +226,7 @@ def _source(loop: str, three: bool) -> str:
         "cell": CELL,
         "setup": fill(setup, viscous=VISCOUS) if loop == "viscosity" else setup,
         "body": body,
+        "sums": sums,
         "then": then,
         "least_norm": "1.0f" if three else "0.7696f",
         "back_to_back": BACK_TO_BACK,
@@ -232,7 +245,7 @@ def _source(loop: str, three: bool) -> str:
     )
     rows = fill(_OPEN_ROWS, rows=9 if three else 3)
     cuda = fill(_WALK, **same, blocks="", open=rows, close=_CLOSE_ROWS, none=_BRANCH, noted="", one="if (lane == 0)")
-    return on_cpu(cpu) + on_cuda(cuda)
+    return cpu, cuda
 
 
 @wp.func_native(_source("viscosity", False))

@@ -153,7 +153,7 @@ class Sorted:
 
 @wp.struct
 class Carried:
-    """The rest of a particle, in sorted order; shape (capacity,)."""
+    """The rest of a particle, in sorted order; shape (capacity + LANES,)."""
 
     face: wp.array(dtype=wp.int32)
     barycentric: wp.array(dtype=wp.vec2)

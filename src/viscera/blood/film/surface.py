@@ -54,6 +54,8 @@ class FilmSurface:
     """Triangle behind each edge, vec3i, shape (triangles,); -1 at a rim."""
     obstacle: Array
     """Maps of all parts that have one, one after the other, float32, shape (texels,); see `set_obstacles`."""
+    free: Array
+    """Of each triangle, int32, shape (triangles,): 1 where its texels have no obstacle."""
     fan_start: Array
     """Where each vertex's triangles begin in `fan`, int32, shape (vertices + 1,)."""
     fan: Array
@@ -130,6 +132,7 @@ def make_surface(
     view.corner_uv = put(np.concatenate([_corner_uv(p) for p in parts]).reshape(-1, 2), wp.vec2)
     maps, texels = _maps(parts)
     view.map = put(maps, wp.vec3i)
+    view.free = put(np.ones(len(triangles), dtype=np.int32), wp.int32)
     surface = FilmSurface(
         parts=tuple(parts),
         device=device,
@@ -141,6 +144,7 @@ def make_surface(
         edge=view.edge,
         across=view.across,
         obstacle=wp.zeros(texels, dtype=wp.float32, device=device.warp),
+        free=view.free,
         fan_start=put(fan_start, wp.int32),
         fan=put(fan, wp.int32),
         map=view.map,
@@ -196,6 +200,22 @@ def set_obstacles(surface: FilmSurface, part: int, values: ArrayLike) -> None:
     everything = surface.obstacle.numpy()
     everything[start : start + surface_map.size] = surface_map
     surface.obstacle.assign(everything)
+    begin, end = surface.first_face[part : part + 2]
+    free = surface.free.numpy()
+    free[begin:end] = _free(skin.atlas.corners, surface_map.reshape(skin.height, skin.width))
+    surface.free.assign(free)
+
+
+def _free(corners: NDArray[Any], obstacle: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether the box around each triangle in the texture, a texel wider for rounding, holds no obstacle. Sums over
+    boxes are differences of sums up to their corners. `corners` has shape (triangles, 3, 2), 0 to 1."""
+    upto = np.zeros(np.add(obstacle.shape, 1), dtype=np.int64)
+    upto[1:, 1:] = (obstacle != 0.0).cumsum(axis=0).cumsum(axis=1)
+    most = np.array(obstacle.shape[::-1])
+    low = np.clip(np.floor(corners.min(axis=1) * most).astype(int) - 1, 0, most)
+    high = np.clip(np.floor(corners.max(axis=1) * most).astype(int) + 2, 0, most)
+    (left, bottom), (right, top) = low.T, high.T
+    return upto[top, right] - upto[top, left] - upto[bottom, right] + upto[bottom, left] == 0
 
 
 def check_obstacles(values: ArrayLike, height: int, width: int) -> NDArray[np.float32]:

@@ -55,6 +55,8 @@ class WalkView:
     """Texture coordinates of the corners, shape (3 · triangles,)."""
     map: wp.array(dtype=wp.vec3i)
     """Per triangle: where the obstacle map of its part begins, its width and height; width 0 where there is none."""
+    free: wp.array(dtype=wp.int32)
+    """Per triangle: 1 where no obstacle and no drain is on its texels."""
 
 
 @wp.struct

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from viscera.blood.film.params import LITTLE, FilmFluid, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.picture import finish, kernels
+from viscera.blood.picture import native as native_loops
 from viscera.blood.views import film_view
 from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
@@ -274,7 +275,7 @@ def step_film_image(stage: Stage, image: FilmImage) -> None:
     grid, cells, painting, chunk = image.cells.view, image.cells, image.painting, image.chunk
     particles, texels = -(-image.state.capacity // chunk), -(-image.skin.count // chunk)
     block = max(1, BLOCK // chunk)
-    splat = kernels.splat_sixteen if image.native else kernels.splat
+    splat = native_loops.splat_sixteens if image.native else kernels.splat
     paint, content = [image.view, image.looks, chunk], [cells.original, cells.position, image.film, image.sources]
     stage.once(lambda: wp.launch(finish.next_frame, dim=1, inputs=[image.frame], device=stage.device.warp))
     build(stage, image.grid, cells, image.state.position)
@@ -319,13 +320,22 @@ def _check_dt(dt: float) -> None:
 
 def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     view: Any = kernels.Texels()
-    view.width = skin.width
+    view.width, view.columns = skin.width, skin.width.bit_length() - 1
     view.tiles_x = tiles_x
     view.texels, view.position, view.face = skin.texels, skin.position, skin.face
     view.triangles, view.vertices = skin.triangles, skin.vertices
-    view.around = wp.array(neighbour_table(skin), dtype=wp.int32, device=skin.device.warp)
+    around = neighbour_table(skin)
+    view.around = wp.array(around, dtype=wp.int32, device=skin.device.warp)
+    own, others = (_tile(skin, texel) for texel in (skin.texels.numpy(), around))
+    view.one_tile = wp.array((others == own[:, None]).all(axis=1), dtype=wp.int32, device=skin.device.warp)
     view.obstacle = obstacle
     return view
+
+
+def _tile(skin: Skin, texel: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Number of the tile of each texel, by any numbering."""
+    row, column = np.divmod(texel, skin.width)
+    return row // kernels.TILE * skin.width + column // kernels.TILE
 
 
 def _sources(capacity: int, device: Any) -> Any:
@@ -339,6 +349,8 @@ def _painting(image: FilmImage) -> Any:
     painting: Any = kernels.Painting()
     painting.frame, painting.near, painting.soft = image.frame, image.near, image.height
     painting.kept, painting.trail, painting.tile, painting.pixel = image.kept, image.wet, image.tiles, image.words
+    seen = image.skin.count if image.native else 0
+    painting.seen = wp.zeros(seen, dtype=wp.vec4, device=image.skin.device.warp)
     return painting
 
 

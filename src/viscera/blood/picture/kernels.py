@@ -6,7 +6,6 @@ import warp as wp
 
 from viscera.blood.film.state import STAYS
 from viscera.blood.views import FilmView
-from viscera.native import on_cpu, on_cuda
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 
 wp.set_module_options({"enable_backward": False})
@@ -79,6 +78,8 @@ class Texels:
     """What the kernels know about the skin."""
 
     width: int
+    columns: int
+    """log₂ of the width: sides of a skin are powers of two, and a shift is ten times as fast as a division."""
     tiles_x: int
     texels: wp.array(dtype=wp.int32)
     position: wp.array(dtype=wp.vec3)
@@ -87,13 +88,16 @@ class Texels:
     vertices: wp.array(dtype=wp.vec3)
     around: wp.array2d(dtype=wp.int32)
     """Neighbours of covered texel i, its own number where there is none; shape (count, AROUND)."""
+    one_tile: wp.array(dtype=wp.int32)
+    """1 where covered texel i and all its neighbours lie in one tile."""
     obstacle: wp.array(dtype=wp.float32)
     """How far a detail of the surface sticks out, per texel [m]; infinite: blood is never seen there."""
 
 
 @wp.func
 def tile_of(view: Texels, texel: int):
-    return (texel // view.width // TILE) * view.tiles_x + (texel % view.width) // TILE
+    row = texel >> view.columns
+    return (row // TILE) * view.tiles_x + (texel & (view.width - 1)) // TILE
 
 
 @wp.func
@@ -198,42 +202,6 @@ def thickness_at(
     return total
 
 
-_SIXTEEN = on_cpu("""
-#define HERE(name) LOAD(sources.name.data + t)
-const V per = FILL(1.0f / (look.radius * look.radius));
-V volume = FILL(0.0f), blood = FILL(0.0f), dye = FILL(0.0f), clot = FILL(0.0f);
-const int west = cell[0] > 0 ? cell[0] - 1 : 0, east = cell[0] < grid.cells_x - 1 ? cell[0] + 1 : cell[0];
-for (int row = 0; row < 9; ++row) {
-    const int y = cell[1] + row % 3 - 1, z = cell[2] + row / 3 - 1;
-    if (y < 0 || y >= grid.cells_y || z < 0 || z >= grid.cells_z) continue;
-    const int left = (z * grid.cells_y + y) * grid.cells_x;
-    const int begin = grid.cell_start.data[left + west], end = grid.cell_start.data[left + east + 1];
-    for (int t = begin; t < end; t += 16) {
-        const V ox = HERE(x) - here[0], oy = HERE(y) - here[1], oz = HERE(z) - here[2];
-        const V q = FILL(1.0f) - (ox * ox + oy * oy + oz * oz) * per;
-        const M near = (q > FILL(0.0f)) & (PLACES(t) < FILL_INT(end));
-        if (!ANY(near)) continue;
-        const V turned = HERE(nx) * normal[0] + HERE(ny) * normal[1] + HERE(nz) * normal[2];
-        const M seen = near & (turned > FILL(look.facing));
-        const V weight = seen ? q * q * q : FILL(0.0f);
-        volume += weight * HERE(volume);
-        blood += weight * HERE(blood);
-        dye += weight * HERE(dye);
-        clot += weight * HERE(clot);
-    }
-}
-const float scale = look.scale;
-return {scale * SUM(volume), scale * SUM(blood), scale * SUM(dye), scale * SUM(clot)};
-""") + on_cuda("return {0.0f, 0.0f, 0.0f, 0.0f};")
-
-
-# `thickness_at` in C, for cpu alone: sixteen particles at once, so sums differ in their last bits.
-@wp.func_native(_SIXTEEN)
-def thickness_sixteen(
-    grid: GridView, look: Look, cell: wp.vec3i, here: wp.vec3, normal: wp.vec3, sources: Sources
-) -> wp.vec4: ...
-
-
 @wp.struct
 class Painting:
     """What a picture keeps from one to the next."""
@@ -241,6 +209,8 @@ class Painting:
     frame: wp.array(dtype=wp.int32)
     near: wp.array(dtype=wp.int32)
     """Frame in which a cell last had a particle around it."""
+    seen: wp.array(dtype=wp.vec4)
+    """What `thickness_at` gives for each covered texel, shape (count,); only where the loop in C finds it."""
     soft: wp.array(dtype=wp.float32)
     kept: wp.array(dtype=wp.vec4)
     trail: wp.array(dtype=wp.float32)
@@ -249,7 +219,7 @@ class Painting:
 
 
 @wp.func
-def _paint(view: Texels, look: Look, picture: Painting, i: int, seen: wp.vec4):
+def paint(view: Texels, look: Look, picture: Painting, i: int, seen: wp.vec4):
     """What is kept of the frame before, under what is there now: `seen` as `thickness_at` gives it."""
     t = view.texels[i]
     fresh = seen * _smooth(look.edge_low, look.edge_high, seen[0])
@@ -278,6 +248,8 @@ def _paint(view: Texels, look: Look, picture: Painting, i: int, seen: wp.vec4):
     picture.kept[t] = wp.vec4(height, parts[0], parts[1], parts[2])
     picture.trail[t] = trail
     picture.tile[tile_of(view, t)] = picture.frame[0]
+    if view.one_tile[i] != 0:
+        return
     for k in range(AROUND):
         picture.tile[tile_of(view, view.around[i, k])] = picture.frame[0]
 
@@ -305,30 +277,4 @@ def splat(
         seen = wp.vec4(0.0, 0.0, 0.0, 0.0)
         if picture_out.near[cell_index(grid, cell_of(grid, here))] == picture_out.frame[0]:
             seen = thickness_at(grid, look, here, texel_normal(view, t), sources)
-        _paint(view, look, picture_out, i, seen)
-
-
-@wp.kernel
-def splat_sixteen(
-    first: int,
-    # params
-    grid: GridView,
-    view: Texels,
-    looks: wp.array(dtype=Look),
-    chunk: int,
-    # in
-    sources: Sources,
-    # out
-    picture_out: Painting,
-):
-    """`splat` with the loop in C, for cpu."""
-    begin = (first + wp.tid()) * chunk
-    look = looks[0]
-    for i in range(begin, wp.min(begin + chunk, view.texels.shape[0])):
-        t = view.texels[i]
-        here = view.position[t]
-        cell = cell_of(grid, here)
-        seen = wp.vec4(0.0, 0.0, 0.0, 0.0)
-        if picture_out.near[cell_index(grid, cell)] == picture_out.frame[0]:
-            seen = thickness_sixteen(grid, look, cell, here, texel_normal(view, t), sources)
-        _paint(view, look, picture_out, i, seen)
+        paint(view, look, picture_out, i, seen)

@@ -255,7 +255,7 @@ def meet_walls(
     rule = rules[0]
     place = before[i]
     target = position_out[i]
-    take_known(known_before, i, walls.moved[0], i, known_out)
+    take_known(known_before, i, walls.moved[0], walls.moved[1], i, known_out)
     ball = known_out[i].ball
     centre = wp.vec3(ball[0], ball[1], ball[2])
     clear = known_out[i].clear

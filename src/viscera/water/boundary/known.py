@@ -57,18 +57,6 @@ class Known:
     """Of each from the centre [m]: none is nearer to a place x than that less |x − c|."""
 
 
-@wp.struct
-class Gathered:
-    """Kept by one thread while it looks through triangles."""
-
-    radius: float
-    """All nearer than this are among the faces [m]."""
-    count: int
-    faces: Faces
-    away: Distances
-    """Of each face [m]."""
-
-
 @wp.func
 def distance_to(point: wp.vec3, p0: wp.vec3, p1: wp.vec3, p2: wp.vec3) -> float:
     w = closest_on_triangle(point, p0, p1, p2)
@@ -76,31 +64,33 @@ def distance_to(point: wp.vec3, p0: wp.vec3, p1: wp.vec3, p2: wp.vec3) -> float:
 
 
 @wp.func
-def keep_nearest(face: int, away: float, gathered: Gathered) -> Gathered:
-    """With one face more, at its place; the farthest is left out if there are too many."""
-    now = gathered
-    place = now.count
+def keep_nearest(face: int, away: float, radius: float, i: int, known: wp.array(dtype=Known)) -> float:
+    """One face more in the list of particle i, at its place; the farthest is left out if there are too many. Gives the
+    distance up to which all are listed. The list is changed where it lies: as a value it would be copied for every
+    triangle that is looked at."""
+    result = radius
+    place = known[i].count
     if place < FACES:
-        now.count = place + 1
+        known[i].count = place + 1
     else:
         place = FACES - 1
-        now.radius = wp.max(away, now.away[place])
-        if away >= now.away[place]:
-            return now
-    while place > 0 and now.away[place - 1] > away:
-        now.faces[place] = now.faces[place - 1]
-        now.away[place] = now.away[place - 1]
+        farthest = known[i].away[place]
+        result = wp.max(away, farthest)
+        if away >= farthest:
+            return result
+    while place > 0 and known[i].away[place - 1] > away:
+        known[i].faces[place] = known[i].faces[place - 1]
+        known[i].away[place] = known[i].away[place - 1]
         place -= 1
-    now.faces[place] = face
-    now.away[place] = away
-    return now
+    known[i].faces[place] = face
+    known[i].away[place] = away
+    return result
 
 
 @wp.func
-def gather_hashed(table: HashedTriangles, point: wp.vec3) -> Gathered:
-    """The triangles around `point`, from the list of its cell."""
-    gathered = Gathered()
-    gathered.radius = table.reach
+def gather_hashed(table: HashedTriangles, point: wp.vec3, i: int, known: wp.array(dtype=Known)) -> float:
+    """Lists the triangles around `point`, from the list of its cell; gives how far it is complete [m]."""
+    radius = table.reach
     cell = cell_at(table, point)
     own = cell_number(table, cell[0], cell[1], cell[2])
     bucket = bucket_of(table, cell[0], cell[1], cell[2])
@@ -116,41 +106,45 @@ def gather_hashed(table: HashedTriangles, point: wp.vec3) -> Gathered:
         t = e
         if not all_of_them:
             entry = table.entries[e]
-            t = wp.where(entry[1] == own and table.away[e] <= gathered.radius + slack, entry[0], -1)
+            t = wp.where(entry[1] == own and table.away[e] <= radius + slack, entry[0], -1)
         if t >= 0:
             away = distance_to(point, table.corners[t, 0], table.corners[t, 1], table.corners[t, 2])
-            if away < gathered.radius:
-                gathered = keep_nearest(t, away, gathered)
-    return gathered
+            if away < radius:
+                radius = keep_nearest(t, away, radius, i, known)
+    return radius
 
 
 @wp.func
-def gather_in_hierarchy(tree: wp.uint64, corners: wp.array2d(dtype=wp.vec3), reach: float, point: wp.vec3) -> Gathered:
-    """The triangles around `point`, from the boxes of the tree."""
-    gathered = Gathered()
-    gathered.radius = reach
+def gather_in_hierarchy(
+    tree: wp.uint64,
+    corners: wp.array2d(dtype=wp.vec3),
+    reach: float,
+    point: wp.vec3,
+    i: int,
+    known: wp.array(dtype=Known),
+) -> float:
+    """Lists the triangles around `point`, from the boxes of the tree; gives how far it is complete [m]."""
+    radius = reach
     half = wp.vec3(reach, reach, reach)
     query = wp.mesh_query_aabb(tree, point - half, point + half)
     t = wp.int32(0)
     while wp.mesh_query_aabb_next(query, t):
         away = distance_to(point, corners[t, 0], corners[t, 1], corners[t, 2])
-        if away < gathered.radius:
-            gathered = keep_nearest(t, away, gathered)
-    return gathered
+        if away < radius:
+            radius = keep_nearest(t, away, radius, i, known)
+    return radius
 
 
 @wp.func
 def learn(walls: WallsView, point: wp.vec3, i: int, known: wp.array(dtype=Known)):
     """Particle i asks the mesh: what it knows is written."""
-    gathered = Gathered()
+    known[i].count = 0
+    radius = walls.reach
     if walls.structure == HASHED:
-        gathered = gather_hashed(walls.table[0], point)
+        radius = gather_hashed(walls.table[0], point, i, known)
     else:
-        gathered = gather_in_hierarchy(walls.tree, walls.corners, walls.reach, point)
-    known[i].ball = wp.vec4(point[0], point[1], point[2], gathered.radius)
-    known[i].count = gathered.count
-    known[i].faces = gathered.faces
-    known[i].away = gathered.away
+        radius = gather_in_hierarchy(walls.tree, walls.corners, walls.reach, point, i, known)
+    known[i].ball = wp.vec4(point[0], point[1], point[2], radius)
 
 
 @wp.func
@@ -212,7 +206,7 @@ def nearest_known(walls: WallsView, known: wp.array(dtype=Known), i: int, point:
             # On the surface itself: the inner side of a closed one.
             e1 = walls.corners[face, 1] - walls.corners[face, 0]
             found.normal = -wp.normalize(wp.cross(e1, walls.corners[face, 2] - walls.corners[face, 0]))
-        if walls.moved[0] > 0.0:
+        if walls.moved[1] > 0.0:
             found.velocity = wall_velocity(walls, face, weights)
     return found
 
@@ -249,19 +243,22 @@ def look(walls: WallsView, known: wp.array(dtype=Known), i: int, point: wp.vec3,
 
 
 @wp.func
-def take_known(known: wp.array(dtype=Known), i: int, moved: float, i_out: int, known_out: wp.array(dtype=Known)):
-    """Particle `i_out` knows what `i` did, as far as it is good after walls have moved by `moved` [m]."""
+def take_known(
+    known: wp.array(dtype=Known), i: int, moved: float, triangles: float, i_out: int, known_out: wp.array(dtype=Known)
+):
+    """Particle `i_out` knows what `i` did, as far as it is good after walls have moved by `moved` and triangles among
+    them by `triangles` [m]. So a ball in a hand costs nobody the list of the triangles around."""
     ball = known[i].ball
-    known_out[i_out].ball = wp.vec4(ball[0], ball[1], ball[2], ball[3] - moved)
+    known_out[i_out].ball = wp.vec4(ball[0], ball[1], ball[2], ball[3] - triangles)
     known_out[i_out].clear = known[i].clear - moved
     known_out[i_out].shapes = known[i].shapes - moved
     known_out[i_out].count = known[i].count
     if known[i].count > 0:
         known_out[i_out].faces = known[i].faces
         known_out[i_out].away = known[i].away
-        if moved > 0.0:
+        if triangles > 0.0:
             for k in range(FACES):
-                known_out[i_out].away[k] = known[i].away[k] - moved
+                known_out[i_out].away[k] = known[i].away[k] - triangles
 
 
 @wp.func
@@ -271,6 +268,7 @@ def recentre(known_out: wp.array(dtype=Known), i: int, ball: wp.vec4):
     if known_out[i].count == 0:
         now = wp.vec3(ball[0], ball[1], ball[2])
         good = good_for(known_out, i, now)
+        known_out[i].shapes = known_out[i].shapes + good - known_out[i].ball[3]
         known_out[i].ball = wp.vec4(now[0], now[1], now[2], good)
         known_out[i].clear = ball[3]
 

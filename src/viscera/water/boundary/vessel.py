@@ -32,7 +32,7 @@ def sort_known(
 ):
     s = first + wp.tid()
     if s < count[0]:
-        take_known(last_known, original[s], 0.0, s, known_out)
+        take_known(last_known, original[s], 0.0, 0.0, s, known_out)
 
 
 class Vessel:

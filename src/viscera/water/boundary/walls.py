@@ -76,7 +76,7 @@ class WallsView:
     shapes: wp.array(dtype=ShapeNow)
     shape_count: int
     moved: wp.array(dtype=float)
-    """The longest way of any wall in this step [m]; shape (1,)."""
+    """The longest way in this step of any wall, and of triangles alone [m]; shape (2,)."""
 
 
 @wp.func
@@ -184,7 +184,7 @@ def make_walls(
     view.field_side = -1.0 if fluid_inside else 1.0
     view.shapes = wp.array([shape_now(s) for s in shapes], dtype=ShapeNow, device=device.warp)
     view.shape_count = len(shapes)
-    view.moved = wp.zeros(1, dtype=float, device=device.warp)
+    view.moved = wp.zeros(2, dtype=float, device=device.warp)
     motion = device.port(max(1, 2 * len(shapes)), wp.vec3)
     for number, shape in enumerate(shapes):
         motion.host[2 * number : 2 * number + 2] = [shape.velocity, shape.spin]
@@ -276,6 +276,7 @@ def begin_motion(
         part_out[0] = part_out[0] + 1
     if part_out[0] <= parts:
         moved = (1.0 + 1.0e-5) * drift[0] / float(parts)
+    moved_out[1] = moved
     for s in range(shape_count):
         shape = shapes_out[s]
         shape.velocity = motion[2 * s]
