@@ -128,6 +128,9 @@ class FakeWorld:
             return
         self._waiting.append(given)
 
+    def within(self, given: ToolInput) -> ToolInput:
+        return given
+
     def step(self, ticks: int = 1) -> None:
         for _ in range(ticks):
             self._step()

@@ -1,9 +1,11 @@
 """Instruments: what they are and do (`instrument`, `effects`), ready ones (`kit`), and how a hand moves one
-(`tool`)."""
+(`tool`), through a `trocar` and within the theatre's `room`."""
 
 from viscera.instruments.effects import PRESSED, Clips, Effect, Heats, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
+from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
+from viscera.instruments.trocar import felt_at_handle
 
 __all__ = [
     "FASTEST_TOOL",
@@ -15,7 +17,10 @@ __all__ = [
     "Part",
     "Pushes",
     "Rinses",
+    "Room",
     "Sucks",
     "Tool",
     "check_tool_input",
+    "felt_at_handle",
+    "room_around",
 ]

@@ -32,15 +32,22 @@ TOUCH = 2.0e-3
 ROUND_END = Pushes(TOUCH, offset=TOUCH)
 
 
-def hand_out(instruments: list[Instrument], place: Vector3, friction: float = 0.1, apart: float = 0.02) -> list[Tool]:
+def hand_out(
+    instruments: list[Instrument],
+    place: Vector3,
+    friction: float = 0.1,
+    apart: float = 0.02,
+    trocar: Vector3 | None = None,
+) -> list[Tool]:
     """The tools of a world: waiting in a row along x through `place`, `apart` from each other [m], with the friction of
-    the tissue that they meet."""
+    the tissue that they meet. With a `trocar` all of them go through it, one after the other [m]; without, each keeps
+    its own, if it has one."""
     x, y, z = place
     tools = []
     for number, one in enumerate(instruments):
         effects = tuple(replace(e, friction=friction) if isinstance(e, Pushes) else e for e in one.effects)
         home = (x + apart * (number - 0.5 * (len(instruments) - 1)), y, z)
-        tools.append(Tool(number, replace(one, effects=effects, home=home)))
+        tools.append(Tool(number, replace(one, effects=effects, home=home, trocar=trocar or one.trocar)))
     return tools
 
 
@@ -69,6 +76,7 @@ def hook(power: float = 30.0) -> Instrument:
         icon="hook",
         action="coagulate",
         parts=(foot, wire, _shaft(WIRE_HEIGHT)),
+        acts_at=(0.5 * FOOT, 0.0, 0.0),
         solid=monopolar_hook,
     )
 

@@ -22,7 +22,7 @@ from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
-from viscera.world import Contents, World, looking_down, surface_height
+from viscera.world import Contents, World, looking_down, surface_height, trocar_beside
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
@@ -46,7 +46,10 @@ SPEED = 0.008
 
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
-    tools = kit.hand_out([kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04)
+    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
+    tools = kit.hand_out(
+        [kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04, trocar=trocar_beside(camera)
+    )
     heat = make_heat(organ.need_skin(), LIVING_LIVER)
     burn = make_burn(heat)
     drawing, ink = ink_on(organ)
@@ -57,7 +60,6 @@ def build(setting: Setting) -> Contents:
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), organ.body, setting.seed)),
     ]
-    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
     points = line_points(organ.body, setting.seed)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
 
