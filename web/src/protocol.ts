@@ -3,7 +3,7 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -204,6 +204,12 @@ export interface Instrument {
   effects: (Pushes | Heats | Sucks | Rinses | Clips)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
+  /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
+  trocar: Vector3 | null;
+  /** From the tip to the handle [m]; counts where there is a trocar. A laparoscopic instrument has about this. */
+  length: number;
+  /** The middle of what acts, in its own frame [m]: where a pointer puts it on what it points at. */
+  acts_at: Vector3;
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
@@ -383,6 +389,8 @@ export interface Scene {
   /** A box that holds all there is to see [m]. */
   bounds: [Vector3, Vector3];
   camera: Camera;
+  /** Length of a force's arrow [m/N]; fixed, so that lengths can be compared. */
+  force_scale: number;
   surfaces: Surface[];
   instruments: Instrument[];
   parameters: Parameter[];
@@ -466,7 +474,11 @@ export interface Topology {
   arrays: ExactArray[];
 }
 
-/** A tool as the world has it. `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
+/**
+ * A tool as the world has it. `force` and `torque` are what a hand at the tip feels [N], [N·m] about the tip;
+ * `handle_force` and `handle_torque` what a hand at the handle does, by the lever of the trocar. Without one both are
+ * the same.
+ */
 export interface ToolState {
   tool: number;
   position: Vector3;
@@ -475,6 +487,8 @@ export interface ToolState {
   active: boolean;
   force: Vector3;
   torque: Vector3;
+  handle_force: Vector3;
+  handle_torque: Vector3;
 }
 
 /** A haptic device and the tool it drives, as people should see it. */

@@ -111,16 +111,17 @@ class Contents:
                 )
 
 
-def trocar_beside(camera: Camera) -> Vector3:
-    """A place for a trocar [m]: above what the camera looks at, towards its right hand, so that the shaft does not hide
-    what its tip does."""
+def trocar_beside(camera: Camera, right: float = 0.4, near: float = 0.0) -> Vector3:
+    """A place for a trocar [m]: above what the camera looks at, and aside of it, so that the shaft does not hide what its
+    tip does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance."""
     from viscera.world.organ import point
 
     target, up = np.asarray(camera.target), np.asarray(camera.up) / np.linalg.norm(camera.up)
     towards = np.asarray(camera.position) - target
-    right = np.cross(up, towards)
     distance = float(np.linalg.norm(towards))
-    return point(target + distance * (1.15 * up + 0.4 * right / np.linalg.norm(right)))
+    level = towards - (towards @ up) * up
+    level /= np.linalg.norm(level)
+    return point(target + distance * (1.15 * up + right * np.cross(up, level) + near * level))
 
 
 def looking_down(organs: Sequence[Organ], direction: Vector3) -> tuple[Camera, tuple[Vector3, Vector3]]:

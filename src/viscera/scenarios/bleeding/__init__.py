@@ -106,6 +106,7 @@ def build(setting: Setting) -> Contents:
         parameters=[*parameters, *tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY)],
         camera=camera,
         bounds=bounds,
+        force_scale=0.2,
         goals=GOALS,
         script=lambda world, tick: script(organ, vessels[0], tick),
     )

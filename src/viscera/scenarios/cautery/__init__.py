@@ -47,9 +47,9 @@ SPEED = 0.008
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
     camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
-    tools = kit.hand_out(
-        [kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04, trocar=trocar_beside(camera)
-    )
+    # From the surgeon's side, so that the foot of the hook lies level along the line.
+    trocar = trocar_beside(camera, right=0.0, near=0.35)
+    tools = kit.hand_out([kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04, trocar=trocar)
     heat = make_heat(organ.need_skin(), LIVING_LIVER)
     burn = make_burn(heat)
     drawing, ink = ink_on(organ)
@@ -81,6 +81,7 @@ def build(setting: Setting) -> Contents:
         parameters=tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY),
         camera=camera,
         bounds=bounds,
+        force_scale=0.2,
         goals=GOALS,
         script=script,
     )
