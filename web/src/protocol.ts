@@ -186,6 +186,13 @@ export interface Clips {
   kind: "clips";
 }
 
+/** Sticks a pin into tissue at the tip, one for each press of the handle. */
+export interface Marks {
+  /** Farther from the surface than this it sticks nowhere [m]. */
+  reach: number;
+  kind: "marks";
+}
+
 /**
  * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
  * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
@@ -201,7 +208,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -213,7 +220,7 @@ export interface Instrument {
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */

@@ -19,7 +19,7 @@ from viscera.geometry.tools import (
     monopolar_hook,
 )
 from viscera.inputs import Vector3
-from viscera.instruments.effects import Clips, Heats, Pushes, Rinses, Sucks
+from viscera.instruments.effects import Clips, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -141,3 +141,14 @@ def clip_applier() -> Instrument:
         action="clip",
         parts=(*jaws, _shaft(long)),
     )
+
+
+PIN_NEEDLE = (0.5e-3, 0.014)
+"""Radius and length of the needle that marks [m]."""
+
+
+def pin() -> Instrument:
+    """A needle in a holder, to mark a place with. It pushes nothing: it goes in."""
+    radius, long = PIN_NEEDLE
+    needle = Part((0.0, 0.0, radius), (0.0, 0.0, long), radius)
+    return Instrument("pin", (Marks(),), label="Marking pin", icon="pin", action="mark", parts=(needle, _shaft(long)))

@@ -97,7 +97,6 @@ class Contents:
                     f"There are: {', '.join(sorted(measured)) or 'none'}.",
                 )
 
-
     def _check_trocars(self) -> None:
         for tool in self.tools:
             one = tool.instrument
