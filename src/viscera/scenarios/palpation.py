@@ -103,13 +103,11 @@ DIFFICULTY = Parameter(
     group="Drill",
 )
 INSTRUCTIONS = """\
-A hard nodule is hidden under the surface. Find it, and mark it with a pin.
-Move the pointer over the tissue: the probe follows its surface.
-Hold the left button (or the space bar) to press straight in; the wheel, turned away from you, goes deeper.
-Press in many places, a finger's breadth apart, equally deep. Watch the stiffness: over the nodule it is higher.
-Then press around the hardest place in smaller steps.
+A hard nodule is hidden under the surface: find it, and mark it with a pin.
+Move the pointer over the tissue; hold the left button (or the space bar) to press straight in, the wheel goes deeper.
+Press in many places, equally deep: over the nodule the stiffness is higher. Take smaller steps around the hardest one.
 Key 2 takes the marking pin: click over the middle of the nodule. Key 1 takes the probe again.
-Found, with at most two misses? Reset with another seed, or choose a harder nodule in the settings."""
+Two misses are allowed. Another seed hides it elsewhere; the settings have a harder one."""
 
 GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
 
@@ -161,7 +159,7 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out([kit.probe(PROBE_RADIUS), kit.pin()], home, WET_FRICTION),
         systems=[search.system()],
-        parameters=[*tissue_parameters(tissue, STIFFNESS, VISCOSITY), LiveParameter(DIFFICULTY, hide)],
+        parameters=[LiveParameter(DIFFICULTY, hide), *tissue_parameters(tissue, STIFFNESS, VISCOSITY)],
         goals=GOALS,
         camera=camera,
         bounds=bounds,

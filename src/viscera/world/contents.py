@@ -111,8 +111,8 @@ class Contents:
 
 
 def trocar_beside(camera: Camera, right: float = 0.4, near: float = 0.0) -> Vector3:
-    """A place for a trocar [m]: above what the camera looks at, and aside of it, so that the shaft does not hide what its
-    tip does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance."""
+    """A place for a trocar [m]: above what the camera looks at, and aside, so that the shaft does not hide what its tip
+    does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance."""
     from viscera.world.organ import point
 
     target, up = np.asarray(camera.target), np.asarray(camera.up) / np.linalg.norm(camera.up)
