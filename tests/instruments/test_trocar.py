@@ -13,7 +13,7 @@ import viscera
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import ToolInput, Vector3
-from viscera.instruments import Tool, felt_at_handle, kit, room_around
+from viscera.instruments import Tool, felt_at_handle, kit, room_around, tip_for
 from viscera.instruments.room import MARGIN
 from viscera.instruments.tool import FARTHEST
 from viscera.instruments.trocar import SHALLOWEST, deepest, keep_depth, shaft_of, through_trocar
@@ -131,6 +131,18 @@ def test_a_push_across_is_felt_the_other_way_by_the_lever() -> None:
     felt, twist = felt_at_handle((0.6, 0.0, 0.3), (0.0, 0.0, 0.002), tip, trocar, LENGTH)
     assert felt == pytest.approx((-0.6 * 0.24 / 0.12, 0.0, 0.3))
     assert twist == pytest.approx((0.0, 0.0, 0.002))
+
+
+def test_what_acts_comes_to_the_place_that_it_is_aimed_at() -> None:
+    for trocar in (None, TROCAR):
+        hook = kit.hook() if trocar is None else kit.hook().through(trocar)
+        for orientation, place in random_poses(20):
+            x, y, z, w = orientation.tolist()
+            tip = np.array(tip_for(tuple(place.tolist()), hook, (x, y, z, w)))
+            turn = orientation.copy()
+            if trocar is not None:
+                through_trocar(turn, tip, trocar)
+            assert tip + matrix(turn) @ hook.acts_at == pytest.approx(place, abs=1e-9)
 
 
 @pytest.mark.parametrize("point", [(0.05, -0.02, 0.17), TROCAR, (0.05, -0.02, -0.5), (0.4, 0.3, 0.0), (0.0, 0.0, 0.0)])

@@ -5,7 +5,7 @@ from viscera.instruments.effects import PRESSED, Clips, Effect, Heats, Marks, Pu
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
-from viscera.instruments.trocar import felt_at_handle
+from viscera.instruments.trocar import felt_at_handle, tip_for
 
 __all__ = [
     "FASTEST_TOOL",
@@ -24,4 +24,5 @@ __all__ = [
     "check_tool_input",
     "felt_at_handle",
     "room_around",
+    "tip_for",
 ]

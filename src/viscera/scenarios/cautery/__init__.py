@@ -11,11 +11,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from viscera.geometry.tools import FOOT
 from viscera.heat.burn import make_burn
 from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import kit
+from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
@@ -38,7 +37,7 @@ Too black? Move faster or lower the generator's power. Held still, the hook char
 
 
 GOALS = (Goal("line_done", least=90.0), Goal("charred", most=0.5), Goal("astray", most=10.0))
-"""In %, mm², mm². A hand at 8 mm/s with 30 W reaches 92 %, none and none."""
+"""In %, mm², mm². A hand at 8 mm/s with 30 W reaches 99 %, none and none."""
 
 SPEED = 0.008
 """Of the script's hand along the line [m/s]."""
@@ -68,11 +67,11 @@ def build(setting: Setting) -> Contents:
         if tick % 10:
             return []
         way = min(SPEED * 0.001 * tick, float(lengths[-1]))
-        # The foot of the hook, 4 mm along x, is taken along by its middle.
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
-        x -= 0.5 * FOOT
         z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
-        return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
+        # The foot of the hook, 4 mm along x, is taken along by its middle.
+        tip = tip_for((x, y, z - 0.0006), tools[0].instrument)
+        return [ToolInput(0, tip, grip=1.0 if way < lengths[-1] else 0.0)]
 
     return Contents(
         organs=[organ],
