@@ -11,7 +11,7 @@ import math
 import multiprocessing
 import resource
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from viscera.view import (
 )
 
 FACTORY = "session_fake_world:make"
+WALL = 1.0
 SIDE = 20
 BIG_SIDE = 140
 PARAMETERS = (
@@ -128,6 +129,11 @@ class FakeWorld:
             self._rows = given.rows
             return
         self._waiting.append(given)
+
+    def within(self, given: ToolInput) -> ToolInput:
+        """A theatre that ends `WALL` above its floor [m]."""
+        x, y, z = given.position
+        return replace(given, position=(x, y, min(z, WALL)))
 
     def step(self, ticks: int = 1) -> None:
         for _ in range(ticks):

@@ -315,6 +315,8 @@ class Scene:
     bounds: tuple[Vector3, Vector3]
     """A box that holds all there is to see [m]."""
     camera: Camera
+    force_scale: float = 0.1
+    """Length of a force's arrow [m/N]; fixed, so that lengths can be compared."""
     surfaces: tuple[Surface, ...] = ()
     instruments: tuple[Instrument, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -332,12 +334,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class ToolState(Hold):
-    """A tool as the world has it. `force` and `torque` are what the hand feels [N], [N·m] about the tip."""
+    """A tool as the world has it. `force` and `torque` are what a hand at the tip feels [N], [N·m] about the tip;
+    `handle_force` and `handle_torque` what a hand at the handle does, by the lever of the trocar. Without one both are
+    the same."""
 
     position: Vector3 = (0.0, 0.0, 0.0)
     active: bool = False
     force: Vector3 = (0.0, 0.0, 0.0)
     torque: Vector3 = (0.0, 0.0, 0.0)
+    handle_force: Vector3 = (0.0, 0.0, 0.0)
+    handle_torque: Vector3 = (0.0, 0.0, 0.0)
 
 
 @dataclass

@@ -46,6 +46,14 @@ export async function openPage(context, address, { wait = true, hint = false, be
   return { page, errors };
 }
 
+/** The first time kernels are compiled, which takes longer than a page waits. */
+export async function started(address) {
+  for (const end = Date.now() + 120_000; Date.now() < end; await later(200)) {
+    if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
+  }
+  throw new Error("the session never starts");
+}
+
 /** Runs each check on its own page, one after the other, and prints what they found as one line of JSON. */
 export async function runChecks(context, address, checks) {
   const found = {};

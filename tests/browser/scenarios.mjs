@@ -6,7 +6,7 @@
 // Pictures go into FOLDER, figures to stdout; `tests/browser/test_browser.py` judges both.
 
 import { join } from "node:path";
-import { assert, later, openBrowser, runChecks, until } from "./browser.mjs";
+import { assert, later, openBrowser, runChecks, started, until } from "./browser.mjs";
 
 const [address, folder, scenario, places = "[]"] = process.argv.slice(2);
 const OUTSIDE = [1120, 90]; // over the force panel
@@ -113,16 +113,8 @@ async function river(page) {
   return { field: FIELD, particles: await page.evaluate(() => window.viscera.particles()), measures: await page.evaluate(() => window.viscera.measures()) };
 }
 
-/** The first time kernels are compiled, which takes longer than a page waits. */
-async function started() {
-  for (const end = Date.now() + 120_000; Date.now() < end; await later(200)) {
-    if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
-  }
-  throw new Error("the session never starts");
-}
-
 const CHECKS = { cautery, bleeding, river };
-await started();
+await started(address);
 const { context, close } = await openBrowser();
 await runChecks(context, `${address}?detail=plain`, { [scenario]: CHECKS[scenario] });
 await close();

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_fake_world import FACTORY, FakeWorld
+from session_fake_world import FACTORY, WALL, FakeWorld
 
 from viscera.errors import SessionError
 from viscera.inputs import ToolInput
@@ -181,6 +181,18 @@ def test_of_several_poses_in_a_tick_the_newest_is_applied_and_recorded(tmp_path:
     recorded = read_log(running.recorder.path).inputs
     assert len(recorded) == 1
     assert recorded[0][1].position == (0.0, 0.0, 0.049)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_pose_outside_the_theatre_is_brought_to_its_wall_and_recorded_there(tmp_path: Path) -> None:
+    with Running(tmp_path) as running:
+        at = running.pause()
+        running.commands.offer(pose(7, 50.0))
+        running.commands.offer(c.StepFrame())
+        until(lambda: running.header().tick == at + 16)
+        assert running.header().applied == [(1, 7)]
+        assert running.heard(c.Refused) == []
+    recorded = read_log(running.recorder.path).inputs
+    assert recorded[0][1].position == (0.0, 0.0, WALL)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_parameters_are_applied_in_order_and_shown_while_paused(tmp_path: Path) -> None:

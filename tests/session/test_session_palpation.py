@@ -25,8 +25,8 @@ def test_palpation_lives_dies_resumes_and_replays_bit_for_bit(tmp_path: Path) ->
         for sequence in range(1, 60):
             browser.move(sequence, position=(x, y, high[2] - 0.001 * sequence))
             browser.watch(0.02)
-        name = scene.parameters[0].name
-        browser.send(m.SetParameter(name=name, value=0.5 * (scene.parameters[0].minimum + scene.parameters[0].default)))
+        stiffness = next(one for one in scene.parameters if one.name == "stiffness")
+        browser.send(m.SetParameter(name="stiffness", value=0.5 * (stiffness.minimum + stiffness.default)))
         (log,) = tmp_path.glob("*.log")
         end = time.monotonic() + 60.0
         while len(read_log(log).inputs) <= 30:  # written with each heartbeat

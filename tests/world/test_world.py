@@ -134,7 +134,7 @@ def test_the_nodule_is_felt() -> None:
 def test_time_counts_ticks(world: World) -> None:
     world.step(TICKS_PER_FRAME)
     assert (world.tick, world.time) == (16, pytest.approx(16 * TICK))
-    assert set(world.stages) == {"tissue", "skin"}
+    assert set(world.stages) == {"tissue", "skin", "search", "goals"}
     assert all(ms > 0 for ms in world.stages.values())
 
 

@@ -29,11 +29,13 @@ export interface Handle {
   /** Settles with the same time once there is one. */
   ready: Promise<number>;
   tip(): number[] | null;
-  instruments(): { name: string; radius: number }[];
+  instruments(): { name: string; radius: number; acts_at: number[] }[];
   /** Number of the instrument in the hand. */
   tool(): number;
   /** The tools as the newest frame has them. */
-  tools(): { active: boolean; position: number[]; force: number[]; grip: number }[];
+  tools(): { active: boolean; position: number[]; orientation: number[]; force: number[]; grip: number }[];
+  /** Where each tool acts from, as the newest frame has it [m]. */
+  actingPoints(): number[][];
   vertices(name: string): Float32Array | null;
   /** Of the surface whose vertices have this name, three vertices each. */
   triangles(name: string): Uint32Array | null;
@@ -69,7 +71,7 @@ export function viewPart(view: View): Pick<Handle, "instruments" | "vertices" | 
     particles: () => view.particles.count(),
     markers: () => view.markers.count(),
     threads: () => view.threads.count(),
-    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: roundEnd(info).radius })),
+    instruments: () => view.instruments.map(({ info }) => ({ name: info.name, radius: roundEnd(info).radius, acts_at: info.acts_at })),
     showInstruments: (shown) => {
       view.showInstruments(shown);
       document.body.classList.toggle("tissue-alone", !shown);

@@ -1,5 +1,6 @@
 // Brings the parts of the page together and turns the loop.
 
+import { Quaternion, Vector3 } from "three";
 import { Connection, socketAddress } from "./connection";
 import type { Line } from "./connection";
 import { framed } from "./framing";
@@ -26,7 +27,7 @@ import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
+import type { Frame, FrameMessage, Instrument, SceneDescription, ServerMessage, SessionState, Tiles, Tool, ToolState } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
@@ -57,6 +58,8 @@ class Page {
   private scene: SceneDescription | null = null;
   private waiting: FrameMessage | null = null; // arrived, not yet drawn
   private lastFrame: FrameMessage | null = null; // drawn
+  /** Whether the force is what there is to watch: with three digits, so that what is a little harder is told from the rest. */
+  private precise = false;
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -157,7 +160,8 @@ class Page {
     const { scene, device } = description;
     const again = this.scene !== null && sameScene(this.scene, description);
     // What the user opened or closed stays when the same scenario starts anew.
-    if (this.scene?.scene.scenario !== scene.scenario) this.force.begin(asksForForce(scene));
+    this.precise = asksForForce(scene);
+    if (this.scene?.scene.scenario !== scene.scenario) this.force.begin(this.precise);
     this.scene = description;
     this.waiting = null;
     // The same session after a lost line: the view stays where the user turned it.
@@ -268,6 +272,7 @@ class Page {
     }
     this.header.setFrame(state);
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
+    this.force.setStiffness(this.stiffness(state));
     this.parameters.setValues(state.parameters, now);
     this.measures.setValues(state.measures, now);
     this.tables.setValues(state.tables, now);
@@ -277,9 +282,17 @@ class Page {
     }, now);
   }
 
+  /** Force along the surface's normal over depth, of the tool in the hand [N/m]; null where nothing is pressed. */
+  private stiffness({ tools }: Frame): number | null {
+    const tool = tools.find((candidate) => candidate.tool === this.hand.tool);
+    if (tool?.active !== true) return null;
+    const depth = this.hand.depthAt(tool.position);
+    return depth === null ? null : Math.hypot(...tool.force) / depth;
+  }
+
   private placeLabels(): void {
     const arrow = this.view.arrows.shown.at(0);
-    this.overlay.placeForce(arrow === undefined ? null : this.view.project(arrow.end), arrow?.newtons ?? 0);
+    this.overlay.placeForce(arrow === undefined ? null : this.view.project(arrow.end), arrow?.newtons ?? 0, this.precise ? 3 : 2);
     this.overlay.placeAction(this.hand.acting ? this.hand.cursor : null, this.hand.instrument()?.action ?? "");
     if (this.handle.firstFrame === null) return;
     this.overlay.placeHint(this.view.hintPlace(), this.hand.cursor !== null);
@@ -318,7 +331,8 @@ class Page {
       marks: () => this.marks.marks(),
       tip: () => this.hand.tip?.toArray() ?? null,
       tool: () => this.hand.tool,
-      tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, force, grip }) => ({ active, position, force, grip })),
+      tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, orientation, force, grip }) => ({ active, position, orientation, force, grip })),
+      actingPoints: () => (this.lastFrame?.state.tools ?? []).map((tool) => actingPoint(tool, this.scene?.scene.instruments[tool.tool])),
       latency: () => this.latency.median(),
       parameters: () => this.lastFrame?.state.parameters ?? {},
       measures: () => this.lastFrame?.state.measures ?? {},
@@ -330,6 +344,11 @@ class Page {
       }),
     };
   }
+}
+
+function actingPoint({ position, orientation }: ToolState, instrument: Instrument | undefined): number[] {
+  const inside = new Vector3(...(instrument?.acts_at ?? [0, 0, 0]));
+  return inside.applyQuaternion(new Quaternion(...orientation)).add(new Vector3(...position)).toArray();
 }
 
 /** Session numbers begin again with a new server, so what is in the scene is compared too. */

@@ -3,7 +3,7 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -186,6 +186,13 @@ export interface Clips {
   kind: "clips";
 }
 
+/** Sticks a pin into tissue at the tip, one for each press of the handle. */
+export interface Marks {
+  /** Farther from the surface than this it sticks nowhere [m]. */
+  reach: number;
+  kind: "marks";
+}
+
 /**
  * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
  * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
@@ -201,13 +208,19 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
+  /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
+  trocar: Vector3 | null;
+  /** From the tip to the handle [m]; counts where there is a trocar. A laparoscopic instrument has about this. */
+  length: number;
+  /** The middle of what acts, in its own frame [m]: where a pointer puts it on what it points at. */
+  acts_at: Vector3;
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */
@@ -383,6 +396,8 @@ export interface Scene {
   /** A box that holds all there is to see [m]. */
   bounds: [Vector3, Vector3];
   camera: Camera;
+  /** Length of a force's arrow [m/N]; fixed, so that lengths can be compared. */
+  force_scale: number;
   surfaces: Surface[];
   instruments: Instrument[];
   parameters: Parameter[];
@@ -466,7 +481,11 @@ export interface Topology {
   arrays: ExactArray[];
 }
 
-/** A tool as the world has it. `force` and `torque` are what the hand feels [N], [N·m] about the tip. */
+/**
+ * A tool as the world has it. `force` and `torque` are what a hand at the tip feels [N], [N·m] about the tip;
+ * `handle_force` and `handle_torque` what a hand at the handle does, by the lever of the trocar. Without one both are
+ * the same.
+ */
 export interface ToolState {
   tool: number;
   position: Vector3;
@@ -475,6 +494,8 @@ export interface ToolState {
   active: boolean;
   force: Vector3;
   torque: Vector3;
+  handle_force: Vector3;
+  handle_torque: Vector3;
 }
 
 /** Wall time of the last ticks, one by one [ms]. */

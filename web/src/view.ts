@@ -105,7 +105,7 @@ export class View {
     this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
-    this.arrows.forget();
+    this.arrows.begin(scene.force_scale);
     this.orbit.set(scene.camera);
     this.hangTheatreLamp(scene.camera);
     this.resize();

@@ -1,10 +1,10 @@
 import { Vector3 } from "three";
 import { describe, expect, it } from "vitest";
-import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "../src/look/force_arrow";
+import { FAINTEST, FAINTEST_AT_WORK, ForceArrows, LONGEST } from "../src/look/force_arrow";
 import type { ToolState } from "../src/protocol";
 
 const felt = (tool: number, force: ToolState["force"], position: ToolState["position"] = [0.01 * tool, 0, 0.03]): ToolState =>
-  ({ tool, active: true, position, orientation: [0, 0, 0, 1], force, torque: [0, 0, 0], grip: 0 });
+  ({ tool, active: true, position, orientation: [0, 0, 0, 1], force, torque: [0, 0, 0], handle_force: force, handle_torque: [0, 0, 0], grip: 0 });
 const always = () => FAINTEST;
 /** Where the arrows that are drawn begin, x [m]. */
 const drawn = (arrows: ForceArrows) => arrows.group.children.filter((arrow) => arrow.visible).map((arrow) => arrow.position.x);
@@ -22,18 +22,20 @@ describe("force arrows", () => {
     expect(points.distanceTo(new Vector3(1, 0, 0))).toBeLessThan(1e-6);
   });
 
-  it("have one scale, that of the strongest force any of them had", () => {
+  it("are as long as the scene says per newton, whatever was felt before, and end in the picture", () => {
     const arrows = new ForceArrows();
+    arrows.begin(0.2);
+    const length = () => arrows.shown[0].end.z - 0.03;
     arrows.update([felt(0, [0, 0, 0.2])], always);
-    const alone = arrows.scale;
-    arrows.update([felt(0, [0, 0, 0.2]), felt(1, [0, 0, 4])], always);
-    expect(arrows.scale).toBeLessThan(alone);
-    const together = arrows.scale;
+    expect(length()).toBeCloseTo(0.04);
+    arrows.update([felt(0, [0, 0, 4])], always);
+    expect(length()).toBeCloseTo(LONGEST);
     arrows.update([felt(0, [0, 0, 0.2])], always);
-    expect(arrows.scale).toBe(together);
-    arrows.forget();
+    expect(length()).toBeCloseTo(0.04);
+    arrows.begin(0.1);
     expect(drawn(arrows)).toEqual([]);
-    expect(arrows.scale).toBe(new ForceArrows().scale);
+    arrows.update([felt(0, [0, 0, 0.2])], always);
+    expect(length()).toBeCloseTo(0.02);
   });
 
   it("go when their tool leaves, feels nothing, or is not in the frame, and come back", () => {

@@ -1,4 +1,4 @@
-import { PerspectiveCamera } from "three";
+import { PerspectiveCamera, Quaternion, Vector3 } from "three";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Hand } from "../src/hand/hand";
 import { NormalField } from "../src/normals";
@@ -7,15 +7,16 @@ import type { Scene, Tool } from "../src/protocol";
 
 const TOP = 0.032;
 const RADIUS = 0.006;
+const TROCAR: [number, number, number] = [0.06, -0.01, 0.2];
 
 const SCENE: Scene = {
   scenario: "palpation", title: "", summary: "", instructions: "", seed: 0,
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
-  surfaces: [], parameters: [],
+  force_scale: 0.1, surfaces: [], parameters: [],
   instruments: [{
     name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1, solid: false }], home: [0, 0, 0.1],
-    label: "", icon: "probe", action: "", parts: [],
+    trocar: null, length: 0.36, acts_at: [0, 0, 0], label: "", icon: "probe", action: "", parts: [],
   }],
   textures: [], particles: [], markers: [], threads: [], volumes: [], pictures: [], overlays: [],
   measures: [], tables: [], goals: [],
@@ -35,6 +36,7 @@ describe("hand", () => {
   let hand: Hand;
   let now: number;
   let lineIsOpen: boolean;
+  let camera: PerspectiveCamera;
   const centre = { x: 400, y: 300 };
 
   const turns = (count: number, each = 16) => {
@@ -46,7 +48,7 @@ describe("hand", () => {
   const last = () => sent[sent.length - 1].tool.input;
 
   beforeEach(() => {
-    const camera = new PerspectiveCamera(40, 800 / 600, 0.01, 5);
+    camera = new PerspectiveCamera(40, 800 / 600, 0.01, 5);
     camera.up.set(0, 0, 1);
     camera.position.set(...SCENE.camera.position);
     camera.lookAt(...SCENE.camera.target);
@@ -70,6 +72,31 @@ describe("hand", () => {
     expect(sent[0].tool).toMatchObject({ type: "tool", sequence: 1, input: { tool: 0, active: true, grip: 0 } });
     expect(last().position[2] - RADIUS).toBeGreaterThan(TOP);
     expect(last().position[2] - RADIUS).toBeLessThan(TOP + 0.0005);
+  });
+
+  it("presses along the surface's normal, and knows how deep", () => {
+    hand.moveTo(centre, now);
+    const [x, y, z] = last().position;
+    expect(hand.depthAt([x, y, z])).toBeNull();
+    hand.press(1, now);
+    turns(40);
+    const pressed = last().position;
+    expect(pressed[0]).toBeCloseTo(x, 9);
+    expect(pressed[1]).toBeCloseTo(y, 9);
+    // Hovering it kept 0.3 mm off.
+    expect(hand.depthAt(pressed)).toBeCloseTo(hand.pressDepth - 0.0003, 9);
+    expect(TOP + RADIUS - pressed[2]).toBeCloseTo(hand.pressDepth - 0.0003, 6);
+  });
+
+  it("stays in the scene's box where there is no surface", () => {
+    for (const [x, y] of [[-4000, 300], [9000, -9000], [400, -20000]]) {
+      now += 20;
+      hand.moveTo({ x, y }, now);
+      last().position.forEach((value, axis) => {
+        expect(value).toBeGreaterThanOrEqual(SCENE.bounds[0][axis] - 1e-9);
+        expect(value).toBeLessThanOrEqual(SCENE.bounds[1][axis] + 1e-9);
+      });
+    }
   });
 
   it("presses in smoothly by the press depth and lifts again", () => {
@@ -175,7 +202,7 @@ describe("hand", () => {
 
   describe("with an instrument that does something", () => {
     const hook: Scene["instruments"][number] = {
-      name: "hook", home: [0, 0, 0.1], label: "Hook", icon: "hook", action: "coagulate",
+      name: "hook", home: [0, 0, 0.1], trocar: TROCAR, length: 0.36, acts_at: [0.002, 0, 0], label: "Hook", icon: "hook", action: "coagulate",
       effects: [{ kind: "pushes", radius: 0.002, length: 0, offset: 0.002, friction: 0.1, solid: false }, { kind: "heats", power: 30, reach: 0.0003, bipolar: false }],
       parts: [{ start: [0, 0, 0], end: [0, 0, 0.1], radius: 0.0005, swing: 0 }],
     };
@@ -197,6 +224,36 @@ describe("hand", () => {
 
     it("has its tip, not the middle of a ball, on the surface", () => {
       expect(last().position[2]).toBeLessThan(TOP + 0.0005);
+    });
+
+    const turn = () => new Quaternion().fromArray(last().orientation ?? []);
+    /** Where the middle of the foot is seen, CSS pixels. */
+    const acting = () => {
+      const place = new Vector3(0.002, 0, 0).applyQuaternion(turn()).add(new Vector3(...last().position));
+      const clip = place.project(camera);
+      return { x: (0.5 + 0.5 * clip.x) * 800, y: (0.5 - 0.5 * clip.y) * 600 };
+    };
+
+    it("has what acts under the cursor, hovering, at work, and turned about its shaft", () => {
+      for (const step of [() => undefined, () => hand.use(1, now), () => hand.turn(1.2, now)]) {
+        step();
+        turns(40);
+        expect(Math.hypot(acting().x - centre.x, acting().y - centre.y)).toBeLessThan(0.05);
+      }
+    });
+
+    it("goes through its trocar, its foot level until the hand turns it", () => {
+      const shaft = () => new Vector3(0, 0, 1).applyQuaternion(turn());
+      const foot = () => new Vector3(1, 0, 0).applyQuaternion(turn());
+      const line = () => new Vector3(...TROCAR).sub(new Vector3(...last().position)).normalize();
+      expect(shaft().distanceTo(line())).toBeLessThan(1e-9);
+      expect(foot().z).toBeCloseTo(0, 9);
+      const level = foot();
+      hand.turn(0.5, now);
+      turns(3);
+      expect(shaft().distanceTo(line())).toBeLessThan(1e-9);
+      // The tip moves a little, so that what acts stays where it is, and the shaft with it.
+      expect(foot().dot(level)).toBeCloseTo(Math.cos(0.5), 2);
     });
 
     it("closes the handle with the main button, and only touches", () => {

@@ -2,7 +2,6 @@ import { PerspectiveCamera, Vector3 } from "three";
 import { describe, expect, it } from "vitest";
 import { deflection } from "../src/hand/gamepad";
 import { LatencyMeter } from "../src/latency";
-import { arrowScale } from "../src/look/force_arrow";
 import { Resolution } from "../src/look/resolution";
 import { NormalField } from "../src/normals";
 import { Orbit } from "../src/orbit";
@@ -151,10 +150,6 @@ describe("small things", () => {
     expect([0, 5, 9.81, 0.15000000596, 1234.5].map(plain)).toEqual(["0", "5", "9.81", "0.15", "1235"]);
     expect([0.2, 0.21, 0.5, 3, 7].map(niceCeiling)).toEqual([0.2, 0.5, 0.5, 5, 10]);
     expect(sliderStep(1, 8)).toBeCloseTo(0.05);
-  });
-
-  it("arrow stays on the screen", () => {
-    for (const peak of [0.01, 0.3, 2, 11]) expect(arrowScale(peak) * peak).toBeLessThanOrEqual(0.0501);
   });
 
   it("sticks have a dead zone and full travel", () => {

@@ -1,9 +1,11 @@
 """Instruments: what they are and do (`instrument`, `effects`), ready ones (`kit`), and how a hand moves one
-(`tool`)."""
+(`tool`), through a `trocar` and within the theatre's `room`."""
 
-from viscera.instruments.effects import PRESSED, Clips, Effect, Heats, Pushes, Rinses, Sucks
+from viscera.instruments.effects import PRESSED, Clips, Effect, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
+from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
+from viscera.instruments.trocar import felt_at_handle, tip_for
 
 __all__ = [
     "FASTEST_TOOL",
@@ -12,10 +14,15 @@ __all__ = [
     "Effect",
     "Heats",
     "Instrument",
+    "Marks",
     "Part",
     "Pushes",
     "Rinses",
+    "Room",
     "Sucks",
     "Tool",
     "check_tool_input",
+    "felt_at_handle",
+    "room_around",
+    "tip_for",
 ]

@@ -78,4 +78,13 @@ class Clips:
     kind: Literal["clips"] = "clips"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips
+@dataclass(frozen=True)
+class Marks:
+    """Sticks a pin into tissue at the tip, one for each press of the handle."""
+
+    reach: float = 10.0e-3
+    """Farther from the surface than this it sticks nowhere [m]."""
+    kind: Literal["marks"] = "marks"
+
+
+Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OFF_THE_WIRE = "off_the_wire"
 """Metadata of a field that stays in this process: no browser sees it."""
 
-Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors"]
+Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors", "pin"]
 
 AnyEffect = TypeVar("AnyEffect")
 
@@ -41,6 +41,12 @@ class Instrument:
     """What it does."""
     home: Vector3 = (0.0, 0.0, 0.0)
     """Where it waits, outside the body [m]."""
+    trocar: Vector3 | None = None
+    """Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it."""
+    length: float = 0.36
+    """From the tip to the handle [m]; counts where there is a trocar. A laparoscopic instrument has about this."""
+    acts_at: Vector3 = (0.0, 0.0, 0.0)
+    """The middle of what acts, in its own frame [m]: where a pointer puts it on what it points at."""
     label: str = ""
     """For people; the name where there is none."""
     icon: Icon = "tool"
@@ -55,6 +61,10 @@ class Instrument:
     def effect(self, kind: type[AnyEffect]) -> AnyEffect | None:
         """Its effect of this kind, if it has one."""
         return next((one for one in self.effects if isinstance(one, kind)), None)
+
+    def through(self, trocar: Vector3) -> Instrument:
+        """The same, through a trocar there [m]."""
+        return replace(self, trocar=trocar)
 
     def at(self, home: Vector3) -> Instrument:
         """The same, waiting there [m]."""

@@ -19,7 +19,7 @@ from viscera.geometry.tools import (
     monopolar_hook,
 )
 from viscera.inputs import Vector3
-from viscera.instruments.effects import Clips, Heats, Pushes, Rinses, Sucks
+from viscera.instruments.effects import Clips, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -32,15 +32,22 @@ TOUCH = 2.0e-3
 ROUND_END = Pushes(TOUCH, offset=TOUCH)
 
 
-def hand_out(instruments: list[Instrument], place: Vector3, friction: float = 0.1, apart: float = 0.02) -> list[Tool]:
+def hand_out(
+    instruments: list[Instrument],
+    place: Vector3,
+    friction: float = 0.1,
+    apart: float = 0.02,
+    trocar: Vector3 | None = None,
+) -> list[Tool]:
     """The tools of a world: waiting in a row along x through `place`, `apart` from each other [m], with the friction of
-    the tissue that they meet."""
+    the tissue that they meet. With a `trocar` all of them go through it, one after the other [m]; without, each keeps
+    its own, if it has one."""
     x, y, z = place
     tools = []
     for number, one in enumerate(instruments):
         effects = tuple(replace(e, friction=friction) if isinstance(e, Pushes) else e for e in one.effects)
         home = (x + apart * (number - 0.5 * (len(instruments) - 1)), y, z)
-        tools.append(Tool(number, replace(one, effects=effects, home=home)))
+        tools.append(Tool(number, replace(one, effects=effects, home=home, trocar=trocar or one.trocar)))
     return tools
 
 
@@ -69,6 +76,7 @@ def hook(power: float = 30.0) -> Instrument:
         icon="hook",
         action="coagulate",
         parts=(foot, wire, _shaft(WIRE_HEIGHT)),
+        acts_at=(0.5 * FOOT, 0.0, 0.0),
         solid=monopolar_hook,
     )
 
@@ -133,3 +141,14 @@ def clip_applier() -> Instrument:
         action="clip",
         parts=(*jaws, _shaft(long)),
     )
+
+
+PIN_NEEDLE = (0.5e-3, 0.014)
+"""Radius and length of the needle that marks [m]."""
+
+
+def pin() -> Instrument:
+    """A needle in a holder, to mark a place with. It pushes nothing: it goes in."""
+    radius, long = PIN_NEEDLE
+    needle = Part((0.0, 0.0, radius), (0.0, 0.0, long), radius)
+    return Instrument("pin", (Marks(),), label="Marking pin", icon="pin", action="mark", parts=(needle, _shaft(long)))

@@ -5,7 +5,9 @@ A hand sends poses when it moves, a browser some 60 to 120 times a second. The t
     x ← x + (1 − e^(−Δt/T)) (hand − x),   no faster than `FASTEST_TOOL`,
 
 so that a pose that jumps does not become a blow. For a hand that tells every tick where it is (`ToolInput.direct`),
-T is 0. A tool that is taken out and brought back enters from its home, outside the body.
+T is 0. A tool that is taken out and brought back enters from its home, outside the body. It never leaves the theatre's
+room, and one through a trocar turns about it and neither slips out of it nor goes deeper than it is long: at these
+limits it stops, as at a wall, wherever the hand goes.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from viscera.errors import InputError
 from viscera.inputs import ToolInput, Vector3
 from viscera.instruments.effects import PRESSED, Pushes
 from viscera.instruments.instrument import Instrument
+from viscera.instruments.room import Room
+from viscera.instruments.trocar import keep_depth, through_trocar
 
 FASTEST_TOOL = 0.6
 """[m/s]; hands in laparoscopy move at up to about 0.5 m/s."""
 
 FARTHEST = 2.0
-"""A tip farther from the origin than this is not in the theatre [m]."""
+"""A hand farther outside the theatre's room than this is a mistake, most likely of units [m]."""
 
 POINTER_FOLLOW_TIME = 0.012
 """T for a pointer in a browser [s]: two frames of lag, no audible steps in the force."""
@@ -41,6 +45,8 @@ class Tool:
     follow_time: float = POINTER_FOLLOW_TIME
     active: bool = False
     grip: float = 0.0
+    room: Room | None = None
+    """Where its tip may be; None: anywhere."""
     direct: bool = False
     """Whether the hand that holds it tells every tick where it is."""
     hand: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
@@ -68,6 +74,7 @@ class Tool:
         self._pushes = self.instrument.effect(Pushes)
         self.hand[:] = self.instrument.home
         self.tip[:] = self.instrument.home
+        self._hold_back()
         self._place(self.end)
 
     def copy(self) -> Tool:
@@ -82,6 +89,7 @@ class Tool:
         if command.active and not self.active:
             self.tip[:] = self.instrument.home
             self.orientation[:] = command.orientation
+            self._hold_back()
             self._place(self.end)
         self.active = command.active
         self.grip = command.grip
@@ -99,7 +107,17 @@ class Tool:
         if length > FASTEST_TOOL * dt:
             way *= FASTEST_TOOL * dt / length
         self.tip += way
+        self._hold_back()
         self._place(self.end)
+
+    def _hold_back(self) -> None:
+        """The walls of the theatre, and the trocar."""
+        if self.room is not None:
+            self.room.keep(self.tip)
+        trocar = self.instrument.trocar
+        if trocar is not None:
+            keep_depth(self.tip, trocar, self.instrument.length)
+            through_trocar(self.orientation, self.tip, trocar)
 
     def _place(self, ends: NDArray[np.float64]) -> None:
         shaft = self.shaft
@@ -110,17 +128,18 @@ class Tool:
             ends[1, axis] = self.tip[axis] + last * shaft[axis]
 
 
-def check_tool_input(command: ToolInput, tools: int) -> ToolInput:
+def check_tool_input(command: ToolInput, tools: int, room: Room) -> ToolInput:
     """Refuses what no hand can do; brings the orientation to unit length."""
     if not 0 <= command.tool < tools:
         raise InputError(f"tool = {command.tool} is not there.", f"This scenario has {tools}, counted from 0.")
     numbers = (*command.position, *command.orientation, command.grip)
     if not all(map(math.isfinite, numbers)):
         raise InputError("the tool's pose is not finite.", "Send finite positions [m] and a unit quaternion.")
-    if math.dist(command.position, (0.0, 0.0, 0.0)) > FARTHEST:
+    if room.distance(command.position) > FARTHEST:
+        box = " to ".join(str(tuple(round(value, 3) for value in corner)) for corner in (room.low, room.high))
         raise InputError(
             f"the tool's position {command.position} is outside the theatre.",
-            f"Stay within {FARTHEST:g} m; the unit is metres.",
+            f"Stay within {box}; the unit is metres.",
         )
     if not 0.0 <= command.grip <= 1.0:
         raise InputError(f"grip = {command.grip} is not allowed.", "It goes from 0 to 1.")

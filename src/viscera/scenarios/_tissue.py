@@ -35,8 +35,8 @@ GRAVITY = Parameter(
 def tissue_parameters(tissue: Tissue, stiffness: Parameter, viscosity: Parameter) -> list[LiveParameter]:
     """What a user may change about a tissue: stiffness [kPa], viscosity [ms], damping and gravity."""
     return [
-        LiveParameter(stiffness, lambda value: tissue.set_young(value * KILOPASCAL), tissue=True),
-        LiveParameter(viscosity, lambda value: tissue.set_viscous_time(value * MILLI), tissue=True),
-        LiveParameter(DRAG, tissue.set_drag, tissue=True),
-        LiveParameter(GRAVITY, lambda value: tissue.set_gravity((0.0, 0.0, -value * STANDARD_GRAVITY)), tissue=True),
+        LiveParameter(stiffness, tissue=lambda value: tissue.set_young(value * KILOPASCAL)),
+        LiveParameter(viscosity, tissue=lambda value: tissue.set_viscous_time(value * MILLI)),
+        LiveParameter(DRAG, tissue=tissue.set_drag),
+        LiveParameter(GRAVITY, tissue=lambda value: tissue.set_gravity((0.0, 0.0, -value * STANDARD_GRAVITY))),
     ]

@@ -29,7 +29,7 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER, TUMOUR
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
-from viscera.view import ADVANCED, Parameter
+from viscera.view import ADVANCED, Goal, Parameter
 from viscera.world import (
     Body,
     Contents,
@@ -41,6 +41,7 @@ from viscera.world import (
     make_organ,
     on_the_table,
 )
+from viscera.world.systems.search import Search
 
 MASSES = 6_000
 """About as many; 6.3 mm apart in a liver of 1.5 L."""
@@ -106,7 +107,9 @@ Hold the left button (or the space bar) to press; the wheel, turned away from yo
 Rest the probe lightly and hold still: the force rises and falls with the heart.
 Change the heart rate and watch the force follow.
 Towards the left edge of the picture (the patient's right) the beat fades.
-One spot is harder: find the tumour. Every seed hides it elsewhere."""
+One spot is harder: find the tumour. Key 2 takes the marking pin: click over it. Every seed hides it elsewhere."""
+
+GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
 
 
 def build(setting: Setting) -> Contents:
@@ -114,6 +117,7 @@ def build(setting: Setting) -> Contents:
     positions = body.positions
     held, push = _attachments(body)
     driven = push > 0.0
+    tumour = _tumour_middle(setting.seed, body)
     tissue = make_lattice(
         setting.device,
         LatticeParams(
@@ -123,7 +127,7 @@ def build(setting: Setting) -> Contents:
             anchored=held | driven,
             material=LIVER,
             further=(TUMOUR,),
-            material_of=_tumour(setting.seed, body),
+            material_of=_tumour(tumour, body),
             stiffest=STIFFNESS.maximum * KILOPASCAL,
             viscous_time=VISCOSITY.default * MILLI,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
@@ -150,12 +154,17 @@ def build(setting: Setting) -> Contents:
         push = 0.006 * math.sin(math.pi * ((tick % 3000) - 2000) / 1000.0) if tick % 3000 > 2000 else 0.0
         return [ToolInput(0, (x, y, (z + HOME_HEIGHT) - HOME_HEIGHT + PROBE_RADIUS - 0.006 - push))]
 
+    hidden = tumour is not None
+    instruments = [kit.probe(PROBE_RADIUS), *([kit.pin()] if hidden else [])]
     return Contents(
         organs=[organ],
-        tools=kit.hand_out([kit.probe(PROBE_RADIUS)], (x, y, z + HOME_HEIGHT), LIVER.friction),
+        tools=kit.hand_out(instruments, (x, y, z + HOME_HEIGHT), LIVER.friction),
+        systems=[Search(organ, tumour, TUMOUR_RADIUS).system()] if hidden else [],
+        goals=GOALS if hidden else (),
+        force_scale=0.05,
         parameters=[
-            LiveParameter(HEART_RATE, set_rate, tissue=True),
-            LiveParameter(PULSE, set_pulse, tissue=True),
+            LiveParameter(HEART_RATE, tissue=set_rate),
+            LiveParameter(PULSE, tissue=set_pulse),
             *tissue_parameters(tissue, STIFFNESS, VISCOSITY),
         ],
         camera=camera,
@@ -208,8 +217,8 @@ def _ends_of_columns(nodes: NDArray[np.int32], *, last: bool) -> NDArray[np.bool
     return found
 
 
-def _tumour(seed: int, body: Body) -> NDArray[np.uint8]:
-    """Number of each mass's material, with a tumour where the seed puts it: under the front, off the rim."""
+def _tumour_middle(seed: int, body: Body) -> NDArray[np.float64] | None:
+    """Where the seed puts a tumour: under the front, off the rim [m]; None in an organ that has no such place."""
     rng = np.random.default_rng(seed)
     positions = body.positions
     low, high = body.mesh.bounds
@@ -217,9 +226,15 @@ def _tumour(seed: int, body: Body) -> NDArray[np.uint8]:
     thick = positions[:, 2] > low[2] + 0.6 * (high[2] - low[2])
     front = np.flatnonzero(_ends_of_columns(body.nodes, last=True) & inner & thick)
     if len(front) == 0:
-        return np.zeros(len(positions), dtype=np.uint8)
-    centre = positions[rng.choice(front)] - (0.0, 0.0, rng.uniform(*TUMOUR_DEPTHS))
-    return (np.linalg.norm(positions - centre, axis=1) < TUMOUR_RADIUS).astype(np.uint8)
+        return None
+    return positions[rng.choice(front)] - (0.0, 0.0, rng.uniform(*TUMOUR_DEPTHS))
+
+
+def _tumour(middle: NDArray[np.float64] | None, body: Body) -> NDArray[np.uint8]:
+    """Number of each mass's material: 1 in the tumour."""
+    if middle is None:
+        return np.zeros(len(body.positions), dtype=np.uint8)
+    return (np.linalg.norm(body.positions - middle, axis=1) < TUMOUR_RADIUS).astype(np.uint8)
 
 
 def _over_the_vessels(mesh: TriangleMesh, lifted: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -2,13 +2,15 @@
 
 A block of liver-like tissue (96 × 96 × 32 mm, or the user's own closed mesh) rests on its underside. Somewhere below
 the surface, where the seed puts it, lies a nodule several times as stiff. Pushing over it takes more force for the
-same depth.
+same depth: 8 mm deep 0.48 N when it is easy, 0.36 N when it is medium and 0.29 N when it is hard, against 0.22 N
+elsewhere. A pin marks the place.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,21 @@ from viscera.scenarios._tissue import TISSUE, tissue_parameters
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.regions import set_relative_young
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import ADVANCED, Parameter
-from viscera.world import Contents, World, block, fill, load_organ, looking_down, make_organ, on_the_table
+from viscera.view import ADVANCED, Goal, Parameter
+from viscera.world import (
+    Contents,
+    LiveParameter,
+    World,
+    block,
+    fill,
+    load_organ,
+    looking_down,
+    make_organ,
+    on_the_table,
+)
+from viscera.world.systems.search import Search
 
 SPACING = 0.004
 """[m]"""
@@ -31,12 +45,24 @@ CELLS = (24, 24, 8)
 MESH_MASSES = 5_000
 """About as many for a user's mesh."""
 
-NODULE_STIFFNESS = 3.0
-"""Times the tissue's: palpable tumours are several times stiffer than liver."""
 POISSON = 0.4
 """Soft tissue is all but incompressible; 0.4 takes three substeps per tick, 0.45 four."""
-NODULE_RADIUS = 0.01
-"""[m]"""
+
+
+@dataclass(frozen=True)
+class Nodule:
+    stiffness: float
+    """Times the tissue's: palpable tumours are several times stiffer than liver."""
+    radius: float
+    """[m]"""
+    depth: float
+    """Of its middle below the surface [m]."""
+
+
+NODULES = {"Easy": Nodule(3.5, 0.012, 0.009), "Medium": Nodule(3.5, 0.010, 0.010), "Hard": Nodule(2.5, 0.010, 0.012)}
+"""As stiff as three substeps per tick carry."""
+FOUND_WITHIN = 0.010
+"""Of a pin beside the middle of the nodule: then it stands in it [m]."""
 
 PROBE_RADIUS = 0.008
 """Two cells of the lattice: a smaller ball slips between the masses and turns springs inside out [m]."""
@@ -52,7 +78,7 @@ STIFFNESS = Parameter(
     1.0,
     6.0,
     SOFT_TISSUE.young / KILOPASCAL,
-    "Young's modulus of the tissue; the nodule is three times as stiff.",
+    "Young's modulus of the tissue; the nodule is 2.5 to 3.5 times as stiff.",
     group=TISSUE,
 )
 VISCOSITY = Parameter(
@@ -65,17 +91,33 @@ VISCOSITY = Parameter(
     "Stress that follows the rate of strain, over stiffness: damps fast ripples.",
     group=ADVANCED,
 )
+DIFFICULTY = Parameter(
+    "difficulty",
+    "Nodule",
+    "",
+    0.0,
+    2.0,
+    0.0,
+    "How hard it is to find: a smaller, softer and deeper nodule is felt less. Another choice takes the pins out.",
+    choices=tuple(NODULES),
+    group="Drill",
+)
 INSTRUCTIONS = """\
-Move the pointer over the tissue: the probe follows its surface.
-Hold the left button (or the space bar) to press; the wheel, turned away from you, goes deeper.
-Watch the force: over the hidden nodule the same depth takes more of it.
-Find the nodule. Every seed hides it elsewhere."""
+A hard nodule is hidden under the surface: find it, and mark it with a pin.
+Move the pointer over the tissue; hold the left button (or the space bar) to press straight in, the wheel goes deeper.
+Press in many places, equally deep: over the nodule the stiffness is higher. Take smaller steps around the hardest one.
+Key 2 takes the marking pin: click over the middle of the nodule. Key 1 takes the probe again.
+Two misses are allowed. Another seed hides it elsewhere; the settings have a harder one."""
+
+GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
 
 
 def build(setting: Setting) -> Contents:
     body = block(CELLS, SPACING) if setting.mesh is None else fill(on_the_table(load_organ(setting.mesh)), MESH_MASSES)
     positions = body.positions
     low, high = positions.min(axis=0), positions.max(axis=0)
+    nodules = list(NODULES.values())
+    stiffest = max(nodules, key=lambda one: (one.stiffness, one.radius))
     tissue = make_lattice(
         setting.device,
         LatticeParams(
@@ -90,12 +132,20 @@ def build(setting: Setting) -> Contents:
             viscous_time=VISCOSITY.default * MILLI,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
             poisson=POISSON,
-            relative_young=_nodule(setting.seed, positions),
+            relative_young=stiffness_around(middle(setting.seed, positions, stiffest), positions, stiffest),
         ),
     )
     organ = make_organ("tissue", "tissue", body, tissue)
     home = (float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2] + HOME_HEIGHT))
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
+    search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
+
+    def hide(value: float) -> None:
+        search.hide(middle(setting.seed, positions, nodules[round(value)]))
+
+    def harden(value: float) -> None:
+        nodule = nodules[round(value)]
+        set_relative_young(tissue, stiffness_around(middle(setting.seed, positions, nodule), positions, nodule))
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that pushes 8 mm deep, slides a little, and lets go, once every two seconds, every 10 ms."""
@@ -108,24 +158,33 @@ def build(setting: Setting) -> Contents:
 
     return Contents(
         organs=[organ],
-        tools=kit.hand_out([kit.probe(PROBE_RADIUS)], home, WET_FRICTION),
-        parameters=tissue_parameters(tissue, STIFFNESS, VISCOSITY),
+        tools=kit.hand_out([kit.probe(PROBE_RADIUS), kit.pin()], home, WET_FRICTION),
+        systems=[search.system()],
+        parameters=[LiveParameter(DIFFICULTY, hide, harden), *tissue_parameters(tissue, STIFFNESS, VISCOSITY)],
+        goals=GOALS,
         camera=camera,
         bounds=bounds,
         script=script,
     )
 
 
-def _nodule(seed: int, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Relative stiffness of each mass, with a nodule where the seed puts it: off the rim, below the surface."""
+def middle(seed: int, positions: NDArray[np.float64], nodule: Nodule) -> NDArray[np.float64]:
+    """Of the nodule, where the seed puts it: off the rim, under the mass that is uppermost there [m]."""
     rng = np.random.default_rng(seed)
     low, high = positions.min(axis=0), positions.max(axis=0)
-    share = rng.uniform([0.2, 0.2, 0.5], [0.8, 0.8, 0.65])
-    wanted = low + share * (high - low)
-    centre = positions[np.argmin(np.linalg.norm(positions - wanted, axis=1))]
+    place = (low + rng.uniform(0.2, 0.8, 3) * (high - low))[:2]
+    aside = np.linalg.norm(positions[:, :2] - place, axis=1)
+    column = positions[aside <= aside.min() + 1e-9]
+    return column[np.argmax(column[:, 2])] - (0.0, 0.0, nodule.depth)
+
+
+def stiffness_around(
+    centre: NDArray[np.float64], positions: NDArray[np.float64], nodule: Nodule
+) -> NDArray[np.float64]:
+    """Relative stiffness of each mass, with a nodule there; its rim is soft."""
     distance = np.linalg.norm(positions - centre, axis=1)
-    rim = np.clip((NODULE_RADIUS - distance) / (0.3 * NODULE_RADIUS), 0.0, 1.0)
-    return 1.0 + (NODULE_STIFFNESS - 1.0) * rim
+    rim = np.clip((nodule.radius - distance) / (0.3 * nodule.radius), 0.0, 1.0)
+    return 1.0 + (nodule.stiffness - 1.0) * rim
 
 
 SCENARIO = Scenario(

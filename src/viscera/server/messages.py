@@ -16,7 +16,7 @@ from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
 from viscera.view import Frame, Scene
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096

@@ -123,7 +123,7 @@ class Loop:
         port = self._port
         if port is not None:
             for given in port.take():
-                self._apply(NOBODY, given)
+                self._apply(NOBODY, self.world.within(given))
         if self._poses:
             self._apply_poses()
         self.world.advance()
@@ -237,7 +237,7 @@ class Loop:
         for pose in self._poses.values():
             if self._port is not None and self._port.holds(pose.input.tool):
                 continue  # a device holds this tool; a pointer over the page must not tear it away
-            if self._apply(pose.client, pose.input):
+            if self._apply(pose.client, self.world.within(pose.input)):
                 self._applied[pose.client] = pose.sequence
                 self._held[pose.input.tool] = pose
         self._poses.clear()

@@ -30,7 +30,7 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
     slots, warp = layout.slots, device.warp
     moved = np.zeros(0, dtype=np.int64) if params.driven is None else np.nonzero(params.driven)[0]
     direction = np.zeros((len(params.nodes), 3)) if params.drive_direction is None else params.drive_direction
-    bulk = _cell_table(params, layout, index) if params.has_volume else np.zeros(1, dtype=np.float16)
+    bulk = cell_table(params, layout, index) if params.has_volume else np.zeros(1, dtype=np.float16)
 
     def zeros(count: int) -> wp.array[Any]:
         return wp.zeros(count, dtype=wp.float32, device=warp)
@@ -103,7 +103,7 @@ def _constants(
     made.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=warp)
     made.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=warp)
     made.tile_origin = wp.array((layout.tile_cell * params.spacing).astype(np.float32), dtype=wp.vec3, device=warp)
-    made.stiffness = wp.array(_stiffness_table(params, layout, index, cells), dtype=wp.float16, device=warp)
+    made.stiffness = wp.array(stiffness_table(params, layout, index, cells), dtype=wp.float16, device=warp)
     made.inverse_mass = wp.array(inverse_mass, dtype=wp.float32, device=warp)
     made.keep = wp.ones(slots, dtype=wp.float32, device=warp)
     made.features = features
@@ -113,7 +113,7 @@ def _constants(
     return made
 
 
-def _stiffness_table(
+def stiffness_table(
     params: LatticeParams, layout: Layout, index: NodeIndex, cells: NDArray[np.bool_]
 ) -> NDArray[np.float16]:
     """Relative stiffness of every spring at the mass it looks up from; shape (13·slots,)."""
@@ -129,7 +129,7 @@ def _stiffness_table(
     return table.ravel()
 
 
-def _cell_table(params: LatticeParams, layout: Layout, index: NodeIndex) -> NDArray[np.float16]:
+def cell_table(params: LatticeParams, layout: Layout, index: NodeIndex) -> NDArray[np.float16]:
     """Relative bulk modulus of the cell whose low corner each place is: the mean of its masses; 0 if it lacks one."""
     young = params.bulk_young_of()
     total = np.zeros(len(params.nodes))

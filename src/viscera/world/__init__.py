@@ -1,7 +1,7 @@
 """The coupled world: `world.py` says what happens in a tick and in a frame; read it first. `systems/` has one
 phenomenon per file; `system.py` says what a system is."""
 
-from viscera.world.contents import Contents, Motion, looking_down
+from viscera.world.contents import Contents, Motion, looking_down, trocar_beside
 from viscera.world.organ import Body, Organ, block, fill, load_organ, make_organ, on_the_table, organ, surface_height
 from viscera.world.system import Field, LiveParameter, LiveTable, Moment, Show, System
 from viscera.world.world import World
@@ -26,4 +26,5 @@ __all__ = [
     "on_the_table",
     "organ",
     "surface_height",
+    "trocar_beside",
 ]

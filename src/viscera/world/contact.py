@@ -9,7 +9,8 @@ import numpy as np
 
 from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
-from viscera.instruments import Pushes, Tool
+from viscera.inputs import Vector3
+from viscera.instruments import Pushes, Tool, felt_at_handle
 from viscera.timing import TICK
 from viscera.tissue.kernels import TOOLS
 from viscera.view import ToolState
@@ -93,7 +94,8 @@ class Contact:
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()
             held = (tool.number, (x, y, z), (qx, qy, qz, qw), tool.grip, tool.active)
-            states.append(ToolState(*held, force=(fx, fy, fz), torque=(tx, ty, tz)))
+            force, torque = (fx, fy, fz), (tx, ty, tz)
+            states.append(ToolState(*held, force, torque, *_at_handle(tool, force, torque)))
         return states, strongest
 
     def _slot_of(self, tool: Tool) -> int | None:
@@ -109,6 +111,14 @@ class Contact:
         if slot is not None:
             for organ in self._organs:
                 organ.tissue.remove_tool(slot)
+
+
+def _at_handle(tool: Tool, force: Vector3, torque: Vector3) -> tuple[Vector3, Vector3]:
+    """What a hand at the handle feels of what the tip does [N], [N·m]."""
+    trocar = tool.instrument.trocar
+    if trocar is None:
+        return force, torque
+    return felt_at_handle(force, torque, tool.tip, trocar, tool.instrument.length)
 
 
 def _solid(tool: Tool, organs: Sequence[Organ]) -> JointedTool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.inputs import Input, Vector3
 from viscera.instruments import Pushes, Tool
+from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Surface
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, LiveTable, System
@@ -54,6 +56,8 @@ class Contents:
     tables: Sequence[LiveTable] = ()
     scenery: Sequence[Surface] = ()
     """Surfaces that are seen and never move, with their `rest` given."""
+    force_scale: float = 0.1
+    """Length of the arrow that shows a force [m/N]."""
     goals: Sequence[Goal] = ()
     """What a drill asks of measures; with it comes a clock."""
     script: Script = field(default=no_hand)
@@ -82,6 +86,9 @@ class Contents:
                     "when pressed. List one that does (docs/scenarios.md).",
                     stacklevel=2,
                 )
+        self._check_trocars()
+        if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
+            raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
         measured = {measure.name for system in self.systems for measure, _ in system.measures()}
         for goal in self.goals:
             if goal.measure not in measured:
@@ -89,6 +96,31 @@ class Contents:
                     f"a goal asks for the measure {goal.measure!r}, which no system has.",
                     f"There are: {', '.join(sorted(measured)) or 'none'}.",
                 )
+
+    def _check_trocars(self) -> None:
+        for tool in self.tools:
+            one = tool.instrument
+            if one.trocar is None:
+                continue
+            depth, most = math.dist(one.home, one.trocar), deepest(one.length)
+            if not SHALLOWEST <= depth <= most:
+                raise InputError(
+                    f"{one.name}: from its trocar {one.trocar} to its home {one.home} it is {depth:.3f} m.",
+                    f"Put one of them elsewhere: allowed are {SHALLOWEST:g} to {most:g} m; the unit is metres.",
+                )
+
+
+def trocar_beside(camera: Camera, right: float = 0.4, near: float = 0.0) -> Vector3:
+    """A place for a trocar [m]: above what the camera looks at, and aside, so that the shaft does not hide what its tip
+    does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance."""
+    from viscera.world.organ import point
+
+    target, up = np.asarray(camera.target), np.asarray(camera.up) / np.linalg.norm(camera.up)
+    towards = np.asarray(camera.position) - target
+    distance = float(np.linalg.norm(towards))
+    level = towards - (towards @ up) * up
+    level /= np.linalg.norm(level)
+    return point(target + distance * (1.15 * up + right * np.cross(up, level) + near * level))
 
 
 def looking_down(organs: Sequence[Organ], direction: Vector3) -> tuple[Camera, tuple[Vector3, Vector3]]:

@@ -34,6 +34,7 @@ class Settings:
         self._due: list[Callable[[], None]] = []
         """Changes that the systems take with their next turn."""
         for name, value in self.values.items():
+            self._parameters[name].tissue(value)
             self._parameters[name].change(value)
         for name, rows in self.rows.items():
             self._tables[name].change(rows)
@@ -61,10 +62,8 @@ class Settings:
         """What ticks depend on changes at once, all else with the systems' next turn."""
         live = self._parameters[name]
         self.values[name] = value
-        if live.tissue:
-            live.change(value)
-        else:
-            self._due.append(lambda: live.change(value))
+        live.tissue(value)
+        self._due.append(lambda: live.change(value))
 
     def set_rows(self, name: str, rows: Rows) -> None:
         self.rows[name] = rows

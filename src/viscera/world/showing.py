@@ -60,6 +60,7 @@ def make_scene(
         seed=seed,
         bounds=contents.bounds,
         camera=contents.camera,
+        force_scale=contents.force_scale,
         instruments=tuple(tool.instrument for tool in contents.tools),
         measures=tuple(measure for system in contents.systems for measure, _ in system.measures()),
         goals=tuple(contents.goals),

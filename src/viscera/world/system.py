@@ -92,10 +92,10 @@ class LiveParameter:
     """A parameter and what changing it does."""
 
     parameter: Parameter
-    change: Callable[[float], None]
-    tissue: bool = False
-    """Whether it changes what ticks do (tissue, a motion): then it takes effect with the next tick. All else takes
-    effect when the systems take their next turn."""
+    change: Callable[[float], None] = lambda value: None
+    """What it does to systems; when they take their next turn."""
+    tissue: Callable[[float], None] = lambda value: None
+    """What it does to all that ticks depend on (tissue, a motion); with the next tick."""
 
 
 @dataclass

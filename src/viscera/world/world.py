@@ -11,6 +11,7 @@ a later frame, which is recorded as an input (`Behind`), so that a replay is the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
-from viscera.instruments import Tool, check_tool_input
+from viscera.instruments import Tool, check_tool_input, room_around
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
@@ -121,12 +122,16 @@ class World:
     def apply(self, one: Input) -> None:
         """Takes effect at the start of the next tick; refused at once when it is not possible."""
         if isinstance(one, ToolInput):
-            one = check_tool_input(one, len(self.contents.tools))
+            one = check_tool_input(one, len(self.contents.tools), self.room)
         elif isinstance(one, SetParameter | SetTable):
             self.settings.check(one)
         elif not isinstance(one, Reset | Behind):
             raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable or Reset.")
         self._pending.append(one)
+
+    def within(self, one: ToolInput) -> ToolInput:
+        """A hand's pose brought into the theatre: for hands that cannot know where it ends, as a pointer's."""
+        return replace(one, position=self.room.clamped(one.position))
 
     def set_now(self, one: SetParameter) -> None:
         """Sets a parameter at once, between ticks: for making a world, not for a running one."""
@@ -277,6 +282,9 @@ class World:
             contents.systems = [*contents.systems, goals_clock(contents.goals)]
         contents.check()
         self.contents = contents
+        self.room = room_around(contents.bounds, [tool.instrument.home for tool in contents.tools])
+        for tool in contents.tools:
+            tool.room = self.room
         self.contact = Contact(contents.tools, contents.organs)
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)

@@ -1,9 +1,10 @@
 // The hand: whatever moves the cursor or presses (mouse, keys, touch, gamepad) ends here and becomes tool messages.
 //
-// Hovering, the tip lies on the surface under the cursor and only touches it. Pressing or pushing along the shaft
-// keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
+// Hovering, what acts of the instrument lies on the surface under the cursor and only touches it. Pressing goes along the
+// surface's normal there, so that the force over the depth is what the tissue is made of. Pressing or pushing along the
+// shaft keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
 // tip deeper into itself. Instruments that do something (coagulate, rinse) do it while the handle is closed, and touch the
-// surface lightly meanwhile; pressing them harder is a matter of its own.
+// surface lightly meanwhile, right under the cursor; pressing them harder is a matter of its own.
 
 import { Vector3 } from "three";
 import type { Camera, Quaternion, Ray } from "three";
@@ -11,13 +12,14 @@ import { roundEnd } from "../instruments";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
 import type { Instrument, Scene, Tool } from "../protocol";
-import { advanced, depthOf, pointAtDepth, shaftOrientation, touchingTip, trocarOf, viewRay } from "./reach";
+import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, shaftOrientation, tipFor, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
 const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
 const DEEPEST_PRESS = 0.03; // [m]
 const TOUCH_DEPTH = 0.001; // [m] below the hovering tip, while the handle is closed
 const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
+const LEAST_DEPTH = 0.001; // [m]; less says nothing about stiffness
 const PRESS_SPEED = 0.045; // [m/s]
 const RELEASE_SPEED = 0.12; // [m/s]
 const SMALLEST_MOVE = 1e-5; // [m]; less is not worth a message
@@ -47,14 +49,19 @@ export class Hand {
   /** How far pressing has advanced by now [m]. */
   pushed = 0;
   tip: Vector3 | null = null;
+  /** Of the instrument about its shaft [rad]; 0 where its x axis is level. */
+  spin = 0;
+  /** Where a tip that just touches would be, and the surface's normal there; null beside every surface. */
+  private contact: { tip: Vector3; normal: Vector3 } | null = null;
   private grip = 0;
   private sequence = 0;
   private depth = 0.2;
   private held: PickMesh[] | null = null;
-  private trocar = new Vector3(0, 0, 1);
+  private freeLine = new Vector3(0, 0, 1);
+  private bounds: Scene["bounds"] = [[-1, -1, -1], [1, 1, 1]];
   private up = new Vector3(0, 0, 1);
   private instruments: Instrument[] = [];
-  private sent: { tip: Vector3; grip: number; active: boolean } | null = null;
+  private sent: { tip: Vector3; spin: number; grip: number; active: boolean } | null = null;
   private sentAt = -Infinity;
   private eventTime: number | null = null;
 
@@ -63,10 +70,11 @@ export class Hand {
   /** `again`: the same scene on a new line; the hand keeps its instrument. */
   setScene(scene: Scene, again = false): void {
     this.instruments = scene.instruments;
-    this.trocar = trocarOf(scene.camera);
+    this.freeLine = trocarOf(scene.camera);
+    this.bounds = scene.bounds;
     this.up = new Vector3(...scene.camera.up).normalize();
     this.depth = depthOf(new Vector3(...scene.camera.target), this.view.camera);
-    if (!again) this.tool = 0;
+    if (!again) this.tool = this.spin = 0;
     this.withdraw();
     this.sent = null;
   }
@@ -83,7 +91,7 @@ export class Hand {
     this.pressed = this.acting = false;
     this.grip = this.pushed = this.reach = 0;
     this.held = null;
-    this.tip = null;
+    this.tip = this.contact = null;
     this.place(performance.now());
   }
 
@@ -125,6 +133,19 @@ export class Hand {
     this.eventTime ??= eventTime;
   }
 
+  /** About the shaft, counter-clockwise seen from the hand [rad]. */
+  turn(angle: number, eventTime: number): void {
+    this.spin = (this.spin + angle) % (2 * Math.PI);
+    this.eventTime ??= eventTime;
+  }
+
+  /** How deep a tip at this place has pressed into the surface as it was, along its normal [m]; null where that says nothing. */
+  depthAt(position: readonly [number, number, number]): number | null {
+    if (this.contact === null) return null;
+    const depth = this.contact.tip.clone().sub(new Vector3(...position)).dot(this.contact.normal);
+    return depth >= LEAST_DEPTH ? depth : null;
+  }
+
   /** The one before goes out of the body; the new one takes its place under the cursor. */
   chooseTool(tool: number): void {
     if (tool === this.tool || tool >= this.instruments.length) return;
@@ -157,30 +178,48 @@ export class Hand {
     const inside = this.pressed || this.acting || this.pushed > 0 || this.reach > 0;
     if (inside) this.held ??= this.view.pickMeshes().map(copied);
     else this.held = null;
-    this.tip = advanced(this.restingTip(this.cursor), this.trocar, this.reach + this.pushed);
+    this.tip = this.pushedTip(this.cursor);
     this.offer(this.tip, true, now);
   }
 
-  private restingTip(cursor: ScreenPoint): Vector3 {
+  private trocar(): Vector3 {
+    const trocar = this.instrument()?.trocar ?? null;
+    return trocar === null ? this.freeLine : new Vector3(...trocar);
+  }
+
+  private pushedTip(cursor: ScreenPoint): Vector3 {
     const { camera } = this.view;
     const { width, height } = this.view.size();
     const ray = viewRay(cursor, width, height, camera);
     const hit = nearest(ray, this.held ?? this.view.pickMeshes());
-    if (hit === null) return pointAtDepth(ray, camera, this.depth);
-    const tip = touchingTip(hit, lift(this.instrument()));
-    this.depth = depthOf(tip, camera);
-    return tip;
+    const acts = new Vector3(...(this.instrument()?.acts_at ?? [0, 0, 0]));
+    const tip = (place: Vector3) => tipFor(place, acts, this.trocar(), this.up, this.spin);
+    if (hit === null) {
+      this.contact = null;
+      const free = tip(clampedTo(this.bounds, pointAtDepth(ray, camera, this.depth)));
+      return advanced(free, this.trocar(), this.reach + this.pushed);
+    }
+    const ball = lift(this.instrument());
+    const touching = tip(ball > 0 ? touchingTip(hit, ball) : onRay(ray, hit, -CLEARANCE));
+    this.depth = depthOf(touching, camera);
+    this.contact = { tip: touching.clone().addScaledVector(hit.normal, -CLEARANCE), normal: hit.normal };
+    // A light touch stays under the cursor; all beyond it is a press.
+    const light = this.does() ? Math.min(this.pushed, TOUCH_DEPTH) : 0;
+    const touched = light > 0 && ball === 0 ? tip(onRay(ray, hit, light - CLEARANCE)) : touching;
+    const pressed = touched.addScaledVector(hit.normal, light - this.pushed);
+    return advanced(pressed, this.trocar(), this.reach);
   }
 
   private offer(tip: Vector3, active: boolean, now: number): void {
     const { sent } = this;
-    const same = sent?.active === active && sent.grip === this.grip && sent.tip.distanceTo(tip) < SMALLEST_MOVE;
+    const still = sent !== null && sent.tip.distanceTo(tip) < SMALLEST_MOVE && sent.spin === this.spin;
+    const same = still && sent.active === active && sent.grip === this.grip;
     if (same || this.instruments.length === 0) {
       if (same) this.eventTime = null;
       return;
     }
     if (active && now - this.sentAt < SHORTEST_INTERVAL) return;
-    const turn: Quaternion = shaftOrientation(tip, this.trocar, this.up);
+    const turn: Quaternion = shaftOrientation(tip, this.trocar(), this.up, this.spin);
     const message: Tool = {
       type: "tool", sequence: this.sequence + 1,
       input: { tool: this.tool, position: tip.toArray(), orientation: turn.toArray(), grip: this.grip, active },
@@ -189,7 +228,7 @@ export class Hand {
     this.sequence += 1;
     this.sentAt = now;
     this.eventTime = null;
-    this.sent = { tip: tip.clone(), grip: this.grip, active };
+    this.sent = { tip: tip.clone(), spin: this.spin, grip: this.grip, active };
   }
 }
 

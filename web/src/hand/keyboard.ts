@@ -7,6 +7,7 @@ import type { ScreenPoint } from "./reach";
 const SPEED = 0.045; // [m/s] of the tip over the surface
 const PUSH_SPEED = 0.015; // [m/s] along the shaft
 const TURN_SPEED = 1.4; // [rad/s]
+const SPIN_SPEED = 1.8; // [rad/s] of the instrument about its shaft
 const ZOOM_SPEED = 1.2; // e-folds per second
 
 export interface SessionKeys {
@@ -26,7 +27,7 @@ export interface KeyboardView {
 }
 
 const HAND_KEYS = new Set([
-  "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "KeyW", "KeyS", "KeyF", "Space", "Equal",
+  "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "KeyW", "KeyS", "KeyQ", "KeyE", "KeyF", "Space", "Equal",
   "Minus", "NumpadAdd", "NumpadSubtract",
 ]);
 
@@ -71,6 +72,8 @@ export class Keyboard {
     }
     const deeper = on("PageDown", "KeyW") - on("PageUp", "KeyS");
     if (deeper !== 0) this.hand.push(deeper * PUSH_SPEED * seconds, now);
+    const spin = on("KeyQ") - on("KeyE");
+    if (spin !== 0) this.hand.turn(spin * SPIN_SPEED * seconds, now);
     const nearer = on("Equal", "NumpadAdd") - on("Minus", "NumpadSubtract");
     if (nearer !== 0) this.orbit.zoom(Math.exp(-nearer * ZOOM_SPEED * seconds));
   }

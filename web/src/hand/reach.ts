@@ -1,12 +1,12 @@
 // From a point on the screen to a tip in the world: the geometry of the hand, nothing else.
 //
-// The tip moves in the camera's plane at the depth under the cursor, lying on what the cursor points at; from there
-// it goes along the shaft, whose direction is given by the trocar it passes through.
+// What acts of an instrument lies on what the cursor points at; beside every surface it moves in the camera's plane at the depth
+// it last had. The direction of the shaft is given by the trocar it passes through.
 
-import { Matrix4, Quaternion, Ray, Vector2, Vector3 } from "three";
+import { Box3, Matrix4, Quaternion, Ray, Vector2, Vector3 } from "three";
 import type { Camera } from "three";
 import type { Hit } from "../picking";
-import type { Camera as SceneCamera } from "../protocol";
+import type { Camera as SceneCamera, Scene } from "../protocol";
 
 /** A hovering tip keeps this far off the surface, so that only pressing dents it [m]. */
 export const CLEARANCE = 0.0003;
@@ -44,9 +44,21 @@ export function touchingTip(hit: Hit, radius: number): Vector3 {
   return hit.point.clone().addScaledVector(hit.normal, radius + CLEARANCE);
 }
 
+const STEEPEST = 0.3; // cosine between ray and normal; a more grazing ray would go far for little depth
+
+/** Where the ray is `depth` below the surface that it met there [m]; still under the cursor. */
+export function onRay(ray: Ray, { point, normal }: Hit, depth: number): Vector3 {
+  return point.clone().addScaledVector(ray.direction, depth / Math.max(STEEPEST, -ray.direction.dot(normal)));
+}
+
+/** The nearest point of a scene's box. */
+export function clampedTo(bounds: Scene["bounds"], point: Vector3): Vector3 {
+  return new Box3(new Vector3(...bounds[0]), new Vector3(...bounds[1])).clampPoint(point, new Vector3());
+}
+
 /**
- * Where the shaft goes through the body wall: above what the camera looks at, towards the camera's right hand, so that the shaft
- * does not hide what its tip does.
+ * The line of a shaft that a free hand holds: to a point above what the camera looks at, towards the camera's right hand, so that
+ * the shaft does not hide what its tip does.
  */
 export function trocarOf(camera: SceneCamera): Vector3 {
   const target = new Vector3(...camera.target);
@@ -68,11 +80,25 @@ export function advanced(tip: Vector3, trocar: Vector3, advance: number): Vector
   return tip.clone().addScaledVector(shaftDirection(tip, trocar), -advance);
 }
 
-/** Turns the instrument's own +z to the shaft, without twist about it that the hand did not make. */
-export function shaftOrientation(tip: Vector3, trocar: Vector3, up: Vector3): Quaternion {
+/** Turns the instrument's own +z to the shaft: its x axis level, but for the `spin` that the hand gives it about the shaft [rad]. */
+export function shaftOrientation(tip: Vector3, trocar: Vector3, up: Vector3, spin = 0): Quaternion {
   const z = shaftDirection(tip, trocar);
   const reference = Math.abs(z.dot(up)) > 0.99 ? new Vector3(up.y, up.z, up.x) : up;
   const x = reference.clone().cross(z).normalize();
   const y = z.clone().cross(x);
-  return new Quaternion().setFromRotationMatrix(new Matrix4().makeBasis(x, y, z));
+  const level = new Quaternion().setFromRotationMatrix(new Matrix4().makeBasis(x, y, z));
+  return level.multiply(new Quaternion().setFromAxisAngle(new Vector3(0, 0, 1), spin));
+}
+
+const ROUNDS = 5; // each leaves some 3 % of the error of the one before: how far what acts is aside, over how far the trocar is
+
+/** Where the tip must be so that `actsAt`, in the instrument's own frame, is at `place`. */
+export function tipFor(place: Vector3, actsAt: Vector3, trocar: Vector3, up: Vector3, spin: number): Vector3 {
+  const tip = place.clone();
+  if (actsAt.lengthSq() === 0) return tip;
+  for (let i = 0; i < ROUNDS; i++) {
+    const aside = actsAt.clone().applyQuaternion(shaftOrientation(tip, trocar, up, spin));
+    tip.subVectors(place, aside);
+  }
+  return tip;
 }

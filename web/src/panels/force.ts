@@ -15,6 +15,7 @@ export class ForcePanel {
   private readonly short = h("output", {}, "0.00 N");
   private readonly peak = h("span", {}, "0.00 N");
   private readonly scale = h("span", {}, "");
+  private readonly stiffness = h("span", { class: "depth" }, "–");
   private readonly depth = h("span", { class: "depth" }, "");
   private readonly devices = new DeviceList();
   private readonly sound = new ForceSound();
@@ -22,6 +23,7 @@ export class ForcePanel {
   private readonly heard = h("span", { class: "state" }, "off");
   private readonly chart: StripChart;
   private devicesSeen = false;
+  private digits = 2;
   private drawnAt = 0;
   private spokenAt = 0;
 
@@ -33,10 +35,12 @@ export class ForcePanel {
       h("div", { class: "small" }, h("div", {}, "peak, 10 s ", this.peak), h("div", {}, this.scale)));
     const press = h("div", { class: "press", title: "How deep a press goes along the shaft; the wheel changes it while you press" },
       h("span", {}, "Press"), this.depth);
+    const stiffness = h("div", { class: "press", title: "Force over depth, while you press: higher where something hard lies below" },
+      h("span", {}, "Stiffness"), this.stiffness);
     this.listen = h("button", { class: "listen", type: "button", role: "switch", "aria-checked": "false",
       title: "Hear the force, whose tone rises with it, and the generator", on: { click: () => this.toggleSound() } },
       "Sound", h("i", { class: "track", "aria-hidden": "true" }), this.heard);
-    this.element = card("Force in the hand", true, h("span", { class: "aside" }, this.short), reading, canvas, press, this.devices.element, this.listen);
+    this.element = card("Force in the hand", true, h("span", { class: "aside" }, this.short), reading, canvas, press, stiffness, this.devices.element, this.listen);
     this.element.addEventListener("toggle", () => this.redraw());
     // Nobody listens to a page in the background.
     document.addEventListener("visibilitychange", () => {
@@ -44,9 +48,10 @@ export class ForcePanel {
     });
   }
 
-  /** Another scenario: `open` where the force is what there is to watch. */
-  begin(open: boolean): void {
-    this.element.open = open;
+  /** Another scenario: `watched` where the force is what there is to watch. */
+  begin(watched: boolean): void {
+    this.element.open = watched;
+    this.digits = watched ? 3 : 2;
     this.devicesSeen = false;
   }
 
@@ -55,6 +60,11 @@ export class ForcePanel {
     const mm = (metres: number) => (metres * 1000).toFixed(1);
     const shaft = Math.abs(reach) > 5e-5 ? `, shaft ${reach > 0 ? "+" : "−"}${mm(Math.abs(reach))} mm` : "";
     setText(this.depth, `${mm(pushed)} of ${mm(pressDepth)} mm${shaft}`);
+  }
+
+  /** In N/m, shown in newtons per millimetre; null while nothing is pressed. */
+  setStiffness(stiffness: number | null): void {
+    setText(this.stiffness, stiffness === null ? "–" : `${(stiffness / 1000).toFixed(this.digits + 1)} N/mm`);
   }
 
   private toggleSound(): void {
@@ -78,8 +88,8 @@ export class ForcePanel {
     this.sound.setForce(force);
     if (now - this.drawnAt < REDRAW_EVERY) return;
     this.drawnAt = now;
-    setText(this.now, force.toFixed(2));
-    setText(this.short, `${force.toFixed(2)} N`);
+    setText(this.now, force.toFixed(this.digits));
+    setText(this.short, `${force.toFixed(this.digits)} N`);
     document.body.style.setProperty("--force-colour", forceColour(force));
     document.body.style.setProperty("--force-strength", strength(force).toFixed(2));
     this.devices.setDevices(frame.haptics);
@@ -88,7 +98,7 @@ export class ForcePanel {
       this.devicesSeen = true;
       this.element.open = true;
     }
-    setText(this.peak, `${this.chart.peak().toFixed(2)} N`);
+    setText(this.peak, `${this.chart.peak().toFixed(this.digits)} N`);
     setText(this.scale, `arrow ${Math.round(arrowScale * 1000)} mm per N`);
     this.chart.draw();
     if (now - this.spokenAt < SPEAK_EVERY) return;

@@ -17,6 +17,7 @@ const SECTIONS: [string, [string, string][]][] = [
     ["F", "Pedal or handle while held, as the left button"],
     ["Page Down, W", "Deeper along the shaft"],
     ["Page Up, S", "Back along the shaft"],
+    ["Q E", "Turn the instrument about its shaft"],
     ["Shift with ← → ↑ ↓", "Look around"],
     ["+ −", "Nearer, farther"],
     ["Home", "View as at the start"],

@@ -66,10 +66,10 @@ export class Overlay {
     this.action.style.transform = `translate(${(at.x - 16).toFixed(0)}px, ${(at.y + 14).toFixed(0)}px) translate(-100%, 0)`;
   }
 
-  placeForce(at: ScreenPlace | null, newtons: number): void {
+  placeForce(at: ScreenPlace | null, newtons: number, digits: number): void {
     this.force.classList.toggle("hidden", at === null);
     if (at === null) return;
-    setText(this.force, `${newtons.toFixed(2)} N`);
+    setText(this.force, `${newtons.toFixed(digits)} N`);
     this.force.style.transform = `translate(${(at.x + 12).toFixed(1)}px, ${(at.y - 10).toFixed(1)}px)`;
   }
 }

@@ -34,7 +34,7 @@ from viscera.scenarios.bleeding.settings import (
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
-from viscera.world import Body, Contents, Organ, System, looking_down
+from viscera.world import Body, Contents, Organ, System, looking_down, trocar_beside
 from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
 from viscera.world.systems.drops import flying
@@ -86,7 +86,8 @@ GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
     instruments = [kit.suction(), kit.irrigator(), kit.forceps(POWER), kit.clip_applier()]
-    tools = kit.hand_out(instruments, above(organ.body), LIVER.friction)
+    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
+    tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, trocar=trocar_beside(camera))
     heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
     burn = make_burn(heat)
     burns = [
@@ -98,7 +99,6 @@ def build(setting: Setting) -> Contents:
     burns[0].parameters = burns[0].parameters[:1]
     vessels = open_vessels(organ.body, setting.seed)
     blood, parameters = bleed(organ, vessels)
-    camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
     return Contents(
         organs=[organ],
         tools=tools,
@@ -106,6 +106,7 @@ def build(setting: Setting) -> Contents:
         parameters=[*parameters, *tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY)],
         camera=camera,
         bounds=bounds,
+        force_scale=0.2,
         goals=GOALS,
         script=lambda world, tick: script(organ, vessels[0], tick),
     )

@@ -12,6 +12,7 @@
 | `painting`, `film_picture` | the film as a picture on the skin |
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
+| `Search(...).system()`, `search` | pins that mark where something is hidden |
 | `swirling`, `water` | particles in a vessel, around the tools |
 | (by itself) `goals` | the clock of a drill |
 """
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.search import Search as Search
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
@@ -49,6 +51,7 @@ _HOMES = {
     "heat": ("heating",),
     "ink": ("ink_on",),
     "ledger": ("accounting",),
+    "search": ("Search",),
     "stiffening": ("stiffening",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
