@@ -14,7 +14,7 @@ from viscera.blood.film.border import film_count, spawn
 from viscera.blood.film.film import Film, make_film, mix_film, move_film, relax_film, step_film
 from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams, Sheet, document_fluid, document_params
 from viscera.blood.film.state import allocate_state
-from viscera.blood.picture import kernels
+from viscera.blood.picture import finish, kernels
 from viscera.blood.picture import native as picture_native
 from viscera.blood.picture.image import make_film_image, step_film_image
 from viscera.device import Device
@@ -147,7 +147,8 @@ register(Twin(
     _moves, small=600, large=20_000,
 ))  # fmt: skip
 register(Twin(
-    "blood.picture", (kernels.splat,), {"cpu": (picture_native.splat_sixteens,)}, ("picture",),
+    "blood.picture", (kernels.splat, finish.soften),
+    {"cpu": (picture_native.splat_sixteens, picture_native.soften_sixteens)}, ("picture",),
     1e-5,  # products and sums are fused, and the share of each fluid divides two of them
     _picture, small=64, large=512,
 ))  # fmt: skip

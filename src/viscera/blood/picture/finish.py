@@ -20,6 +20,26 @@ def _shown(kept: wp.vec4, trail: float):
     return height * wp.vec4(1.0, kept[1], kept[2], kept[3])
 
 
+@wp.func
+def soften_texel(view: Texels, look: Look, picture: Painting, i: int):
+    """The mean over a texel and its neighbours, and its four bytes."""
+    t = view.texels[i]
+    if picture.tile[tile_of(view, t)] == picture.frame[0]:
+        total = _shown(picture.kept[t], picture.trail[t])
+        for k in range(AROUND):
+            j = view.around[i, k]
+            total += _shown(picture.kept[j], picture.trail[j])
+        height = total[0] / 9.0
+        picture.soft[t] = height
+        pixel = wp.uint32(0)
+        if total[0] > 0.0:
+            pixel = _byte(wp.sqrt(height / look.thickest))
+            pixel = pixel | (_byte(total[1] / total[0]) << wp.uint32(8))
+            pixel = pixel | (_byte(total[2] / total[0]) << wp.uint32(16))
+            pixel = pixel | (_byte(total[3] / total[0]) << wp.uint32(24))
+        picture.pixel[t] = pixel
+
+
 @wp.kernel
 def soften(
     first: int,
@@ -30,25 +50,10 @@ def soften(
     # out
     picture_out: Painting,
 ):
-    """The mean over a texel and its neighbours, and its four bytes."""
     begin = (first + wp.tid()) * chunk
     look = looks[0]
     for i in range(begin, wp.min(begin + chunk, view.texels.shape[0])):
-        t = view.texels[i]
-        if picture_out.tile[tile_of(view, t)] == picture_out.frame[0]:
-            total = _shown(picture_out.kept[t], picture_out.trail[t])
-            for k in range(AROUND):
-                j = view.around[i, k]
-                total += _shown(picture_out.kept[j], picture_out.trail[j])
-            height = total[0] / 9.0
-            picture_out.soft[t] = height
-            pixel = wp.uint32(0)
-            if total[0] > 0.0:
-                pixel = _byte(wp.sqrt(height / look.thickest))
-                pixel = pixel | (_byte(total[1] / total[0]) << wp.uint32(8))
-                pixel = pixel | (_byte(total[2] / total[0]) << wp.uint32(16))
-                pixel = pixel | (_byte(total[3] / total[0]) << wp.uint32(24))
-            picture_out.pixel[t] = pixel
+        soften_texel(view, look, picture_out, i)
 
 
 @wp.kernel

@@ -282,7 +282,8 @@ def step_film_image(stage: Stage, image: FilmImage) -> None:
     stage.launch(kernels.take_content, particles, [grid, image.looks, chunk, *content], block)
     stage.launch(kernels.stamp_cells, particles, [grid, chunk, cells.position, image.frame, image.near], block)
     stage.launch(splat, texels, [grid, *paint, image.sources, painting], block)
-    stage.launch(finish.soften, texels, [*paint, painting], block)
+    soften = native_loops.soften_sixteens if image.native else finish.soften
+    stage.launch(soften, texels, [*paint, painting], block)
     stage.launch(finish.fill_gutter, len(image.gutter), [image.gutter, image.gutter_source, image.words])
 
 
@@ -327,9 +328,22 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     around = neighbour_table(skin)
     view.around = wp.array(around, dtype=wp.int32, device=skin.device.warp)
     own, others = (_tile(skin, texel) for texel in (skin.texels.numpy(), around))
+    view.row_of_sixteen = wp.array(_rows_of_sixteen(skin, around), dtype=wp.int32, device=skin.device.warp)
     view.one_tile = wp.array((others == own[:, None]).all(axis=1), dtype=wp.int32, device=skin.device.warp)
     view.obstacle = obstacle
     return view
+
+
+def _rows_of_sixteen(skin: Skin, around: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """See `Texels.row_of_sixteen`."""
+    texels, width = skin.texels.numpy(), skin.width
+    beside = np.array([dy * width + dx for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0)])
+    within = np.append(0, np.cumsum((around == texels[:, None] + beside).all(axis=1)))
+    rows = np.zeros(len(texels), dtype=bool)
+    last = len(texels) - 15
+    if last > 0:
+        rows[:last] = (texels[15:] == texels[:last] + 15) & (within[16:] - within[:last] == 16)
+    return rows
 
 
 def _tile(skin: Skin, texel: NDArray[np.int32]) -> NDArray[np.int64]:

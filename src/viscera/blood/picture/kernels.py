@@ -90,6 +90,8 @@ class Texels:
     """Neighbours of covered texel i, its own number where there is none; shape (count, AROUND)."""
     one_tile: wp.array(dtype=wp.int32)
     """1 where covered texel i and all its neighbours lie in one tile."""
+    row_of_sixteen: wp.array(dtype=wp.int32)
+    """1 where covered texels i to i + 15 stand side by side in a row, with all their neighbours around them."""
     obstacle: wp.array(dtype=wp.float32)
     """How far a detail of the surface sticks out, per texel [m]; infinite: blood is never seen there."""
 

@@ -1,15 +1,19 @@
-"""`kernels.splat` in C for cpu: sixteen texels at once, each particle around them once for all.
+"""`kernels.splat` and `finish.soften` in C for cpu, sixteen texels at once.
 
-Texels side by side in a row lie in two or three cells of the search, and see mostly the same particles. So each of
-these is read once and its weight computed for all of them, without sums over lanes at the end. A texel sums in the
+Splat: texels side by side in a row lie in two or three cells of the search, and see mostly the same particles. So each
+of these is read once and its weight computed for all of them, without sums over lanes at the end. A texel sums in the
 order of the plain kernel; who is too far for it adds 0, so its sum is the same whoever is beside it.
+
+Soften: sixteen texels in a row away from a chart's border (`Texels.row_of_sixteen`) have their neighbours in the three
+rows around them; others take the plain way.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.picture.kernels import Look, Painting, Sources, Texels, paint
+from viscera.blood.picture.finish import soften_texel
+from viscera.blood.picture.kernels import TILE, Look, Painting, Sources, Texels, paint, tile_of
 from viscera.native import fill, on_cpu
 from viscera.neighbors.cells import GridView
 
@@ -119,3 +123,55 @@ def splat_sixteens(
     see_sixteens(begin, end, grid, look, view, sources, picture_out)
     for i in range(begin, end):
         paint(view, look, picture_out, i, picture_out.seen[i])
+
+
+_MEAN = """
+#define BYTE(v) __builtin_convertvector(AT_MOST(AT_LEAST(v, 0.0f), 1.0f) * 255.0f + 0.5f, I)
+const int t = view.texels.data[i];
+const float* kept = (const float*)picture.kept.data;
+V total = FILL(0.0f), blood = FILL(0.0f), dye = FILL(0.0f), clot = FILL(0.0f);
+for (int dy = -1; dy <= 1; ++dy) for (int dx = -1; dx <= 1; ++dx) {
+    const int at = t + dy * view.width + dx;
+    const V height = AT_LEAST(FOURTH(kept, at, 0), LOAD(picture.trail.data + at));
+    total += height;
+    blood += height * FOURTH(kept, at, 1);
+    dye += height * FOURTH(kept, at, 2);
+    clot += height * FOURTH(kept, at, 3);
+}
+const V mean = total / 9.0f, per = 1.0f / AT_LEAST(total, 1.0e-30f);
+const I mixture = (BYTE(blood * per) << 8) | (BYTE(dye * per) << 16) | (BYTE(clot * per) << 24);
+const I pixel = BYTE(ROOT(mean / look.thickest)) | mixture;
+STORE(picture.soft.data + t, mean);
+STORE_INT((int*)picture.pixel.data + t, total > FILL(0.0f) ? pixel : FILL_INT(0));
+"""
+
+
+@wp.func_native(on_cpu(_MEAN))
+def soften_row(view: Texels, look: Look, picture: Painting, i: int): ...
+
+
+@wp.kernel
+def soften_sixteens(
+    first: int,
+    # params
+    view: Texels,
+    looks: wp.array(dtype=Look),
+    chunk: int,
+    # out
+    picture_out: Painting,
+):
+    """Where one of a row's two tiles was written all sixteen are: what stands beside it comes out as it was."""
+    begin = (first + wp.tid()) * chunk
+    end = wp.min(begin + chunk, view.texels.shape[0])
+    look = looks[0]
+    now = picture_out.frame[0]
+    i = wp.int32(begin)
+    while i < end:
+        if i + TILE <= end and view.row_of_sixteen[i] != 0:
+            t = view.texels[i]
+            if picture_out.tile[tile_of(view, t)] == now or picture_out.tile[tile_of(view, t + TILE - 1)] == now:
+                soften_row(view, look, picture_out, i)
+            i += TILE
+        else:
+            soften_texel(view, look, picture_out, i)
+            i += 1
