@@ -339,7 +339,7 @@ def test_each_device_has_a_row_with_its_force_and_why_it_fades(troubles: dict[st
 def test_the_strongest_force_is_seen_as_a_colour_and_heard_when_asked_for(troubles: dict[str, Any]) -> None:
     found = passed(troubles, "hands")
     # √(0.8 N / 1 N) and √(0.3 N / 1 N) of the way from hue 43 and lightness 66 to 3 and 58.
-    for hands, newtons, colour in (("both", "0.80", "hsl(7 95% 59%)"), ("one", "0.30", "hsl(21 95% 62%)")):
+    for hands, newtons, colour in (("both", "0.800", "hsl(7 95% 59%)"), ("one", "0.300", "hsl(21 95% 62%)")):
         assert found[hands]["strongest"] == newtons
         assert found[hands]["colour"] == colour
     assert found["both"]["figureColour"] != found["one"]["figureColour"]

@@ -45,6 +45,16 @@ ZERO: Vector3 = (0.0, 0.0, 0.0)
 # --- the link --------------------------------------------------------------------------------------------------------
 
 
+def test_a_device_that_holds_a_tip_feels_its_force_and_the_torque_of_the_handle() -> None:
+    link = Link()
+    state = ToolState(0, HOME, active=True, force=(0.1, 0.2, 0.3), torque=(0.01, 0.02, 0.03))
+    SessionPort(link, [HOME]).publish(1, [replace(state, handle_force=(9.0, 9.0, 9.0), handle_torque=(0.0, 0.0, 0.03))])
+    touches = Touches()
+    link.read_touches(touches)
+    assert touches.tools[0].force == (0.1, 0.2, 0.3)
+    assert touches.tools[0].torque == (0.0, 0.0, 0.03)
+
+
 def test_messages_come_out_as_they_went_in() -> None:
     link, other = Link(), Hands()
     assert not link.read_hands(other)

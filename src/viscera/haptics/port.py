@@ -74,7 +74,8 @@ class SessionPort:
             touch.active, touch.home = tool.active, home
             if tool.active:
                 estimator.update(tool.position, tool.force, touch)
-                touch.torque = tool.torque
+                # Through a trocar the hand turns a tool about its shaft only, and feels no other torque.
+                touch.torque = tool.handle_torque
             else:
                 estimator.forget()
                 touch.force = touch.torque = touch.normal = ZERO
