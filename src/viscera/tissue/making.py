@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from viscera.device import Device
 from viscera.timing import TICK
-from viscera.tissue import field_contact, kernels
+from viscera.tissue import kernels, touch_kernels
 from viscera.tissue.layout import TILE, Layout, make_layout
 from viscera.tissue.params import LatticeParams, bulk_step, checked_substeps
 from viscera.tissue.remedies import stiffness_factor
@@ -44,12 +44,12 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
             position=(zeros(3 * slots), zeros(3 * slots)),
             velocity=zeros(3 * slots),
             live=device.port(kernels.LIVE_FLOATS, wp.float32),
-            tools=device.port(kernels.TOOLS * kernels.TOOL_FLOATS, wp.float32),
-            force=device.port(kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
+            tools=device.port(touch_kernels.TOOL_FLOATS, wp.float32),
+            force=device.port(touch_kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
             broken=device.port(1, wp.int32),
             clock=device.port(1, wp.int32),
             drive=device.port(2, wp.float32),
-            poses=device.port(kernels.TOOLS * field_contact.PARTS * field_contact.POSE_FLOATS, wp.float32),
+            poses=device.port(touch_kernels.ROWS * touch_kernels.POSE_FLOATS, wp.float32),
             push=zeros(9 * slots if params.has_volume else 1),
         ),
         substeps=constants.substeps,

@@ -134,6 +134,7 @@ def make_slab(device: Device, whole: Tissue, cut: Cut) -> Tissue:
         driven_direction=wp.array(whole.driven_direction.numpy()[here], dtype=wp.vec3, device=device.warp),
         viscosity=_cut_viscosity(device, whole, cut),
         fields={},
+        touching=None,
         _programs={},
     )
 

@@ -11,7 +11,7 @@ from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.instruments import Pushes, Tool
 from viscera.timing import TICK
-from viscera.tissue.kernels import TOOLS
+from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
 from viscera.world.organ import Organ
 
