@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import on_both
 from viscera.tissue.layout import TILE
 
 wp.set_module_options({"enable_backward": False})
@@ -94,6 +95,11 @@ class Lattice:
     """Substep for which each tile was last called awake, for even and for odd substeps."""
     clock: wp.array(dtype=wp.int32)
     """Ticks so far."""
+
+
+# Warp's own atomics on cpu are plain additions.
+@wp.func_native(on_both("ADD_INTEGER(target.data + index, value);"))
+def add_integer(target: wp.array(dtype=wp.int64), index: int, value: wp.int64): ...
 
 
 @wp.func

@@ -56,6 +56,8 @@ DEPTH_UNITS = wp.constant(1.0e9)
 
 LOOSE = wp.constant(1.6)
 """How much farther than at rest a bundle's points may lie from its middle: tissue stretches."""
+STEPS = wp.constant(6)
+"""In which a point finds its way out of a thin bar; more would find the last percent."""
 SLACK = wp.constant(1.0e-3)
 """How far tissue may move by itself in a tick [m]."""
 
@@ -77,6 +79,8 @@ class Samples:
     """1/m that an anchor counts with [1/kg]: it takes nothing, but a point beside it must not fly off."""
     rest: wp.array(dtype=wp.vec3)
     """Organ frame [m]."""
+    normal: wp.array(dtype=wp.vec3)
+    """Outward at rest; one element where they are masses."""
     thickest: wp.array(dtype=wp.float32)
     """Only parts thinner than this touch the point [m]: a thick one is felt by fewer points."""
     places: wp.array(dtype=wp.int32)
@@ -100,14 +104,18 @@ class Contacts:
 
     near: wp.array(dtype=wp.int32)
     """Bundles that a tool may reach in this tick, in any order."""
-    count: wp.array(dtype=wp.int32)
-    """How many they are."""
+    counts: wp.array(dtype=wp.int32)
+    """How many they are; and how many points are inside a part in this substep."""
     bars: wp.array(dtype=wp.int32)
     """Of each bundle, bit by bit: round parts that may reach it."""
     fields: wp.array(dtype=wp.int32)
     """The same for parts that are distance fields."""
+    turn: wp.array(dtype=wp.quat)
+    """How far each bundle that is near has turned since rest."""
+    met: wp.array(dtype=wp.int32)
+    """The points that are inside a part, in any order."""
     row: wp.array(dtype=wp.int32)
-    """Of each point: the part that it is inside of, or -1."""
+    """Of each point of the bundles that are near: the part that it is inside of, or -1."""
     depth: wp.array(dtype=wp.float32)
     """How deep [m]."""
     change: wp.array(dtype=wp.vec3)
@@ -147,16 +155,15 @@ def hanging(
 
 
 @wp.func
-def stretch_under(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int, x: wp.vec3):
-    """How far a bundle's middle, at x, is above the point beneath it, over what it is at rest; below 0 it is turned
-    inside out. The springs' positions p stand for u: they differ by τ·v."""
-    offset = samples.under[bundle]
-    below = samples.rest[samples.middle[bundle]] + offset
+def way_under(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int, x: wp.vec3):
+    """From a bundle's middle, at x, to the point beneath it. The springs' positions p stand for u: they differ by
+    τ·v."""
+    below = samples.rest[samples.middle[bundle]] + samples.under[bundle]
     for c in range(samples.corners):
         weight = samples.under_weights[bundle * samples.corners + c]
         if weight != 0.0:
             below += weight * load3(position, slots, samples.under_places[bundle * samples.corners + c])
-    return wp.dot(below - x, offset) / wp.dot(offset, offset)
+    return below - x
 
 
 @wp.func
@@ -172,21 +179,22 @@ def way_to_segment(x: wp.vec3, a: wp.vec3, b: wp.vec3):
     return wp.length(a + along * axis - x)
 
 
-@wp.kernel
-def find_near(
-    # params
-    lattice: Lattice,
-    samples: Samples,
-    bundles: int,
-    # in
-    tools: wp.array(dtype=wp.float32),
-    poses: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    # out
-    contacts: Contacts,
-):
-    """Lists the bundles that a part may reach in this tick, each with these parts."""
-    bundle = wp.tid()
+@wp.func
+def rows_on(values: wp.array(dtype=wp.float32), floats: int):
+    """Bit by bit, which parts are there."""
+    found = int(0)
+    for row in range(_ROWS):
+        if values[row * floats] > 0.0:
+            found = found | (1 << row)
+    return found
+
+
+@wp.func
+def look_at_bundle(
+    lattice: Lattice, samples: Samples, tools: wp.array(dtype=wp.float32), poses: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32), contacts: Contacts, bars_on: int, fields_on: int, bundle: int,
+):  # fmt: skip
+    """Lists a bundle that a part may reach in this tick, with these parts."""
     middle = samples.middle[bundle]
     # p stands for u: they differ by τ·v, for which there is slack.
     x = samples.rest[middle]
@@ -198,7 +206,9 @@ def find_near(
     bars = int(0)
     fields = int(0)
     for row in range(_ROWS):
-        if tools[row * PART_FLOATS] > 0.0:
+        if ((bars_on | fields_on) >> row) == 0:
+            break
+        if ((bars_on >> row) & 1) != 0:
             at = row * PART_FLOATS + PART_START
             to = row * PART_FLOATS + PART_END
             a = point3(tools, at)
@@ -206,19 +216,46 @@ def find_near(
             way = wp.max(wp.length(point3(tools, to) - a), wp.length(point3(tools, to + 3) - b))
             if way_to_segment(x, a, b) < reach + way + tools[row * PART_FLOATS + 1]:
                 bars = bars | (1 << row)
-        if poses[row * POSE_FLOATS] > 0.0:
-            at = row * POSE_FLOATS + POSE_MIDDLE
-            if way_to_segment(x, point3(poses, at), point3(poses, at + 3)) < reach + poses[row * POSE_FLOATS + POSE_RADIUS]:
+        if ((fields_on >> row) & 1) != 0:
+            ball = row * POSE_FLOATS + POSE_MIDDLE
+            far = way_to_segment(x, point3(poses, ball), point3(poses, ball + 3))
+            if far < reach + poses[row * POSE_FLOATS + POSE_RADIUS]:
                 fields = fields | (1 << row)
     contacts.bars[bundle] = bars
     contacts.fields[bundle] = fields
     if (bars | fields) != 0:
-        contacts.near[wp.atomic_add(contacts.count, 0, 1)] = bundle
+        contacts.near[wp.atomic_add(contacts.counts, 0, 1)] = bundle
         if samples.gauged != 0:
-            stretch = stretch_under(samples, lattice.slots, position, bundle, x)
+            rest = samples.under[bundle]
+            under = way_under(samples, lattice.slots, position, bundle, x)
+            stretch = wp.dot(under, rest) / wp.dot(rest, rest)
+            contacts.turn[bundle] = wp.quat_between_vectors(rest, under)
             for tool in range(TOOLS):
                 if (((bars | fields) >> (tool * _PARTS)) & ((1 << _PARTS) - 1)) != 0:
                     wp.atomic_min(contacts.gauge, 2 * tool + 1, int(stretch * DEPTH_UNITS))
+
+
+@wp.kernel
+def find_near(
+    # params
+    lattice: Lattice,
+    samples: Samples,
+    bundles: int,
+    threads: int,
+    # in
+    tools: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    # out
+    contacts: Contacts,
+):
+    """Lists what tools may reach in this tick. On cpu one thread does all, and asks once which tools are there."""
+    bars_on = rows_on(tools, PART_FLOATS)
+    fields_on = rows_on(poses, POSE_FLOATS)
+    if (bars_on | fields_on) == 0:
+        return
+    for bundle in range(wp.tid(), bundles, threads):
+        look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
 
 
 @wp.func
@@ -233,6 +270,8 @@ def respond_to(
     approach = wp.min(wp.dot(relative, normal), 0.0)
     sliding = relative - wp.dot(relative, normal) * normal
     grip = wp.min(-friction * approach / wp.max(wp.length(sliding), 1.0e-12), 1.0)
+    if contacts.row[s] < 0:
+        contacts.met[wp.atomic_add(contacts.counts, 1, 1)] = s
     contacts.row[s] = row
     contacts.depth[s] = depth
     contacts.change[s] = -approach * normal - grip * sliding
@@ -241,55 +280,91 @@ def respond_to(
 
 
 @wp.func
+def from_axis(tools: wp.array(dtype=wp.float32), base: int, share: float, x: wp.vec3):
+    """The way from a part's axis to x when `share` of the tick has passed, and where along the axis it begins."""
+    a0 = point3(tools, base + PART_START)
+    b0 = point3(tools, base + PART_START + 3)
+    a = a0 + share * (point3(tools, base + PART_END) - a0)
+    axis = b0 + share * (point3(tools, base + PART_END + 3) - b0) - a
+    along = wp.clamp(wp.dot(x - a, axis) / wp.max(wp.dot(axis, axis), 1.0e-20), 0.0, 1.0)
+    return x - a - along * axis, along
+
+
+@wp.func
+def out_of_thin_bar(
+    tools: wp.array(dtype=wp.float32), base: int, share: float, radius: float, before: wp.vec3, away: wp.vec3,
+    x: wp.vec3, inward: wp.vec3,
+):  # fmt: skip
+    """How far a point must go along `inward`, into its body, to leave a bar; 0 outside.
+
+    The way is found step by step, each as long as the point is deep, which is never too far. Tissue can spring farther
+    in a substep than a thin bar is thick: a point that came from below and is above now, past the bar, goes back.
+    `before` and `away` are the ways to it from the axis as the substep starts and ends."""
+    depth = float(0.0)
+    height = -wp.dot(away, inward)
+    inside = wp.length_sq(away) < radius * radius
+    if not inside and height > 0.0 and wp.dot(before, inward) > 0.0:
+        path = away - before
+        t = wp.clamp(-wp.dot(before, path) / wp.max(wp.dot(path, path), 1.0e-20), 0.0, 1.0)
+        if wp.length_sq(before + t * path) < radius * radius:
+            inside = True
+            depth = height
+    if inside:
+        for _ in range(STEPS):
+            way, along = from_axis(tools, base, share, x + depth * inward)
+            depth += wp.max(radius - wp.length(way), 0.0)
+    return depth
+
+
+@wp.func
 def meet_bars(
     lattice: Lattice, samples: Samples, substep: int, tau: float, tools: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), contacts: Contacts, bars: int, s: int,
+    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), contacts: Contacts,
+    bundle: int, bars: int, s: int,
 ):  # fmt: skip
     """The round part that a point is deepest in, of those in `bars`."""
     contacts.row[s] = -1
     contacts.depth[s] = 0.0
-    found = int(-1)
-    deepest = float(0.0)
-    along = float(0.0)
-    normal = wp.vec3()
-    share = float(substep + 1) / float(lattice.substeps)
+    x, v = hanging(samples, lattice.slots, tau, position, velocity, s)
+    start = float(substep) / float(lattice.substeps)
+    end = float(substep + 1) / float(lattice.substeps)
     thickest = samples.thickest[s]
-    x = wp.vec3()
-    v = wp.vec3()
-    placed = int(0)
+    found = int(-1)
+    along = float(0.0)
+    deepest = float(0.0)
+    normal = wp.vec3()
     for row in range(_ROWS):
         if (bars >> row) == 0:
             break
         base = row * PART_FLOATS
-        if ((bars >> row) & 1) != 0 and tools[base + 1] < thickest:
-            if placed == 0:
-                x, v = hanging(samples, lattice.slots, tau, position, velocity, s)
-                placed = 1
-            a0 = point3(tools, base + PART_START)
-            b0 = point3(tools, base + PART_START + 3)
-            a = a0 + share * (point3(tools, base + PART_END) - a0)
-            axis = b0 + share * (point3(tools, base + PART_END + 3) - b0) - a
-            part_along = wp.clamp(wp.dot(x - a, axis) / wp.max(wp.dot(axis, axis), 1.0e-20), 0.0, 1.0)
-            away = x - a - part_along * axis
+        radius = tools[base + 1]
+        if ((bars >> row) & 1) != 0 and radius < thickest:
+            away, here = from_axis(tools, base, end, x)
             distance = wp.length(away)
-            depth = tools[base + 1] - distance
+            depth = radius - distance
+            out = wp.vec3(0.0, 0.0, 1.0)
+            if distance > 1.0e-9:
+                out = away / distance
+            if samples.gauged != 0 and radius < lattice.spacing:
+                # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
+                out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
+                before, there = from_axis(tools, base, start, x - lattice.dt * v)
+                depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
             if depth > deepest:
                 deepest = depth
+                normal = out
                 found = row
-                along = part_along
-                normal = wp.vec3(0.0, 0.0, 1.0)
-                if distance > 1.0e-9:
-                    normal = away / distance
+                along = here
     if found >= 0:
         base = found * PART_FLOATS
         tick = lattice.dt * float(lattice.substeps)
         da = point3(tools, base + PART_END) - point3(tools, base + PART_START)
         db = point3(tools, base + PART_END + 3) - point3(tools, base + PART_START + 3)
         tips = _TIPS + 6 * (found // _PARTS)
-        tip = point3(tools, tips) + share * (point3(tools, tips + 3) - point3(tools, tips))
+        tip = point3(tools, tips) + end * (point3(tools, tips + 3) - point3(tools, tips))
         respond_to(
-            contacts, s, found, deepest, normal, x, v, ((1.0 - along) * da + along * db) / tick,
-            tools[base + 2], lattice.dt, tip,
+            contacts, s, found, deepest, normal, x, v,
+            ((1.0 - along) * da + along * db) / tick, tools[base + 2], lattice.dt, tip,
         )  # fmt: skip
 
 
@@ -326,13 +401,11 @@ def meet_field(
 @wp.func
 def count_shares(samples: Samples, contacts: Contacts, s: int):
     """Each mass learns how much of it is touched: c_i = Σ |w|."""
-    if contacts.row[s] >= 0:
-        for c in range(samples.corners):
-            weight = wp.abs(samples.weights[s * samples.corners + c])
-            if weight != 0.0:
-                wp.atomic_add(
-                    contacts.share, samples.places[s * samples.corners + c], wp.int64(wp.rint(weight * SHARE_UNITS))
-                )
+    for c in range(samples.corners):
+        weight = wp.abs(samples.weights[s * samples.corners + c])
+        if weight != 0.0:
+            i = samples.places[s * samples.corners + c]
+            wp.atomic_add(contacts.share, i, wp.int64(wp.rint(weight * SHARE_UNITS)))
 
 
 @wp.func
@@ -341,9 +414,6 @@ def push_masses(
     force_out: wp.array(dtype=wp.int64),
 ):  # fmt: skip
     """What a touched point asks of its masses, and what its tool feels of it."""
-    row = contacts.row[s]
-    if row < 0:
-        return
     slots = lattice.slots
     yields = float(0.0)
     free = float(0.0)
@@ -359,7 +429,7 @@ def push_masses(
             free += wp.where(inverse > 0.0, weight, 0.0)
             whole += weight
             keep += weight * lattice.keep[i]
-    tool = row // _PARTS
+    tool = contacts.row[s] // _PARTS
     wp.atomic_max(contacts.gauge, 2 * tool, int(contacts.depth[s] * DEPTH_UNITS))
     if free == 0.0:
         return
@@ -415,6 +485,32 @@ def move_masses(
                 lattice.awake[(now % 2) * tiles + near] = now
 
 
+@wp.func
+def thinnest_of(tools: wp.array(dtype=wp.float32), bars: int):
+    """The least radius of these parts [m]."""
+    found = float(1.0e9)
+    for row in range(_ROWS):
+        if ((bars >> row) & 1) != 0:
+            found = wp.min(found, tools[row * PART_FLOATS + 1])
+    return found
+
+
+@wp.func
+def meet_bundle(
+    lattice: Lattice, samples: Samples, substep: int, tau: float, tools: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), contacts: Contacts, bundle: int,
+    thread: int, threads: int,
+):  # fmt: skip
+    """Points of a bundle, coarse ones first, as far as its parts are thin enough to need them."""
+    bars = contacts.bars[bundle]
+    thinnest = thinnest_of(tools, bars)
+    whole = contacts.fields[bundle] != 0
+    for s in range(samples.begin[bundle] + thread, samples.begin[bundle + 1], threads):
+        if samples.thickest[s] <= thinnest and not whole:
+            break
+        meet_bars(lattice, samples, substep, tau, tools, position, velocity, contacts, bundle, bars, s)
+
+
 @wp.kernel
 def touch_serial(
     # params
@@ -432,26 +528,19 @@ def touch_serial(
     force_out: wp.array(dtype=wp.int64),
 ):
     """A whole substep of contact with round parts, on one core."""
-    count = contacts.count[0]
+    contacts.counts[1] = 0
+    tau = live[LIVE_VISCOUS_TIME]
+    for n in range(contacts.counts[0]):
+        meet_bundle(
+            lattice, samples, substep, tau, tools, position_out, velocity_out, contacts, contacts.near[n], 0, 1
+        )  # fmt: skip
+    count = contacts.counts[1]
     if count == 0:
         return
-    tau = live[LIVE_VISCOUS_TIME]
-    met = int(0)
     for n in range(count):
-        bundle = contacts.near[n]
-        for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
-            meet_bars(
-                lattice, samples, substep, tau, tools, position_out, velocity_out, contacts, contacts.bars[bundle], s
-            )
-            if contacts.row[s] >= 0:
-                count_shares(samples, contacts, s)
-                met += 1
-    if met == 0:
-        return
+        count_shares(samples, contacts, contacts.met[n])
     for n in range(count):
-        bundle = contacts.near[n]
-        for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
-            push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, s, force_out)
+        push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, contacts.met[n], force_out)
     now = lattice.clock[0] * lattice.substeps + substep + 1
     for tile in range(tiles):
         if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
@@ -476,12 +565,12 @@ def touch_bars(
 ):
     """Which round part each near point is in; `threads` of them look at a bundle together."""
     place = wp.tid() // threads
-    if place >= contacts.count[0]:
-        return
-    bundle = contacts.near[place]
-    tau = live[LIVE_VISCOUS_TIME]
-    for s in range(samples.begin[bundle] + wp.tid() % threads, samples.begin[bundle + 1], threads):
-        meet_bars(lattice, samples, substep, tau, tools, position, velocity, contacts, contacts.bars[bundle], s)
+    if place < contacts.counts[0]:
+        tau = live[LIVE_VISCOUS_TIME]
+        meet_bundle(
+            lattice, samples, substep, tau, tools, position, velocity, contacts, contacts.near[place],
+            wp.tid() % threads, threads,
+        )  # fmt: skip
 
 
 @wp.kernel
@@ -503,14 +592,12 @@ def touch_field(
 ):
     """The same for one part that is a distance field."""
     place = wp.tid() // threads
-    if place >= contacts.count[0]:
-        return
-    bundle = contacts.near[place]
-    if ((contacts.fields[bundle] >> row) & 1) == 0:
-        return
-    tau = live[LIVE_VISCOUS_TIME]
-    for s in range(samples.begin[bundle] + wp.tid() % threads, samples.begin[bundle + 1], threads):
-        meet_field(lattice, samples, field, row, substep, tau, poses, position, velocity, contacts, s)
+    if place < contacts.counts[0]:
+        bundle = contacts.near[place]
+        if ((contacts.fields[bundle] >> row) & 1) != 0:
+            tau = live[LIVE_VISCOUS_TIME]
+            for s in range(samples.begin[bundle] + wp.tid() % threads, samples.begin[bundle + 1], threads):
+                meet_field(lattice, samples, field, row, substep, tau, poses, position, velocity, contacts, s)
 
 
 @wp.kernel
@@ -521,12 +608,8 @@ def touch_shares(
     # out
     contacts: Contacts,
 ):
-    place = wp.tid() // threads
-    if place >= contacts.count[0]:
-        return
-    bundle = contacts.near[place]
-    for s in range(samples.begin[bundle] + wp.tid() % threads, samples.begin[bundle + 1], threads):
-        count_shares(samples, contacts, s)
+    for n in range(wp.tid(), contacts.counts[1], threads):
+        count_shares(samples, contacts, contacts.met[n])
 
 
 @wp.kernel
@@ -542,12 +625,8 @@ def touch_push(
     contacts: Contacts,
     force_out: wp.array(dtype=wp.int64),
 ):
-    place = wp.tid() // threads
-    if place >= contacts.count[0]:
-        return
-    bundle = contacts.near[place]
-    for s in range(samples.begin[bundle] + wp.tid() % threads, samples.begin[bundle + 1], threads):
-        push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, s, force_out)
+    for n in range(wp.tid(), contacts.counts[1], threads):
+        push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, contacts.met[n], force_out)
 
 
 @wp.kernel
@@ -562,9 +641,11 @@ def touch_move(
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
 ):
+    """Each thread a place; the first of all gets the list of met points ready for the next substep."""
+    if wp.tid() == 0:
+        contacts.counts[1] = 0
     tile = wp.tid() // _TILE
     now = lattice.clock[0] * lattice.substeps + substep + 1
     if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
         lane = wp.tid() % _TILE
         move_masses(lattice, live[LIVE_VISCOUS_TIME], substep, contacts, tile, lane, velocity_out, position_out)
-

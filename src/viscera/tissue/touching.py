@@ -45,8 +45,10 @@ points s apart sinks in by s²/8R before it meets one: 0.13 mm at worst for each
 MOST_POINTS = 300_000
 """On a larger organ points are farther apart."""
 
-BUNDLE = 64
-"""Points in a bundle, at most."""
+BUNDLE = 256
+"""Points in a bundle, at most; coarse ones come first."""
+THREADS, MET_THREADS = 64, 8192
+"""On cuda: that look at a bundle together, and at all points that are inside a tool."""
 
 BENEATH = 1.0
 """How far under a bundle tissue is gauged, in spacings of the lattice."""
@@ -78,6 +80,7 @@ def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     found = spread_points(mesh, [coarser * side for side, _ in LEVELS])
     thickest = np.array([radius for _, radius in LEVELS])[found.level]
     order, begins = bundle(found.points, BUNDLE)
+    order = _coarse_first(order, begins, found.level)
     points, params = found.points[order], tissue.params
     held = embed(points, params.nodes, params.origin, params.spacing)
     middle = _middles(points, begins)
@@ -86,7 +89,7 @@ def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     slot = tissue.layout.slot_of_node
     tissue.touching = _make(
         tissue, points - np.asarray(params.origin), slot[held.indices], held.weights, thickest[order], begins, middle,
-        (inward, slot[under.indices], under.weights),
+        (inward, slot[under.indices], under.weights), found.normals[order],
     )  # fmt: skip
 
 
@@ -98,7 +101,15 @@ def touch_masses(tissue: Tissue) -> Touching:
     slots = tissue.layout.slot_of_node[order][:, None]
     weights = np.ones((len(points), 1), dtype=np.float32)
     return _make(tissue, points[order], slots, weights, np.full(len(points), np.inf), begins,
-                 _middles(points[order], begins), None)  # fmt: skip
+                 _middles(points[order], begins), None, None)  # fmt: skip
+
+
+def _coarse_first(
+    order: NDArray[np.int64], begins: NDArray[np.int64], level: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Within each bundle."""
+    owner = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    return order[np.lexsort((level[order], owner))]
 
 
 def _edges(mesh: TriangleMesh) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -123,6 +134,7 @@ def _make(
     begins: NDArray[np.int64],
     middle: NDArray[np.int64],
     under: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float32]] | None,
+    normals: NDArray[np.float64] | None,
 ) -> Touching:
     device, slots = tissue.device, tissue.layout.slots
     count, bundles = len(points), len(middle)
@@ -143,6 +155,7 @@ def _make(
     made.gauged = int(under is not None)
     made.stray = float(np.median(1.0 / tissue.mass))
     made.rest = vectors(points)
+    made.normal = vectors(np.zeros((1, 3)) if normals is None else normals)
     made.thickest = floats(np.minimum(thickest, 1.0e9))
     made.places, made.weights = integers(places.ravel()), floats(weights.ravel())
     made.begin, made.middle, made.radius = integers(begins), integers(middle), floats(radius)
@@ -160,8 +173,9 @@ def _scratch(device: Device, count: int, bundles: int, slots: int, gauge: Port) 
         return wp.zeros(size, dtype=dtype, device=device.warp)
 
     made = touch_kernels.Contacts()
-    made.near, made.count = zeros(bundles, wp.int32), zeros(1, wp.int32)
+    made.near, made.counts, made.met = zeros(bundles, wp.int32), zeros(2, wp.int32), zeros(count, wp.int32)
     made.bars, made.fields = zeros(bundles, wp.int32), zeros(bundles, wp.int32)
+    made.turn = zeros(bundles, wp.quat)
     made.row, made.depth = zeros(count, wp.int32), zeros(count, wp.float32)
     made.change, made.move, made.arm = (zeros(count, wp.vec3) for _ in range(3))
     made.share = zeros(slots, wp.int64)
@@ -174,13 +188,12 @@ def _scratch(device: Device, count: int, bundles: int, slots: int, gauge: Port) 
 def record_near(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
     """Once a tick: lists the bundles that tools may reach in it."""
     touching, state, device = tissue.need_touching(), tissue.state, stage.device.warp
-    args = [tissue.constants, touching.samples, touching.bundles, state.tools.array, state.poses.array, here]
+    threads = touching.bundles if stage.device.is_cuda else 1
+    args = [tissue.constants, touching.samples, touching.bundles, threads, state.tools.array, state.poses.array, here]
 
     def work() -> None:
-        touching.contacts.count.zero_()
-        wp.launch(
-            touch_kernels.find_near, dim=touching.bundles, inputs=[*args, touching.contacts], device=device
-        )  # fmt: skip
+        touching.contacts.counts.zero_()
+        wp.launch(touch_kernels.find_near, dim=threads, inputs=[*args, touching.contacts], device=device)
 
     stage.once(work)
 
@@ -199,7 +212,7 @@ def _touch(tissue: Tissue, substep: int, there: wp.array[Any]) -> None:
         args = [lattice, samples, tiles, substep, live, tools, contacts, velocity, there, state.force.array]
         wp.launch(touch_kernels.touch_serial, dim=1, inputs=args, device=device)
         return
-    threads = BUNDLE if tissue.device.is_cuda else 1
+    threads, met_threads = (THREADS, MET_THREADS) if tissue.device.is_cuda else (1, 1)
     count = touching.bundles * threads
     args = [lattice, samples, threads, substep, live, tools, there, velocity, contacts]
     wp.launch(touch_kernels.touch_bars, dim=count, inputs=args, device=device)
@@ -208,8 +221,8 @@ def _touch(tissue: Tissue, substep: int, there: wp.array[Any]) -> None:
             row = touch_kernels.PARTS * tool + part
             args = [lattice, samples, grid, row, threads, substep, live, state.poses.array, there, velocity, contacts]
             wp.launch(touch_kernels.touch_field, dim=count, inputs=args, device=device)
-    wp.launch(touch_kernels.touch_shares, dim=count, inputs=[samples, threads, contacts], device=device)
-    args = [lattice, samples, threads, substep, live, contacts, state.force.array]
-    wp.launch(touch_kernels.touch_push, dim=count, inputs=args, device=device)
+    wp.launch(touch_kernels.touch_shares, dim=met_threads, inputs=[samples, met_threads, contacts], device=device)
+    args = [lattice, samples, met_threads, substep, live, contacts, state.force.array]
+    wp.launch(touch_kernels.touch_push, dim=met_threads, inputs=args, device=device)
     args = [lattice, substep, live, contacts, velocity, there]
     wp.launch(touch_kernels.touch_move, dim=tiles * TILE, inputs=args, device=device)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.instruments import Pushes, Tool
@@ -46,24 +44,24 @@ class Contact:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue
             self._shape(slot, None)
+            count = tool.bars.count
             for organ in self._organs:
-                organ.tissue.set_tool(
-                    slot, start=tool.start, end=tool.end, radius=pushes.radius, friction=pushes.friction
+                organ.tissue.set_bars(
+                    slot, tool.start[:count], tool.end[:count], tool.bars.radii, pushes.friction, tool.tips
                 )
 
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
         for tool in self._tools:
             if tool.number in self._solids and tool.number in self.slots:
-                self._solids[tool.number].place(tool.tip, tool.orientation, tool.grip, jump=True)
+                self._solids[tool.number].place(tool.tip, tool.orientation, tool.jaws, jump=True)
 
     def _push_solid(self, tool: Tool, slot: int, friction: float, came: bool) -> None:
         solid = self._solids[tool.number]
-        solid.place(tool.tip, tool.orientation, tool.grip, jump=came)
+        solid.place(tool.tip, tool.orientation, tool.jaws, jump=came)
         self._shape(slot, tool.number)
-        tip = np.concatenate([tool.start[0], tool.end[0]])
         for organ in self._organs:
-            organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tip)
+            organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tool.tips)
 
     def _shape(self, slot: int, number: int | None) -> None:
         """The lattices are to know this tool's shape in this place, or none. They record their tick again when it

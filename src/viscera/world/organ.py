@@ -23,6 +23,7 @@ from viscera.skin import Skin, rebuild_skin
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.surface import follow_lattice
+from viscera.tissue.touching import touch_surface
 from viscera.view import Surface
 from viscera.world.system import Field, Show
 
@@ -153,6 +154,8 @@ def organ(
 def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:
     """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
+    if tissue.slabs is None:
+        touch_surface(tissue, body.mesh)
     device = tissue.device.warp
     vertices = wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device) if skin is None else skin.vertices
     return Organ(
