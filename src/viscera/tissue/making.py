@@ -17,6 +17,7 @@ from viscera.tissue.remedies import stiffness_factor
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, length_ratio, mass_share, spring_share
 from viscera.tissue.substeps import settle_substeps
 from viscera.tissue.tissue import LatticeState, Tissue
+from viscera.tissue.touching import touch_masses
 from viscera.tissue.viscosity import make_viscosity
 
 
@@ -71,6 +72,7 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
     live[7] = params.remedies.shape**2
     if params.rest_skipping is not None:
         live[8:10] = params.rest_skipping.force, params.rest_skipping.speed
+    touch_masses(tissue)
     return tissue
 
 

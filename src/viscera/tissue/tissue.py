@@ -25,7 +25,7 @@ from viscera.tissue import kernels, stepping, touch_kernels
 from viscera.tissue.layout import Layout
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import axis_stiffness
-from viscera.tissue.touching import Touching, touch_masses
+from viscera.tissue.touching import Touching
 from viscera.tissue.viscosity import Viscosity
 from viscera.tissue.volume import spring_share_of_young
 
@@ -179,8 +179,9 @@ class Tissue:
         return rows[tool]
 
     def need_touching(self) -> Touching:
+        """The points that tools touch; made with the lattice, as nothing can be made while a program is recorded."""
         if self.touching is None:
-            self.touching = touch_masses(self)
+            raise RuntimeError("the lattice has no points to touch yet")
         return self.touching
 
     def tool_gauge(self, tool: int) -> tuple[float, float]:

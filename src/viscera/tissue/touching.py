@@ -93,15 +93,18 @@ def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     )  # fmt: skip
 
 
-def touch_masses(tissue: Tissue) -> Touching:
+def touch_masses(tissue: Tissue) -> None:
     """Tools touch the masses themselves."""
     params = tissue.params
     points = params.nodes.astype(np.float64) * params.spacing
     order, begins = bundle(points, BUNDLE)
     slots = tissue.layout.slot_of_node[order][:, None]
     weights = np.ones((len(points), 1), dtype=np.float32)
-    return _make(tissue, points[order], slots, weights, np.full(len(points), np.inf), begins,
-                 _middles(points[order], begins), None, None)  # fmt: skip
+    points = points[order]
+    every = np.full(len(points), np.inf)
+    tissue.touching = _make(
+        tissue, points, slots, weights, every, begins, _middles(points, begins), None, None
+    )  # fmt: skip
 
 
 def _coarse_first(

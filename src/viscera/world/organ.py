@@ -25,6 +25,7 @@ from viscera.tissue.params import LatticeParams
 from viscera.tissue.surface import follow_lattice
 from viscera.tissue.touching import touch_surface
 from viscera.view import Surface
+from viscera.world.floor import Floor
 from viscera.world.system import Field, Show
 
 FEWEST_MASSES = 100
@@ -66,6 +67,8 @@ class Organ:
     weights: wp.array[Any]
     vertices: wp.array[Any]
     """As of the last frame [m]."""
+    floor: Floor
+    """What no tool can enter."""
     skin: Skin | None = None
     """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
     notes: tuple[str, ...] = ()
@@ -167,6 +170,7 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
         places=wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device),
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
         vertices=vertices,
+        floor=Floor(body.mesh, tissue),
         skin=skin,
         notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
     )

@@ -29,6 +29,7 @@ def save_state(world: World) -> Saved:
         "parameters": np.array(list(world.settings.values.values()), dtype=np.float64),
         "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
         "slots": np.array([world.contact.slots.get(tool.number, -1) for tool in contents.tools], dtype=np.int64),
+        "holdings": np.array([holding.state for holding in world.contact.holdings]).reshape(-1),
         "peak_force": np.array([world.peak_force]),
     }
     for name, rows in world.settings.rows.items():
@@ -57,6 +58,8 @@ def load_state(world: World, state: Saved) -> None:
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
+    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 4), strict=True):
+        holding.state[:] = saved
     for number, motion in enumerate(contents.motions):
         motion.state[:] = state[f"motions/{number}"]
     for organ in contents.organs:
