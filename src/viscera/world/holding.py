@@ -6,7 +6,7 @@ only as fast as that can bear. Let n be the direction of the force on it in the 
     (F_most − F)/F_slow,   (s − s_least)/s_slow,   (1 − d/r)/d_slow,
 
 for the force F, the least stretch s of the tissue beneath it (1 at rest, 0 flat), and the depth d to which points
-sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most q·v_fastest·Δt:
+sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most q|q|·v_fastest·Δt:
 less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving are free. So a
 hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is.
 """
@@ -46,7 +46,7 @@ class Holding:
         """What of this way of a tick it may go [m]."""
         normal, freedom = self.state[:3], float(self.state[3])
         into = -float(way @ normal)
-        most = freedom * FASTEST_TOOL * TICK
+        most = freedom * abs(freedom) * FASTEST_TOOL * TICK
         if into > most and normal.any():
             way = way + (into - most) * normal
         return way
