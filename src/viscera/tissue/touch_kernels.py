@@ -56,6 +56,8 @@ DEPTH_UNITS = wp.constant(1.0e9)
 
 LOOSE = wp.constant(1.6)
 """How much farther than at rest a bundle's points may lie from its middle: tissue stretches."""
+STEEPEST = wp.constant(2.0)
+"""How much farther than straight out a point may go in a substep: else one that a bar meets with its side jumps."""
 STEPS = wp.constant(6)
 """In which a point finds its way out of a thin bar; more would find the last percent."""
 SLACK = wp.constant(1.0e-3)
@@ -75,6 +77,8 @@ class Samples:
     """Masses that each point hangs on, at most."""
     gauged: int
     """Whether each bundle has a point beneath it."""
+    soft: float
+    """How deep a point is before it is touched in full [m]: else each that comes or goes is a step in the force."""
     stray: float
     """1/m that an anchor counts with [1/kg]: it takes nothing, but a point beside it must not fly off."""
     rest: wp.array(dtype=wp.vec3)
@@ -261,11 +265,11 @@ def find_near(
 @wp.func
 def respond_to(
     contacts: Contacts, s: int, row: int, depth: float, normal: wp.vec3, x: wp.vec3, v: wp.vec3,
-    tool_velocity: wp.vec3, friction: float, dt: float, tip: wp.vec3,
+    tool_velocity: wp.vec3, friction: float, dt: float, tip: wp.vec3, soft: float,
 ):  # fmt: skip
     """A point inside a part goes to the nearest point of its surface. Its velocity loses what points into the tool, and
     of the sliding at most friction times that (Coulomb). What sliding it loses it has not moved by either, else it
-    would creep under static friction."""
+    would creep under static friction. Less than `soft` deep it asks for its share of this alone."""
     relative = v - tool_velocity
     approach = wp.min(wp.dot(relative, normal), 0.0)
     sliding = relative - wp.dot(relative, normal) * normal
@@ -274,8 +278,9 @@ def respond_to(
         contacts.met[wp.atomic_add(contacts.counts, 1, 1)] = s
     contacts.row[s] = row
     contacts.depth[s] = depth
-    contacts.change[s] = -approach * normal - grip * sliding
-    contacts.move[s] = depth * normal - dt * grip * sliding
+    part = wp.min(depth / soft, 1.0)
+    contacts.change[s] = part * (-approach * normal - grip * sliding)
+    contacts.move[s] = part * (depth * normal - dt * grip * sliding)
     contacts.arm[s] = x + depth * normal - tip
 
 
@@ -310,9 +315,11 @@ def out_of_thin_bar(
             inside = True
             depth = height
     if inside:
+        most = wp.where(depth > 0.0, 2.0 * radius, STEEPEST * (radius - wp.length(away)))
         for _ in range(STEPS):
             way, along = from_axis(tools, base, share, x + depth * inward)
             depth += wp.max(radius - wp.length(way), 0.0)
+        depth = wp.min(depth, most)
     return depth
 
 
@@ -364,7 +371,7 @@ def meet_bars(
         tip = point3(tools, tips) + end * (point3(tools, tips + 3) - point3(tools, tips))
         respond_to(
             contacts, s, found, deepest, normal, x, v,
-            ((1.0 - along) * da + along * db) / tick, tools[base + 2], lattice.dt, tip,
+            ((1.0 - along) * da + along * db) / tick, tools[base + 2], lattice.dt, tip, samples.soft,
         )  # fmt: skip
 
 
@@ -395,7 +402,7 @@ def meet_field(
         speed = (wp.quat_rotate(to_turn, local) + to_place - wp.quat_rotate(from_turn, local) - from_place) / tick
         from_tip = pose_position(poses, base + 16)
         tip = from_tip + share * (pose_position(poses, base + 19) - from_tip)
-        respond_to(contacts, s, row, -sampled[3], normal, x, v, speed, poses[base + 1], lattice.dt, tip)
+        respond_to(contacts, s, row, -sampled[3], normal, x, v, speed, poses[base + 1], lattice.dt, tip, samples.soft)
 
 
 @wp.func
