@@ -77,7 +77,7 @@ class Block:
             tool.take(one)
         if tool.active:
             tool.follow(TICK)
-            self.tissue.set_tool(0, start=tool.start, end=tool.end, radius=self.radius, friction=0.1)
+            self.tissue.set_tool(0, start=tool.start[0], end=tool.end[0], radius=self.radius, friction=0.1)
         else:
             self.tissue.remove_tool(0)
         self.tissue.step()

@@ -105,7 +105,7 @@ class JointedTool:
         rows = self.poses.host.reshape(len(self.parts), PART_FLOATS)
         rows[:, 0:7], rows[:, 7:14] = self.start, self.end
         for row, part, start, end in zip(rows, self.parts, self.start, self.end, strict=True):
-            middle, radius = _ball(part.field)
+            middle, radius = field_ball(part.field)
             row[14:17], row[17:20] = transformed(start, middle), transformed(end, middle)
             row[20] = radius
 
@@ -176,7 +176,8 @@ def inverse_transformed(pose: FloatArray, points: FloatArray) -> FloatArray:
     return rotated(pose[3:] * (-1.0, -1.0, -1.0, 1.0), points - pose[:3])
 
 
-def _ball(field: DistanceField) -> tuple[FloatArray, float]:
+def field_ball(field: DistanceField) -> tuple[FloatArray, float]:
+    """A ball that holds a part's grid, also while it turns: its middle in the part's frame, its radius [m]."""
     half = 0.5 * field.spacing * (np.array(field.dims) - 1)
     return field.origin + half, TURN_MARGIN * float(np.linalg.norm(half))
 

@@ -15,19 +15,20 @@ PRESSED = 0.5
 
 @dataclass(frozen=True)
 class Pushes:
-    """A ball, or a round rod along the shaft, that pushes tissue and water away; or the instrument's own shape."""
+    """Pushes tissue away with the instrument's own parts, shaft and all (`Instrument.parts`); with a ball, or a round
+    rod along the shaft, where it has none. Water feels a ball."""
 
     radius: float
-    """[m]"""
+    """Of the end that meets tissue first [m]."""
     length: float = 0.0
-    """Of the rod's axis [m]; 0 for a ball."""
+    """Of a rod's axis [m]; 0 for a ball."""
     offset: float = 0.0
     """Where the ball's middle, or the rod's axis, begins above the tip [m]."""
     friction: float = 0.1
     """Coulomb's, against tissue. Steel on wet tissue: about 0.02 to 0.2."""
     solid: bool = False
-    """Whether tissue feels the exact shape of the instrument's `solid`, jaws and all, instead of the ball or rod. A
-    shape thinner than the lattice's cells slips between the masses."""
+    """Whether tissue feels the closed meshes of the instrument's `solid` instead of its round parts: flat jaws, edges.
+    It takes longer."""
     kind: Literal["pushes"] = "pushes"
 
 

@@ -19,33 +19,28 @@ from viscera.geometry.tools import (
     monopolar_hook,
 )
 from viscera.inputs import Vector3
+from viscera.instruments.bars import SHAFT_LENGTH
 from viscera.instruments.effects import Clips, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
-
-SHAFT_LENGTH = 0.28
-"""Of a laparoscopic instrument, as far as it is seen [m]."""
-
-TOUCH = 2.0e-3
-"""Radius of the round end that pushes tissue: the metal itself is too thin for the lattice to feel [m]."""
-
-ROUND_END = Pushes(TOUCH, offset=TOUCH)
 
 
 def hand_out(
     instruments: list[Instrument],
     place: Vector3,
-    friction: float = 0.1,
+    friction: float | None = None,
     apart: float = 0.02,
     trocar: Vector3 | None = None,
 ) -> list[Tool]:
     """The tools of a world: waiting in a row along x through `place`, `apart` from each other [m], with the friction of
-    the tissue that they meet. With a `trocar` all of them go through it, one after the other [m]; without, each keeps
-    its own, if it has one."""
+    the tissue that they meet, or each with its own. With a `trocar` all of them go through it, one after the other [m];
+    without, each keeps its own, if it has one."""
     x, y, z = place
     tools = []
     for number, one in enumerate(instruments):
-        effects = tuple(replace(e, friction=friction) if isinstance(e, Pushes) else e for e in one.effects)
+        effects = one.effects
+        if friction is not None:
+            effects = tuple(replace(e, friction=friction) if isinstance(e, Pushes) else e for e in effects)
         home = (x + apart * (number - 0.5 * (len(instruments) - 1)), y, z)
         tools.append(Tool(number, replace(one, effects=effects, home=home, trocar=trocar or one.trocar)))
     return tools
@@ -61,6 +56,11 @@ def ball(radius: float) -> Instrument:
     return Instrument("ball", (Pushes(radius),), icon="probe")
 
 
+def _end(radius: float) -> Pushes:
+    """The round end of a bar whose lowest point is the tip."""
+    return Pushes(radius, offset=radius)
+
+
 def _shaft(height: float) -> Part:
     return Part((0.0, 0.0, height), (0.0, 0.0, height + SHAFT_LENGTH), SHAFT_RADIUS)
 
@@ -71,7 +71,7 @@ def hook(power: float = 30.0) -> Instrument:
     wire = Part((0.0, 0.0, WIRE_RADIUS), (0.0, 0.0, WIRE_HEIGHT), WIRE_RADIUS)
     return Instrument(
         "hook",
-        (ROUND_END, Heats(power)),
+        (_end(WIRE_RADIUS), Heats(power)),
         label="Monopolar hook",
         icon="hook",
         action="coagulate",
@@ -91,7 +91,7 @@ def forceps(power: float = 30.0) -> Instrument:
     ]  # fmt: skip
     return Instrument(
         "forceps",
-        (ROUND_END, Heats(power, reach=1.5e-3, bipolar=True)),
+        (_end(0.5 * thick), Heats(power, reach=1.5e-3, bipolar=True)),
         label="Bipolar forceps",
         icon="forceps",
         action="coagulate",
@@ -106,18 +106,20 @@ TUBE_END = 0.012
 """Length of the narrower end [m]."""
 
 TUBE_PARTS = (
-    Part((0.0, 0.0, 0.0), (0.0, 0.0, TUBE_END), TUBE[0]),
+    Part((0.0, 0.0, TUBE[0]), (0.0, 0.0, TUBE_END), TUBE[0]),
     Part((0.0, 0.0, TUBE_END), (0.0, 0.0, TUBE_END + SHAFT_LENGTH), TUBE[1]),
 )
 
 
 def suction() -> Instrument:
-    return Instrument("suction", (ROUND_END, Sucks()), label="Suction", icon="suction", action="suck", parts=TUBE_PARTS)
+    return Instrument(
+        "suction", (_end(TUBE[0]), Sucks()), label="Suction", icon="suction", action="suck", parts=TUBE_PARTS
+    )
 
 
 def irrigator() -> Instrument:
     return Instrument(
-        "irrigator", (ROUND_END, Rinses()), label="Irrigator", icon="water", action="rinse", parts=TUBE_PARTS
+        "irrigator", (_end(TUBE[0]), Rinses()), label="Irrigator", icon="water", action="rinse", parts=TUBE_PARTS
     )
 
 
@@ -135,7 +137,7 @@ def clip_applier() -> Instrument:
     ]
     return Instrument(
         "clips",
-        (ROUND_END, Clips()),
+        (_end(radius), Clips()),
         label="Clip applier",
         icon="clip",
         action="clip",

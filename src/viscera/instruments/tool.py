@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.inputs import ToolInput, Vector3
-from viscera.instruments.effects import PRESSED, Pushes
+from viscera.instruments.bars import MOST_BARS, Bars
+from viscera.instruments.effects import PRESSED
 from viscera.instruments.instrument import Instrument
 from viscera.instruments.room import Room
 from viscera.instruments.trocar import keep_depth, through_trocar
@@ -34,6 +35,10 @@ FARTHEST = 2.0
 
 POINTER_FOLLOW_TIME = 0.012
 """T for a pointer in a browser [s]: two frames of lag, no audible steps in the force."""
+
+
+JAW_TIME = 0.06
+"""In which jaws open or close all the way [s], at the soonest; as the page shows it."""
 
 
 @dataclass
@@ -54,10 +59,14 @@ class Tool:
     orientation: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
     tip: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """Where the tip is [m]."""
-    start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
-    """Both ends of its axis as this tick starts [m]."""
-    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
-    """Both ends of its axis as this tick ends [m]."""
+    start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((MOST_BARS, 2, 3)))
+    """Both ends of each of its bars as this tick starts [m]; see bars.py."""
+    end: NDArray[np.float64] = field(default_factory=lambda: np.zeros((MOST_BARS, 2, 3)))
+    """The same as this tick ends [m]."""
+    tips: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
+    """Where the tip is as this tick starts and ends [m]."""
+    jaws: float = 0.0
+    """How far its jaws are closed: they follow the grip."""
 
     @property
     def pressed(self) -> bool:
@@ -71,44 +80,53 @@ class Tool:
         return (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
 
     def __post_init__(self) -> None:
-        self._pushes = self.instrument.effect(Pushes)
+        self.bars = Bars(self.instrument)
         self.hand[:] = self.instrument.home
-        self.tip[:] = self.instrument.home
-        self._hold_back()
-        self._place(self.end)
+        self._stand_at_home()
 
     def copy(self) -> Tool:
         """As it is now; the hand may move on."""
-        arrays = {name: getattr(self, name).copy() for name in ("hand", "orientation", "tip", "start", "end")}
+        arrays = {name: getattr(self, name).copy() for name in ("hand", "orientation", "tip", "tips", "start", "end")}
         other = copy.copy(self)
         vars(other).update(arrays)
         return other
 
     def take(self, command: ToolInput) -> None:
         """The hand moves."""
-        if command.active and not self.active:
-            self.tip[:] = self.instrument.home
-            self.orientation[:] = command.orientation
-            self._hold_back()
-            self._place(self.end)
+        came = command.active and not self.active
         self.active = command.active
         self.grip = command.grip
         self.direct = command.direct
         self.hand[:] = command.position
         self.orientation[:] = command.orientation
+        if came:
+            self.jaws = command.grip
+            self._stand_at_home()
 
-    def follow(self, dt: float) -> None:
-        """The tool follows its hand for one tick."""
-        self.start[:] = self.end
+    def wish(self, dt: float) -> NDArray[np.float64]:
+        """How far the tip would go in a tick of dt [s] to follow its hand [m]."""
         lags = self.follow_time > 0.0 and not self.direct
         share = 1.0 - math.exp(-dt / self.follow_time) if lags else 1.0
         way = (self.hand - self.tip) * share
         length = math.sqrt(float(way @ way))
         if length > FASTEST_TOOL * dt:
             way *= FASTEST_TOOL * dt / length
+        return way
+
+    def go(self, way: NDArray[np.float64], dt: float) -> None:
+        """The tip goes this way in a tick, as far as trocar and walls let it, and the jaws follow the grip."""
+        self.start[:] = self.end
+        self.tips[0] = self.tip
         self.tip += way
         self._hold_back()
-        self._place(self.end)
+        self.tips[1] = self.tip
+        most = dt / JAW_TIME
+        self.jaws += min(most, max(-most, self.grip - self.jaws))
+        self.bars.place(self.tip, self.orientation, self.jaws, self.end)
+
+    def follow(self, dt: float) -> None:
+        """The tool follows its hand for one tick, wherever that takes it."""
+        self.go(self.wish(dt), dt)
 
     def _hold_back(self) -> None:
         """The walls of the theatre, and the trocar."""
@@ -119,13 +137,12 @@ class Tool:
             keep_depth(self.tip, trocar, self.instrument.length)
             through_trocar(self.orientation, self.tip, trocar)
 
-    def _place(self, ends: NDArray[np.float64]) -> None:
-        shaft = self.shaft
-        first = 0.0 if self._pushes is None else self._pushes.offset
-        last = first + (0.0 if self._pushes is None else self._pushes.length)
-        for axis in range(3):
-            ends[0, axis] = self.tip[axis] + first * shaft[axis]
-            ends[1, axis] = self.tip[axis] + last * shaft[axis]
+    def _stand_at_home(self) -> None:
+        self.tip[:] = self.instrument.home
+        self._hold_back()
+        self.tips[:] = self.tip
+        self.bars.place(self.tip, self.orientation, self.jaws, self.end)
+        self.start[:] = self.end
 
 
 def check_tool_input(command: ToolInput, tools: int, room: Room) -> ToolInput:

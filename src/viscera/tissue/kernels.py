@@ -1,4 +1,4 @@
-"""One substep of the lattice: springs, gravity, Verlet, tool contact, in one gather kernel.
+"""One substep of the lattice: springs, gravity and Verlet in one gather kernel. Tools come after it (touching.py).
 
 For mass i at rest position X_i, with displacement u_i, velocity v_i and the viscous time τ, let p_i = u_i + τ·v_i. Then
 
@@ -25,13 +25,6 @@ from viscera.native import on_both
 from viscera.tissue.layout import TILE
 
 wp.set_module_options({"enable_backward": False})
-
-TOOLS = 2
-"""Instruments that may touch a lattice at once."""
-TOOL_FLOATS = 16
-TOOL_ACTIVE, TOOL_RADIUS, TOOL_FRICTION = wp.constant(0), wp.constant(1), wp.constant(2)
-TOOL_START, TOOL_END = wp.constant(4), wp.constant(10)
-"""Both ends of the capsule's axis at the start and at the end of the tick, six floats each [m], organ frame."""
 
 LIVE_FLOATS = 12
 LIVE_GRAVITY = wp.constant(0)
@@ -159,53 +152,6 @@ def spring_sum(lattice: Lattice, position: wp.array(dtype=wp.float32), tile: int
     return total
 
 
-@wp.func
-def touch(
-    tools: wp.array(dtype=wp.float32), tool: int, fraction: float, tick: float, dt: float, inertia: float,
-    force_out: wp.array(dtype=wp.int64), x: wp.vec3, v: wp.vec3,
-):  # fmt: skip
-    """Contact of one mass with one capsule: how far it must move, how much its velocity changes; books the reaction.
-
-    A mass inside goes to the nearest point of the tool's surface; its velocity loses what points into the tool, and
-    of the sliding at most friction times that (Coulomb). What sliding it loses it has not moved by either, else it
-    would creep under static friction. The reaction is the momentum taken away over Δt.
-    """
-    base = TOOL_FLOATS * tool
-    at = base + TOOL_START
-    to = base + TOOL_END
-    a0 = wp.vec3(tools[at], tools[at + 1], tools[at + 2])
-    b0 = wp.vec3(tools[at + 3], tools[at + 4], tools[at + 5])
-    a1 = wp.vec3(tools[to], tools[to + 1], tools[to + 2])
-    b1 = wp.vec3(tools[to + 3], tools[to + 4], tools[to + 5])
-    a = a0 + fraction * (a1 - a0)
-    axis = b0 + fraction * (b1 - b0) - a
-    along = wp.clamp(wp.dot(x - a, axis) / wp.max(wp.dot(axis, axis), 1.0e-20), 0.0, 1.0)
-    nearest = a + along * axis
-    away = x - nearest
-    distance = wp.length(away)
-    radius = tools[base + TOOL_RADIUS]
-    move = wp.vec3()
-    change = wp.vec3()
-    if distance < radius * tools[base + TOOL_ACTIVE]:
-        normal = wp.vec3(0.0, 0.0, 1.0)
-        if distance > 1.0e-9:
-            normal = away / distance
-        tool_velocity = ((1.0 - along) * (a1 - a0) + along * (b1 - b0)) / tick
-        relative = v - tool_velocity
-        approach = wp.min(wp.dot(relative, normal), 0.0)
-        sliding = relative - wp.dot(relative, normal) * normal
-        grip = wp.min(-tools[base + TOOL_FRICTION] * approach / wp.max(wp.length(sliding), 1.0e-12), 1.0)
-        contact = nearest + radius * normal
-        move = contact - x - dt * grip * sliding
-        change = -approach * normal - grip * sliding
-        felt = -inertia * change
-        torque = wp.cross(contact - a, felt)
-        for c in range(3):
-            add_integer(force_out, FORCE_PARTS * tool + c, wp.int64(wp.rint(felt[c] * FORCE_UNITS)))
-            add_integer(force_out, FORCE_PARTS * tool + 3 + c, wp.int64(wp.rint(torque[c] * TORQUE_UNITS)))
-    return move, change
-
-
 @wp.kernel
 def lattice_step(
     first: int,
@@ -214,12 +160,10 @@ def lattice_step(
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     # out
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
     broken_out: wp.array(dtype=wp.int32),
 ):
     index = first + wp.tid()
@@ -240,15 +184,6 @@ def lattice_step(
     before = load3(velocity_out, slots, i)
     v = keep * (before + lattice.dt * (force * weight - live[LIVE_SHAPE] * own + gravity))
     u = own - tau * before + lattice.dt * v
-    rest = lattice.tile_origin[tile] + wp.vec3(float(lane) * lattice.spacing, 0.0, 0.0)
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
-    # A force f changes v by keep·Δt·f/m, so a change of v took m/(keep·Δt) times it.
-    inertia = 1.0 / (weight * lattice.dt * keep)
-    for tool in range(TOOLS):
-        move, change = touch(tools, tool, fraction, tick, lattice.dt, inertia, force_out, rest + u, v)
-        u = u + move
-        v = v + change
     if not (wp.length_sq(v) < FASTEST * FASTEST):
         broken_out[0] = 1
     store3(velocity_out, slots, i, v)

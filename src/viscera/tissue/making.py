@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from viscera.device import Device
 from viscera.timing import TICK
-from viscera.tissue import field_contact, kernels
+from viscera.tissue import kernels, touch_kernels
 from viscera.tissue.layout import TILE, Layout, make_layout
 from viscera.tissue.params import LatticeParams, bulk_step, checked_substeps
 from viscera.tissue.remedies import stiffness_factor
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, length_ratio, mass_share, spring_share
 from viscera.tissue.substeps import settle_substeps
 from viscera.tissue.tissue import LatticeState, Tissue
+from viscera.tissue.touching import touch_masses
 from viscera.tissue.viscosity import make_viscosity
 
 
@@ -44,12 +45,12 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
             position=(zeros(3 * slots), zeros(3 * slots)),
             velocity=zeros(3 * slots),
             live=device.port(kernels.LIVE_FLOATS, wp.float32),
-            tools=device.port(kernels.TOOLS * kernels.TOOL_FLOATS, wp.float32),
-            force=device.port(kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
+            tools=device.port(touch_kernels.TOOL_FLOATS, wp.float32),
+            force=device.port(touch_kernels.TOOLS * kernels.FORCE_PARTS, wp.int64),
             broken=device.port(1, wp.int32),
             clock=device.port(1, wp.int32),
             drive=device.port(2, wp.float32),
-            poses=device.port(kernels.TOOLS * field_contact.PARTS * field_contact.POSE_FLOATS, wp.float32),
+            poses=device.port(touch_kernels.ROWS * touch_kernels.POSE_FLOATS, wp.float32),
             push=zeros(9 * slots if params.has_volume else 1),
         ),
         substeps=constants.substeps,
@@ -71,6 +72,7 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
     live[7] = params.remedies.shape**2
     if params.rest_skipping is not None:
         live[8:10] = params.rest_skipping.force, params.rest_skipping.speed
+    touch_masses(tissue)
     return tissue
 
 

@@ -3,7 +3,7 @@
 An index into a `wp.array` goes through byte strides: on cpu it never becomes a vector load, on cuda it costs several
 instructions; and exact division and square root are slow on cuda. docs/decisions/002-lattice-storage.md has the
 factors. One source serves both; only the macros differ. Same arithmetic and order of springs as the plain kernel, up to
-the last bits. Contact is tested for all masses of a tile and then resolved one by one, since few are touched.
+the last bits.
 """
 
 from __future__ import annotations
@@ -71,59 +71,6 @@ V ux = ox - tau * bx + dt * vx;
 V uy = oy - tau * by + dt * vy;
 V uz = oz - tau * bz + dt * vz;
 $doze
-#pragma unroll
-for (int t = 0; t < 2; ++t) {
-    const float* tool = tools.data + 16 * t;
-    if (!(tool[0] > 0.0f)) continue;
-    const float* s = tool + 4;
-    const float* e = tool + 10;
-    float now[6];
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) now[c] = s[c] + fraction * (e[c] - s[c]);
-    const float ax = now[0], ay = now[1], az = now[2];
-    const float gx = now[3] - ax, gy = now[4] - ay, gz = now[5] - az;
-    const float axis2 = LARGER(gx * gx + gy * gy + gz * gz, 1.0e-20f);
-    const V rx = restx + ux - ax, ry = origin[1] + uy - ay, rz = origin[2] + uz - az;
-    const V share = (rx * gx + ry * gy + rz * gz) / axis2;
-    const V along = AT_MOST(AT_LEAST(share, 0.0f), 1.0f);
-    const V wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
-    const V away2 = wx * wx + wy * wy + wz * wz;
-    const float radius = tool[1];
-    const auto inside = (away2 < FILL(radius * radius)) & (weight > FILL(0.0f));
-    if (!ANY(inside)) continue;
-    EACH(c) {
-        if (!OF(inside, c)) continue;
-        const float distance = ROOT1(OF(away2, c));
-        float nx = 0.0f, ny = 0.0f, nz = 1.0f;
-        if (distance > 1.0e-9f) { nx = OF(wx, c) / distance; ny = OF(wy, c) / distance; nz = OF(wz, c) / distance; }
-        const float l = OF(along, c);
-        const float tx = ((1.0f - l) * (e[0] - s[0]) + l * (e[3] - s[3])) / tick;
-        const float ty = ((1.0f - l) * (e[1] - s[1]) + l * (e[4] - s[4])) / tick;
-        const float tz = ((1.0f - l) * (e[2] - s[2]) + l * (e[5] - s[5])) / tick;
-        const float sx = OF(vx, c) - tx, sy = OF(vy, c) - ty, sz = OF(vz, c) - tz;
-        const float into = sx * nx + sy * ny + sz * nz;
-        const float approach = into < 0.0f ? into : 0.0f;
-        const float slx = sx - into * nx, sly = sy - into * ny, slz = sz - into * nz;
-        const float slide = LARGER(ROOT1(slx * slx + sly * sly + slz * slz), 1.0e-12f);
-        const float grip = SMALLER(-tool[2] * approach / slide, 1.0f);
-        const float cx = -approach * nx - grip * slx;
-        const float cy = -approach * ny - grip * sly;
-        const float cz = -approach * nz - grip * slz;
-        const float mx = l * gx + radius * nx, my = l * gy + radius * ny, mz = l * gz + radius * nz;
-        const float held = dt * grip;
-        OF(ux, c) += mx - OF(rx, c) - held * slx;
-        OF(uy, c) += my - OF(ry, c) - held * sly;
-        OF(uz, c) += mz - OF(rz, c) - held * slz;
-        OF(vx, c) += cx; OF(vy, c) += cy; OF(vz, c) += cz;
-        const float inertia = -1.0f / (OF(weight, c) * dt * OF(keep, c));
-        const float hx = inertia * cx, hy = inertia * cy, hz = inertia * cz;
-        const float part[6] = {hx, hy, hz, my * hz - mz * hy, mz * hx - mx * hz, mx * hy - my * hx};
-        for (int c = 0; c < 6; ++c) {
-            const double units = part[c] * (c < 3 ? 1073741824.0 : 68719476736.0);
-            ADD_INTEGER(force.data + 6 * t + c, ROUND(units));
-        }
-    }
-}
 const auto sane = (vx * vx + vy * vy + vz * vz) < FILL(1.0e8f);
 if (!ALL(sane)) broken.data[0] = 1;
 STORE(qx + i, vx); STORE(qy + i, vy); STORE(qz + i, vz);
@@ -151,25 +98,10 @@ if (lattice.features & 1) {
 """
 
 _SLEEP = """
-// A tile sleeps unless it, or a tile around it, moved in the substep before, or a tool reaches one of its masses.
+// A tile sleeps unless it, or a tile around it, moved or was touched in the substep before.
 const int now = lattice.clock.data[0] * lattice.substeps + substep;
 const Place tiles = n / 16;
-if ((lattice.features & 4) && lattice.awake.data[(now & 1) * tiles + i / 16] != now) {
-    bool touched = false;
-    for (int t = 0; t < 2; ++t) {
-        const float* tool = tools.data + 16 * t;
-        const float* e = tool + 10;
-        if (!(tool[0] > 0.0f)) continue;
-        const float gx = e[3] - e[0], gy = e[4] - e[1], gz = e[5] - e[2];
-        const V rx = restx + ox - e[0], ry = origin[1] + oy - e[1], rz = origin[2] + oz - e[2];
-        const V share = (rx * gx + ry * gy + rz * gz) / LARGER(gx * gx + gy * gy + gz * gz, 1.0e-20f);
-        const V along = AT_MOST(AT_LEAST(share, 0.0f), 1.0f);
-        const V wx = rx - along * gx, wy = ry - along * gy, wz = rz - along * gz;
-        const float reach = tool[1] + h;
-        if (ANY_IN_ROW((wx * wx + wy * wy + wz * wz) < FILL(reach * reach))) touched = true;
-    }
-    if (!touched) return;
-}
+if ((lattice.features & 4) && lattice.awake.data[(now & 1) * tiles + i / 16] != now) return;
 """
 
 _WAKE = """
@@ -322,14 +254,10 @@ def step_tile(
     lattice: Lattice,
     tile: int,
     substep: int,
-    fraction: float,
-    tick: float,
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32),
     next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64),
     broken: wp.array(dtype=wp.int32),
 ): ...
 
@@ -339,14 +267,10 @@ def step_tile_features(
     lattice: Lattice,
     tile: int,
     substep: int,
-    fraction: float,
-    tick: float,
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32),
     next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64),
     broken: wp.array(dtype=wp.int32),
 ): ...
 
@@ -356,14 +280,10 @@ def step_pair(
     lattice: Lattice,
     element: int,
     substep: int,
-    fraction: float,
-    tick: float,
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32),
     next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64),
     broken: wp.array(dtype=wp.int32),
 ): ...
 
@@ -373,14 +293,10 @@ def step_mass_features(
     lattice: Lattice,
     element: int,
     substep: int,
-    fraction: float,
-    tick: float,
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32),
     next: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.int64),
     broken: wp.array(dtype=wp.int32),
 ): ...
 
@@ -393,20 +309,15 @@ def lattice_step_cpu(
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     # out
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
     step_tile(
-        lattice, first + wp.tid(), substep, fraction, tick,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
+        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
+    )
 
 
 @wp.kernel
@@ -417,20 +328,15 @@ def lattice_features_cpu(
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     # out
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
     step_tile_features(
-        lattice, first + wp.tid(), substep, fraction, tick,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
+        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
+    )
 
 
 @wp.kernel
@@ -441,20 +347,15 @@ def lattice_pair_cuda(
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     # out
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
     step_pair(
-        lattice, first + wp.tid(), substep, fraction, tick,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
+        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
+    )
 
 
 @wp.kernel
@@ -465,17 +366,12 @@ def lattice_features_cuda(
     substep: int,
     # in
     live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
     # out
     velocity_out: wp.array(dtype=wp.float32),
     position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    fraction = float(substep + 1) / float(lattice.substeps)
-    tick = lattice.dt * float(lattice.substeps)
     step_mass_features(
-        lattice, first + wp.tid(), substep, fraction, tick,
-        live, tools, position, velocity_out, position_out, force_out, broken_out,
-    )  # fmt: skip
+        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
+    )

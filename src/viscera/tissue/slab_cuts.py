@@ -14,6 +14,7 @@ from viscera.tissue import kernels
 from viscera.tissue.layout import TILE, Layout
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.tissue import LatticeState, Tissue
+from viscera.tissue.touching import touch_masses
 from viscera.tissue.viscosity import Viscosity
 
 GUARD = 2 * TILE
@@ -120,7 +121,7 @@ def make_slab(device: Device, whole: Tissue, cut: Cut) -> Tissue:
     state = _cut_state(device, whole, cut)
     driven = cut.local(whole.driven_places.numpy())
     here = (driven >= GUARD) & (driven < cut.slots - GUARD)
-    return replace(
+    made = replace(
         whole,
         device=device,
         params=_cut_params(whole.params, cut),
@@ -134,8 +135,11 @@ def make_slab(device: Device, whole: Tissue, cut: Cut) -> Tissue:
         driven_direction=wp.array(whole.driven_direction.numpy()[here], dtype=wp.vec3, device=device.warp),
         viscosity=_cut_viscosity(device, whole, cut),
         fields={},
+        touching=None,
         _programs={},
     )
+    touch_masses(made)
+    return made
 
 
 def _cut_layout(layout: Layout, cut: Cut) -> Layout:

@@ -12,7 +12,8 @@ lattice, and forces on tools are integers, so the result is that of one lattice 
 
 To the outside there is one `Tissue`, the whole lattice, that is asked for everything and computes nothing: before a
 tick its tools and settings go to the slabs, after it their forces are summed. Its arrays follow the slabs once a frame
-and whenever one of its methods needs them. Lattices in slabs do not skip rest and do not burn.
+and whenever one of its methods needs them. Lattices in slabs do not skip rest and do not
+burn, and tools touch their masses, not a surface: its points hang on masses of several slabs.
 
 Turn an organ so that z is its longest axis: the halo is a layer of constant z, and its bytes are what slabs cost.
 
@@ -36,6 +37,7 @@ from viscera.tissue.params import LatticeParams, check_params
 from viscera.tissue.slab_cuts import Cut, Halo, cut_out, halos_at, layers_of, make_slab, mask_weights, share_out
 from viscera.tissue.stepping import record_creep, record_end, record_start, record_substep
 from viscera.tissue.tissue import Tissue
+from viscera.tissue.touching import record_near
 
 TOLD = ("live", "tools", "clock", "drive", "poses")
 """Ports whose host side goes from the whole lattice to its slabs before a tick."""
@@ -100,6 +102,7 @@ class Slabs:
     def _record_tick(self, stage: Stage) -> None:
         for part in self.parts:
             record_start(stage, part)
+            record_near(stage, part, part.state.position[part.current])
         for substep in range(self.parts[0].substeps):
             for part in self.parts:
                 record_substep(stage, part, substep, part.current)
@@ -110,7 +113,12 @@ class Slabs:
     def _step_apart(self) -> None:
         """The tick for slabs on several devices: a program per slab and substep, copies in between."""
         for number, part in enumerate(self.parts):
-            self._program(("start", number), part.device, lambda stage, part=part: record_start(stage, part)).run()
+
+            def start(stage: Stage, part: Tissue = part) -> None:
+                record_start(stage, part)
+                record_near(stage, part, part.state.position[part.current])
+
+            self._program(("start", number), part.device, start).run()
         for substep in range(self.parts[0].substeps):
             for number, part in enumerate(self.parts):
 

@@ -1,4 +1,4 @@
-"""One tick of a lattice as launches, in order: anchors that are driven, forces besides the springs, the step, fields.
+"""One tick of a lattice as launches, in order: anchors that are driven, forces besides the springs, the step, tools.
 
 Free functions over a `Tissue`, which records them; slabs.py records the same ones for each of its parts.
 """
@@ -12,11 +12,12 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.timing import TICK, TICKS_PER_FRAME
-from viscera.tissue import field_contact, kernels, native, viscosity, volume
+from viscera.tissue import kernels, native, viscosity, volume
 from viscera.tissue.creep import creep_on
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
+from viscera.tissue.touching import record_near, record_touch
 
 if TYPE_CHECKING:
     from viscera.tissue.tissue import Tissue
@@ -33,13 +34,14 @@ def record_tick(stage: Stage, tissue: Tissue) -> None:
 
 def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     """A tick from the buffer `current`, between what goes in and what comes out."""
+    record_near(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
 
 
 def record_start(stage: Stage, tissue: Tissue) -> None:
     state = tissue.state
-    for port in (state.live, state.tools, state.clock, state.drive, state.poses):
+    for port in (state.live, state.tools, state.clock, state.drive, state.poses, tissue.need_touching().gauge):
         stage.upload(port)
     stage.clear(state.force)
 
@@ -50,12 +52,13 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_drive(stage, tissue, substep, here, there)
     record_extra(stage, tissue, here)
     record_step(stage, tissue, substep, here, there)
-    record_fields(stage, tissue, substep, there)
+    record_touch(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:
     stage.download(tissue.state.force)
     stage.download(tissue.state.broken)
+    stage.download(tissue.need_touching().gauge)
 
 
 def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
@@ -93,10 +96,9 @@ def record_extra(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
 
 
 def record_step(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
-    """Springs, Verlet and contact with spheres and capsules."""
+    """Springs and Verlet."""
     state, tiles = tissue.state, len(tissue.layout.tile_slot)
-    args = [tissue.constants, substep, state.live.array, state.tools.array, here]
-    args += [state.velocity, there, state.force.array, state.broken.array]
+    args = [tissue.constants, substep, state.live.array, here, state.velocity, there, state.broken.array]
     features = tissue.constants.features != 0
     if not tissue.native:
         stage.launch(kernels.lattice_step, tiles * TILE, args)
@@ -107,16 +109,6 @@ def record_step(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any],
     else:
         kernel = native.lattice_features_cpu if features else native.lattice_step_cpu
         stage.launch(kernel, tiles, args, block=NATIVE_BLOCK)
-
-
-def record_fields(stage: Stage, tissue: Tissue, substep: int, there: wp.array[Any]) -> None:
-    """Contact with the tools that are distance fields."""
-    state = tissue.state
-    for tool, grids in tissue.fields.items():
-        for part, grid in enumerate(grids):
-            args = [tissue.constants, grid, tool, part, substep, state.live.array, state.poses.array]
-            args += [state.velocity, there, state.force.array]
-            stage.launch(field_contact.touch_field, len(tissue.layout.tile_slot) * TILE, args)
 
 
 def record_probe(stage: Stage, tissue: Tissue) -> None:

@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from viscera.device import Device, Port, Program, Stage
 from viscera.errors import InputError, StateError
 from viscera.geometry.distance import DistanceField
+from viscera.geometry.parts import field_ball, rotated
 from viscera.timing import TICK, TICKS_PER_FRAME
-from viscera.tissue import field_contact, kernels, stepping
+from viscera.tissue import kernels, stepping, touch_kernels
 from viscera.tissue.layout import Layout
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import axis_stiffness
+from viscera.tissue.touching import Touching
 from viscera.tissue.viscosity import Viscosity
 from viscera.tissue.volume import spring_share_of_young
 
@@ -45,8 +47,8 @@ class LatticeState:
     """Numbers that may change while programs run, float32, shape (LIVE_FLOATS,): gravity [m/s²], stiffness [N/m],
     τ [s] …, see kernels.LIVE_*."""
     tools: Port
-    """Where tools are, float32, shape (TOOLS·TOOL_FLOATS,): of each tool on, radius [m], friction, and its ends [m]
-    from the origin, as the tick starts and ends; see kernels.TOOL_*."""
+    """Where tools are, float32, shape (TOOL_FLOATS,): of each part of each tool on, radius [m], friction, and its ends
+    [m] from the origin, as the tick starts and ends; then the tools' tips; see touch_kernels.py."""
     force: Port
     """Reaction on each tool, summed over the substeps of a tick, int64, shape (TOOLS·FORCE_PARTS,): force in 2⁻³⁰ N,
     then torque in 2⁻³⁶ N·m."""
@@ -57,8 +59,8 @@ class LatticeState:
     drive: Port
     """Of the driven anchors, as the tick starts and ends, float32, shape (2,); see `set_drive`."""
     poses: Port
-    """Of tools that are distance fields, float32, shape (TOOLS·PARTS·POSE_FLOATS,): on, friction, position [m] and
-    quaternion of each part as the tick starts and ends, and the tip [m]."""
+    """Of tools that are distance fields, float32, shape (ROWS·POSE_FLOATS,): on, friction, position [m] and quaternion
+    of each part as the tick starts and ends, the tip [m], and a ball around it [m]."""
     push: wp.array[Any]
     """Of each cell, float32, shape (9·slots,) [N] (volume.py); one element where ν = 0.25."""
 
@@ -99,6 +101,10 @@ class Tissue:
     """False for the plain kernels."""
     fields: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     """Distance fields of the tools that have some, one for each part."""
+    touching: Touching | None = None
+    """The points that tools touch; the masses unless someone gave it a surface (`touching.touch_surface`)."""
+    _balls: dict[int, list[Any]] = field(default_factory=dict)
+    """Around each of them: middle in its own frame and radius [m]."""
     _programs: dict[Any, Program] = field(default_factory=dict)
 
     # --- stepping ---
@@ -114,6 +120,8 @@ class Tissue:
         if self.slabs is not None:
             self.slabs.step(self)
         else:
+            touching = self.need_touching()
+            touching.gauge.host[:] = touching.clean
             self._program("tick", stepping.record_tick).run()
         self.current = (self.current + self.substeps) % 2
         self.ticks += 1
@@ -142,24 +150,52 @@ class Tissue:
     # --- what a world asks for ---
 
     def set_tool(self, tool: int, *, start: NDArray[Any], end: NDArray[Any], radius: float, friction: float) -> None:
-        """Where a tool is in the next tick: ends of its axis (two points, world frame [m]) as the tick starts and
-        ends."""
-        row = self.state.tools.host[tool * kernels.TOOL_FLOATS : (tool + 1) * kernels.TOOL_FLOATS]
-        row[0], row[1], row[2] = 1.0, radius, friction
-        origin = self._origin2
-        row[4:10] = start.ravel() - origin
-        row[10:16] = end.ravel() - origin
+        """Where a tool that is one round bar is in the next tick: ends of its axis (two points, world frame [m]) as the
+        tick starts and ends. Torque is about the first."""
+        tip = np.array([start[0], end[0]])
+        self.set_bars(tool, start[None], end[None], np.array([radius]), friction, tip)
+
+    def set_bars(
+        self, tool: int, start: NDArray[Any], end: NDArray[Any], radii: NDArray[Any], friction: float, tip: NDArray[Any]
+    ) -> None:
+        """The same for a tool of several round bars: ends of their axes, shape (bars, 2, 3), their radii, and the
+        tip that torque is about as the tick starts and ends, shape (2, 3) [m]."""
+        rows = self._bar_rows(tool)
+        rows[:, 0] = 0.0
+        rows = rows[: len(radii)]
+        rows[:, 0], rows[:, 1], rows[:, 2] = 1.0, radii, friction
+        rows[:, 4:10] = start.reshape(-1, 6) - self._origin2
+        rows[:, 10:16] = end.reshape(-1, 6) - self._origin2
+        at = touch_kernels.TIPS + 6 * tool
+        self.state.tools.host[at : at + 6] = tip.ravel() - self._origin2
 
     def remove_tool(self, tool: int) -> None:
-        self.state.tools.host[tool * kernels.TOOL_FLOATS] = 0.0
+        self._bar_rows(tool)[:, 0] = 0.0
         self._field_rows(tool)[:, 0] = 0.0
+
+    def _bar_rows(self, tool: int) -> NDArray[Any]:
+        """The round parts of a tool, shape (PARTS, PART_FLOATS)."""
+        rows = self.state.tools.host[: touch_kernels.TIPS].reshape(-1, touch_kernels.PARTS, touch_kernels.PART_FLOATS)
+        return rows[tool]
+
+    def need_touching(self) -> Touching:
+        """The points that tools touch; made with the lattice, as nothing can be made while a program is recorded."""
+        if self.touching is None:
+            raise RuntimeError("the lattice has no points to touch yet")
+        return self.touching
+
+    def tool_gauge(self, tool: int) -> tuple[float, float]:
+        """How deep a tool was in the points it touched, at most over the last tick [m]; and the least stretch of the
+        tissue beneath what is near it, 1 at rest, as that tick began."""
+        depth, stretch = self.need_touching().gauge.host[2 * tool : 2 * tool + 2].tolist()
+        return depth * 1e-9, stretch * 1e-9
 
     def set_field(self, tool: int, shape: DistanceField | Sequence[DistanceField] | None) -> None:
         """Gives a tool the shape of a distance field, or of one for each of its parts, in their own frames; None takes
         it away."""
         shapes = [shape] if isinstance(shape, DistanceField) else shape or []
-        if len(shapes) > field_contact.PARTS:
-            raise InputError(f"a tool of {len(shapes)} parts.", f"At most {field_contact.PARTS} are possible.")
+        if len(shapes) > touch_kernels.PARTS:
+            raise InputError(f"a tool of {len(shapes)} parts.", f"At most {touch_kernels.PARTS} are possible.")
         for one in shapes:
             if one.device.name != self.device.name:
                 raise InputError(
@@ -169,6 +205,7 @@ class Tissue:
         self.fields.pop(tool, None)
         if shapes:
             self.fields[tool] = tuple(one.grid for one in shapes)
+            self._balls[tool] = [field_ball(one) for one in shapes]
         self._programs.clear()
         if self.slabs is not None:
             self.slabs.share_fields(self)
@@ -186,10 +223,14 @@ class Tissue:
         rows[:, 2:9], rows[:, 9:16], rows[:, 16:22] = starts, ends, tips - self._origin2
         rows[:, 2:5] -= self._origin2[:3]
         rows[:, 9:12] -= self._origin2[:3]
+        for row, (middle, radius) in zip(rows, self._balls[tool], strict=True):
+            row[22:25] = row[2:5] + rotated(row[5:9], middle)
+            row[25:28] = row[9:12] + rotated(row[12:16], middle)
+            row[28] = radius
 
     def _field_rows(self, tool: int) -> NDArray[Any]:
         """Poses of a tool's parts, shape (parts, POSE_FLOATS)."""
-        rows = self.state.poses.host.reshape(-1, field_contact.PARTS, field_contact.POSE_FLOATS)
+        rows = self.state.poses.host.reshape(-1, touch_kernels.PARTS, touch_kernels.POSE_FLOATS)
         return rows[tool]
 
     def set_drive(self, start: float, end: float) -> None:

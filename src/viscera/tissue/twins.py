@@ -22,7 +22,6 @@ _YOUNG = 2_000.0
 
 _CASES: dict[str, dict[str, Any]] = {
     "springs": {},
-    "tools": {},
     "viscous time": {"viscous_time": 1e-4, "longest_viscous_time": 1e-4},
     "shape springs": {"remedies": Remedies(shape=40.0)},
     "torsion springs": {"remedies": Remedies(torsion=0.05)},
@@ -52,20 +51,9 @@ def _lattice(device: Device, feature: str, native_loops: bool, size: int) -> Tis
     tissue.set_motion(
         0.05 * SPACING * rng.normal(size=nodes.shape) * free, 0.05 * rng.normal(size=nodes.shape) * free
     )  # fmt: skip
-    if feature == "tools":
-        _touch(tissue, side)
     if feature == "creep":
         tissue.constants.creep.assign(rng.uniform(0.0, 0.05, tissue.constants.creep.size).astype(np.float32))
     return tissue
-
-
-def _touch(tissue: Tissue, side: int) -> None:
-    """A sphere that slides over the top, and a shaft that is pushed into a side."""
-    top, middle = (side - 1) * SPACING, 0.5 * (side - 1) * SPACING
-    at = np.array([[0.4 * middle, middle, top + 0.002]] * 2)
-    tissue.set_tool(0, start=at, end=at + np.array([5e-5, 0.0, -5e-5]), radius=0.004, friction=0.3)
-    shaft = np.array([[-0.002, 0.0, 0.6 * top], [-0.002, top, 0.5 * top]])
-    tissue.set_tool(1, start=shaft, end=shaft + np.array([1e-4, 0.0, 0.0]), radius=0.003, friction=0.1)
 
 
 def _step(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
@@ -74,8 +62,7 @@ def _step(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
     after = state.position[(tissue.current + tissue.substeps) % 2]
 
     def results() -> Results:
-        found = {"position": after.numpy(), "velocity": state.velocity.numpy()}
-        return found | ({"force": state.force.host.astype(np.float64)} if feature == "tools" else {})
+        return {"position": after.numpy(), "velocity": state.velocity.numpy()}
 
     masses = len(tissue.params.nodes)
     return Trial(lambda stage: record_tick(stage, tissue), results, masses, masses * tissue.substeps)
@@ -99,7 +86,7 @@ register(Twin(
         "cpu": (native.lattice_step_cpu, native.lattice_features_cpu),
         "cuda": (native.lattice_pair_cuda, native.lattice_features_cuda),
     },
-    ("springs", "tools", "viscous time", "shape springs", "torsion springs", "volume force", "creep"),
+    ("springs", "viscous time", "shape springs", "torsion springs", "volume force", "creep"),
     5e-5,  # a tick of several substeps; on cuda reciprocals and roots are good to two units in the last place
     _step, small=400, large=20_000, native_only=("rest skipping",),
 ))  # fmt: skip

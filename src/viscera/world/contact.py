@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.inputs import Vector3
 from viscera.instruments import Pushes, Tool, felt_at_handle
 from viscera.timing import TICK
-from viscera.tissue.kernels import TOOLS
+from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
+from viscera.world.holding import Holding
 from viscera.world.organ import Organ
 
 
@@ -31,14 +33,17 @@ class Contact:
         """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
+        self.holdings = [Holding(tool) for tool in tools]
+        """What keeps each tool from its hand."""
 
     def move(self) -> None:
         """Tools follow their hands for one tick."""
-        for tool, pushes in zip(self._tools, self._pushes, strict=True):
+        for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
             if not tool.active:
                 self._let_go(tool)
+                holding.state[:] = 0.0
                 continue
-            tool.follow(TICK)
+            tool.go(self._way(tool, holding), TICK)
             came = tool.number not in self.slots
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
@@ -47,24 +52,31 @@ class Contact:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue
             self._shape(slot, None)
+            count = tool.bars.count
             for organ in self._organs:
-                organ.tissue.set_tool(
-                    slot, start=tool.start, end=tool.end, radius=pushes.radius, friction=pushes.friction
+                organ.tissue.set_bars(
+                    slot, tool.start[:count], tool.end[:count], tool.bars.radii, pushes.friction, tool.tips
                 )
+
+    def _way(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
+        """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it."""
+        way = holding.allow(tool.wish(TICK))
+        for organ in self._organs:
+            way = organ.floor.keep_out(tool.end[: tool.bars.count], tool.bars.radii, way)
+        return way
 
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
         for tool in self._tools:
             if tool.number in self._solids and tool.number in self.slots:
-                self._solids[tool.number].place(tool.tip, tool.orientation, tool.grip, jump=True)
+                self._solids[tool.number].place(tool.tip, tool.orientation, tool.jaws, jump=True)
 
     def _push_solid(self, tool: Tool, slot: int, friction: float, came: bool) -> None:
         solid = self._solids[tool.number]
-        solid.place(tool.tip, tool.orientation, tool.grip, jump=came)
+        solid.place(tool.tip, tool.orientation, tool.jaws, jump=came)
         self._shape(slot, tool.number)
-        tip = np.concatenate([tool.start[0], tool.end[0]])
         for organ in self._organs:
-            organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tip)
+            organ.tissue.set_field_tool(slot, solid.start, solid.end, friction, tool.tips)
 
     def _shape(self, slot: int, number: int | None) -> None:
         """The lattices are to know this tool's shape in this place, or none. They record their tick again when it
@@ -82,7 +94,7 @@ class Contact:
     def feel(self) -> tuple[list[ToolState], float]:
         """What each hand feels, the sum over all organs, and the strongest force among them [N]."""
         states, strongest = [], 0.0
-        for tool in self._tools:
+        for tool, holding in zip(self._tools, self.holdings, strict=True):
             fx = fy = fz = tx = ty = tz = 0.0
             slot = self.slots.get(tool.number)
             if slot is not None:
@@ -90,6 +102,7 @@ class Contact:
                     force, torque = organ.tissue.tool_force(slot)
                     fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                     tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
+                holding.feel((fx, fy, fz), slot, self._organs)
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()

@@ -24,7 +24,9 @@ from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.shadow import Shadow
 from viscera.tissue.surface import follow_lattice
+from viscera.tissue.touching import touch_surface
 from viscera.view import Surface
+from viscera.world.floor import Floor
 from viscera.world.system import Field, Show
 
 FEWEST_MASSES = 100
@@ -73,6 +75,8 @@ class Organ:
     """As of the last frame [m]. Work beside the ticks writes it: `World.wait` before you look."""
     shadow: Shadow
     """What work beside the ticks sees and changes of the lattice."""
+    floor: Floor
+    """What no tool can enter."""
     skin: Skin | None = None
     """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
     notes: tuple[str, ...] = ()
@@ -171,6 +175,8 @@ def organ(
 def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:
     """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
+    if tissue.slabs is None:
+        touch_surface(tissue, body.mesh)
     device = tissue.device.warp
     vertices = wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device) if skin is None else skin.vertices
     return Organ(
@@ -184,6 +190,7 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),
         vertices=vertices,
         shadow=Shadow(tissue, tissue.device.beside),
+        floor=Floor(body.mesh, tissue),
         skin=skin,
         notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
     )

@@ -15,7 +15,7 @@ from viscera.world.system import Saved
 if TYPE_CHECKING:
     from viscera.world.world import World
 
-_TOOL_NUMBERS = 25
+_TOOL_NUMBERS = 68
 """That `_pack` gives."""
 
 
@@ -29,6 +29,7 @@ def save_ticks(world: World) -> Saved:
         "parameters": np.array(list(world.settings.values.values()), dtype=np.float64),
         "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
         "slots": np.array([world.contact.slots.get(tool.number, -1) for tool in contents.tools], dtype=np.int64),
+        "holdings": np.array([holding.state for holding in world.contact.holdings]).reshape(-1),
         "peak_force": np.array([world.peak_force]),
     }
     for name, rows in world.settings.rows.items():
@@ -62,6 +63,8 @@ def load_state(world: World, state: Saved) -> None:
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
+    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 4), strict=True):
+        holding.state[:] = saved
     for number, motion in enumerate(contents.motions):
         motion.state[:] = state[f"motions/{number}"]
     for organ in contents.organs:
@@ -85,11 +88,17 @@ def state_hash(state: Saved) -> str:
 
 
 def _pack(tool: Tool) -> NDArray[np.float64]:
-    flags = np.array([float(tool.active), tool.grip, float(tool.direct)])
-    return np.concatenate([flags, tool.hand, tool.orientation, tool.tip, tool.start.ravel(), tool.end.ravel()])
+    flags = np.array([float(tool.active), tool.grip, float(tool.direct), tool.jaws])
+    return np.concatenate([flags, *(array.ravel() for array in _arrays(tool))])
 
 
 def _unpack(tool: Tool, packed: NDArray[Any]) -> None:
-    tool.active, tool.grip, tool.direct = bool(packed[0]), float(packed[1]), bool(packed[2])
-    for target, begin in ((tool.hand, 3), (tool.orientation, 6), (tool.tip, 10), (tool.start, 13), (tool.end, 19)):
+    tool.active, tool.grip, tool.direct, tool.jaws = bool(packed[0]), float(packed[1]), bool(packed[2]), float(packed[3])
+    begin = 4
+    for target in _arrays(tool):
         target.ravel()[:] = packed[begin : begin + target.size]
+        begin += target.size
+
+
+def _arrays(tool: Tool) -> list[NDArray[np.float64]]:
+    return [tool.hand, tool.orientation, tool.tip, tool.tips, tool.start, tool.end]

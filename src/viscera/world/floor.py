@@ -1,0 +1,110 @@
+"""What no tool can enter: tissue that holds fast, and the table under it.
+
+Points of the surface that hang on anchors alone cannot give way, so tools are kept out of that tissue here. It is the
+part of the organ within `REACH` of an anchor that does not move; as a distance, on a grid over the organ at rest,
+
+    d(x) = max(distance to the nearest such anchor − REACH, signed distance to the surface).
+
+Where such anchors are at the organ's very bottom it lies on a table, which goes on to all sides.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.geometry.distance import distance_field
+from viscera.geometry.mesh import TriangleMesh
+from viscera.tissue.lattice import Tissue
+
+REACH = 0.75
+"""Around an anchor, in spacings of the lattice: anchors side by side leave no gap."""
+BAND = 3
+"""Cells around an anchor in which its distance is kept; beyond that it is far."""
+PLACES = np.linspace(0.0, 1.0, 5)[:, None]
+WORKING = 0.05
+"""Of each bar, so much from either end of its axis that comes near tissue is looked at, in five places [m]."""
+
+
+class Floor:
+    """Of one organ."""
+
+    def __init__(self, mesh: TriangleMesh, tissue: Tissue) -> None:
+        params = tissue.params
+        fixed = params.anchored if params.driven is None else params.anchored & ~params.driven
+        anchors = tissue.rest_positions()[fixed]
+        low, high = mesh.bounds
+        on_table = len(anchors) > 0 and float(anchors[:, 2].min()) < low[2] + params.spacing
+        self.table = float(low[2]) if on_table else -np.inf
+        """Height of the table [m]."""
+        self.top = max(self.table, float(anchors[:, 2].max()) + REACH * params.spacing) if len(anchors) else -np.inf
+        """No tool above this is held back [m]."""
+        self._spacing = params.spacing
+        self._values: NDArray[np.float64] | None = None
+        if len(anchors):
+            field = distance_field(mesh, params.spacing, 2.0 * params.spacing, tissue.device)
+            self._origin = field.origin
+            far = _distance(anchors, field.origin, params.spacing, field.dims) - REACH * params.spacing
+            self._values = np.maximum(far, field.values.numpy().astype(np.float64))
+
+    def keep_out(
+        self, bars: NDArray[np.float64], radii: NDArray[np.float64], way: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The way that a tool may go which wants to go `way` [m]. Its bars, ends of their axes of shape (bars, 2, 3)
+        [m], are outside as it starts."""
+        if float(bars[:, :, 2].min()) + float(way[2]) - float(radii.max()) > self.top:
+            return way
+        axis = bars[:, 1] - bars[:, 0]
+        length = np.linalg.norm(axis, axis=1, keepdims=True)
+        part = axis * np.minimum(1.0, WORKING / np.maximum(length, 1e-9))
+        points = (bars[:, None, 0] + PLACES * part[:, None]).reshape(-1, 3)
+        radius = np.repeat(radii, len(PLACES))
+        for _ in range(2):
+            clear, slope = self._clearance(points + way)
+            short = radius - clear
+            worst = int(np.argmax(short))
+            if short[worst] > 0.0:
+                way = way + short[worst] * slope[worst]
+        below = self.table - float((points[:, 2] + way[2] - radius).min())
+        if below > 0.0:
+            way = way + np.array([0.0, 0.0, below])
+        return way
+
+    def _clearance(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distance from what holds fast [m], and the direction away from it; far outside the grid."""
+        if self._values is None:
+            return np.full(len(points), np.inf), np.zeros_like(points)
+        local = (points - self._origin) / self._spacing
+        dims = np.array(self._values.shape)
+        outside = ((local < 0.0) | (local > dims - 1)).any(axis=1)
+        cell = np.clip(np.floor(local), 0, dims - 2).astype(np.int64)
+        share = np.clip(local - cell, 0.0, 1.0)
+        found = np.zeros(len(points))
+        slope = np.zeros_like(points)
+        for corner in itertools.product((0, 1), repeat=3):
+            side = np.array(corner)
+            factor = np.where(side == 1, share, 1.0 - share)
+            value = self._values[tuple((cell + side).T)]
+            found += value * factor.prod(axis=1)
+            for axis in range(3):
+                others = np.delete(factor, axis, axis=1).prod(axis=1)
+                slope[:, axis] += value * others * (1.0 if side[axis] else -1.0)
+        slope /= np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-12)
+        return np.where(outside, np.inf, found), slope
+
+
+def _distance(
+    anchors: NDArray[np.float64], origin: NDArray[np.float64], spacing: float, dims: tuple[int, int, int]
+) -> NDArray[np.float64]:
+    """From every node of a grid to the nearest anchor, as far as `BAND` cells, and that beyond [m]."""
+    found = np.full(dims, BAND * spacing)
+    local = (anchors - origin) / spacing
+    base = np.round(local).astype(np.int64)
+    for step in itertools.product(range(-BAND, BAND + 1), repeat=3):
+        node = base + np.array(step)
+        there = ((node >= 0) & (node < dims)).all(axis=1)
+        away = spacing * np.linalg.norm(node[there] - local[there], axis=1)
+        np.minimum.at(found, tuple(node[there].T), away)
+    return found
