@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from viscera.device import Device, Stage
+from viscera.geometry import icosphere
 from viscera.native import Trial, Twin, register
 from viscera.native.twins import Results
 from viscera.water import density, forces, native, native_solver, pressure_solver, sph, teams
+from viscera.water.boundary import meeting, native_contacts
+from viscera.water.boundary.contacts import ContactParams, live, make_contacts, step_contacts
+from viscera.water.boundary.walls import make_walls
 from viscera.water.params import FluidParams
 from viscera.water.state import Fluid, make_fluid, use_team
 from viscera.water.walls import block, box_walls
@@ -49,6 +54,32 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     chosen: dict[str, Any] = {"dt": 1e-5, "sound_speed": 5.0} | wanted
     params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
     return make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
+
+
+def _contacts(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """Balls in a round vessel, near its wall; each has a list of triangles from the step before."""
+    rng, radius, dt = np.random.default_rng(5), 0.004, 2.0e-3
+    structure = "field" if feature == "a field" else "hashed"
+    walls = make_walls(icosphere(0.1, 3), radius=radius, device=device, structure=structure)
+    out = rng.normal(size=(size, 3))
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    start = (0.0948 - 2.0 * radius * rng.random((size, 1)) ** 2) * out
+    speed = rng.normal(0.0, 0.8, (size, 3))
+    contacts = make_contacts(walls, size, ContactParams(0.2, 0.3), native=native_loops)
+    begin, wanted, sent = (wp.array(x, dtype=wp.vec3, device=device.warp) for x in (start, start + dt * speed, speed))
+    position, velocity, count, time = wp.clone(wanted), wp.clone(sent), live(size, contacts), live(dt, contacts)
+
+    def step(stage: Stage) -> None:
+        stage.once(lambda: wp.copy(position, wanted))
+        stage.once(lambda: wp.copy(velocity, sent))
+        step_contacts(stage, contacts, count, time, begin, position, velocity)
+
+    device.record(step).run()
+
+    def results() -> Results:
+        return {"position": position.numpy(), "velocity": velocity.numpy(), "kick": contacts.kick.numpy()}
+
+    return Trial(step, results, size, 20 * size)
 
 
 def _trial(fluid: Fluid, before: Sequence[Callable[[Stage, Fluid], None]], step: Callable[[Stage, Fluid], None],
@@ -137,3 +168,8 @@ for _wide in (True, False):
         _FORCES, _SUMS, _by_team(_forces_of, _wide),
         small=700, large=4_000 if _wide else 1_000_000, plain_only=("periodic",), only_tested=("cpu",),
     ))  # fmt: skip
+register(Twin(
+    "water.contacts", (meeting.meet_walls,), {"cpu": (native_contacts.meet_walls_simply,)}, ("a list",),
+    1e-6,  # the same operations in the same order
+    _contacts, small=600, large=20_000, plain_only=("a field",),
+))  # fmt: skip

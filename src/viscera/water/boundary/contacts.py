@@ -33,26 +33,14 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from viscera.device import Stage
+from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
-from viscera.water.boundary.known import Known, look, make_known, recentre, take_known
-from viscera.water.boundary.nearest import Nearest
-from viscera.water.boundary.response import Met, add_plane, obey, reached, shorter, touched
-from viscera.water.boundary.walls import LEAST, Walls, WallsView
+from viscera.water.boundary import native_contacts
+from viscera.water.boundary.known import make_known
+from viscera.water.boundary.meeting import ContactRule, Touch, meet_walls
+from viscera.water.boundary.walls import Walls
 
 wp.set_module_options({"enable_backward": False})
-
-TRIES = wp.constant(6)
-"""Ways tried from one place, each with one more plane."""
-
-HOPS = wp.constant(64)
-"""Free balls a particle may cross in one step. What is left of its way then is given up."""
-
-SLOP = 1.0e-3
-"""Part of the radius by which a particle may lie deeper than it should without being pushed."""
-
-PUSH = 0.25
-"""Part of the radius by which a particle that lies too deep is pushed out per step, at most."""
 
 
 @dataclass(frozen=True)
@@ -75,29 +63,6 @@ class ContactParams:
                 raise InputError(f"{name} = {value} is not possible.", f"It must be a finite number {allowed}.")
 
 
-@wp.struct
-class ContactRule:
-    """Live numbers of the step; from an array, as scalars are frozen when a program is recorded."""
-
-    radius: float
-    """[m]"""
-    restitution: float
-    friction: float
-    rest_speed: float
-
-
-@wp.struct
-class Touch:
-    """What the last step met, per particle."""
-
-    face: wp.array(dtype=wp.int32)
-    """Triangle that was touched; -1 for none, and for walls without triangles."""
-    weights: wp.array(dtype=wp.vec3)
-    """Barycentric coordinates of the touch."""
-    kick: wp.array(dtype=wp.vec3)
-    """Change of velocity by the walls [m/s]; times mass it is what walls feel."""
-
-
 @dataclass(eq=False)
 class Contacts:
     """Made by `make_contacts`."""
@@ -112,6 +77,8 @@ class Contacts:
     everyone: wp.array
     """Tags for callers without any: 0 per particle, int32."""
     touch: Touch
+    native: bool
+    """Whether the usual case is the one in C: on cpu, at triangles in a list."""
 
     @property
     def face(self) -> wp.array:
@@ -126,191 +93,17 @@ class Contacts:
         return self.touch.kick
 
 
-@wp.struct
-class Hop:
-    """A move inside one free ball."""
-
-    way: wp.vec3
-    met: Met
-    touch: Nearest
-    """The wall touched last."""
-    ball: wp.vec4
-    """A free ball around the end, or around the beginning if the end was not looked at."""
-
-
-@wp.func
-def bounce_of(rule: ContactRule, normal: wp.vec3, approach: wp.vec3) -> float:
-    return wp.where(wp.dot(normal, approach) < -rule.rest_speed, rule.restitution, 0.0)
-
-
-@wp.func
-def keep_from(distance: float, radius: float) -> float:
-    """How far to keep off a wall that is `distance` away: the radius, or a little more than now where that is not given
-    yet."""
-    keep = radius
-    if distance > (1.0 - SLOP) * radius:
-        keep = wp.min(radius, distance)
-    elif distance < (1.0 - PUSH) * radius:
-        keep = distance + PUSH * radius
-    return keep
-
-
-@wp.func
-def most_free(near: Nearest, keep: float, radius: float) -> float:
-    """How far a particle may go from here without asking again."""
-    most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
-    if near.free < LEAST * radius:
-        # Shapes and fields know their side: near to them, where a field is not sure, and from beyond, they push back;
-        # not through triangles.
-        solid = wp.max(near.solid - LEAST * radius, 0.5 * near.solid)
-        most = wp.max(most, wp.min(keep - near.distance, solid))
-    return most
-
-
-@wp.func
-def add_near(
-    met: Met, rule: ContactRule, near: Nearest, way: wp.vec3, velocity: wp.vec3, keep: float, solid: float
-) -> Met:
-    """The planes of what is near after `way`: to be `keep` away from it, and `solid` from triangles behind a shape."""
-    now = add_plane(
-        met,
-        near.normal,
-        near.velocity,
-        wp.dot(near.normal, way) + keep - near.distance,
-        bounce_of(rule, near.normal, velocity - near.velocity),
-    )
-    if near.solid < solid and wp.length_sq(near.solid_normal) > 0.0:
-        now = add_plane(
-            now,
-            near.solid_normal,
-            near.solid_velocity,
-            wp.dot(near.solid_normal, way) + solid - near.solid,
-            bounce_of(rule, near.solid_normal, velocity - near.solid_velocity),
+def make_contacts(
+    walls: Walls, capacity: int, params: ContactParams | None = None, native: bool | None = None
+) -> Contacts:
+    """Contacts of up to `capacity` particles with `walls`. `native` chooses between C for the usual case, on cpu and at
+    meshes in a hashed grid or a hierarchy, and plain Warp for all."""
+    possible = not walls.device.is_cuda and walls.structure in ("hashed", "hierarchy")
+    if native and not possible:
+        raise InputError(
+            f"contacts in C do not know {walls.structure or 'shapes alone'} on {walls.device.name}.",
+            "Leave native out.",
         )
-    return now
-
-
-@wp.func
-def try_hop(
-    walls: WallsView,
-    rule: ContactRule,
-    start: wp.vec3,
-    near: Nearest,
-    known: wp.array(dtype=Known),
-    i: int,
-    wanted: wp.vec3,
-    velocity: wp.vec3,
-    time: float,
-    keep: float,
-) -> Hop:
-    """From `start`, where the nearest wall is `near`: `wanted`, as far as walls that keep `keep` away allow."""
-    hop = Hop()
-    hop.touch = near
-    hop.ball = wp.vec4(start[0], start[1], start[2], near.free)
-    most = most_free(near, keep, rule.radius)
-    # Inside a shape that came over it, a particle is pushed out; friction at other walls must not hold it there.
-    friction = wp.where(near.distance < 0.0, 0.0, rule.friction)
-    # Triangles behind a shape are kept off too.
-    solid = keep_from(near.solid, rule.radius)
-    if near.distance - wp.length(wanted) < keep:
-        hop.met = add_near(hop.met, rule, near, wp.vec3(0.0, 0.0, 0.0), velocity, keep, solid)
-    for _attempt in range(TRIES):
-        hop.way = shorter(obey(wanted, hop.met, False, time, friction), most)
-        length = wp.length(hop.way)
-        if length <= 1.0e-3 * SLOP * rule.radius or near.free - length >= rule.radius:
-            break
-        end = start + hop.way
-        there = look(walls, known, i, end, keep)
-        hop.ball = wp.vec4(end[0], end[1], end[2], there.free)
-        if there.distance >= keep - 0.1 * SLOP * rule.radius:
-            break
-        hop.touch = there
-        hop.met = add_near(hop.met, rule, there, hop.way, velocity, keep, solid)
-    hop.met = touched(hop.met, wanted, hop.way, SLOP * rule.radius)
-    return hop
-
-
-@wp.kernel
-def meet_walls(
-    first: int,
-    # params
-    walls: WallsView,
-    rules: wp.array(dtype=ContactRule),
-    # in
-    count: wp.array(dtype=wp.int32),
-    dt: wp.array(dtype=float),
-    tag: wp.array(dtype=wp.int32),
-    before: wp.array(dtype=wp.vec3),
-    known_before: wp.array(dtype=Known),
-    # out
-    position_out: wp.array(dtype=wp.vec3),
-    velocity_out: wp.array(dtype=wp.vec3),
-    known_out: wp.array(dtype=Known),
-    touch_out: Touch,
-):
-    """`position_out` and `velocity_out` come in as the step without walls left them. Tags below 0 are left alone."""
-    i = first + wp.tid()
-    if i >= count[0] or tag[i] < 0:
-        return
-    rule = rules[0]
-    place = before[i]
-    target = position_out[i]
-    take_known(known_before, i, walls.moved[0], walls.moved[1], i, known_out)
-    ball = known_out[i].ball
-    centre = wp.vec3(ball[0], ball[1], ball[2])
-    clear = known_out[i].clear
-    touch_out.face[i] = -1
-    touch_out.kick[i] = wp.vec3(0.0, 0.0, 0.0)
-    if wp.length(place - centre) < clear and wp.length(target - centre) <= clear - 1.001 * rule.radius:
-        return
-    left = target - place
-    rest = dt[0]
-    velocity = velocity_out[i]
-    arrived = velocity
-    if not wp.isfinite(left):
-        return  # the step before broke it; the neighbour grid reports it
-    radius = rule.radius
-    for _hop in range(HOPS):
-        whole = wp.length(left)
-        near = look(walls, known_out, i, place, 1.001 * radius + wp.min(whole, 0.25 * radius))
-        ball = wp.vec4(place[0], place[1], place[2], near.free)
-        keep = keep_from(near.distance, radius)
-        most = wp.max(near.free - LEAST * radius, 0.5 * near.free)
-        part = 1.0
-        if whole > most:
-            part = wp.max(most, 0.0) / wp.max(whole, 1.0e-30)
-        hop = Hop()
-        for attempt in range(2):
-            hop = try_hop(walls, rule, place, near, known_out, i, part * left, velocity, part * rest, keep)
-            tight = hop.ball[3] < wp.min(near.free, LEAST * radius)
-            if not tight and (near.distance >= (1.0 - SLOP) * radius or hop.ball[3] >= near.free):
-                break
-            # No room to be pushed out: keep the distance there is instead; and if that does not help, stay.
-            keep = wp.max(near.distance, LEAST * radius)
-            if attempt == 1 and tight:
-                hop.way = wp.vec3(0.0, 0.0, 0.0)
-                hop.ball = ball
-        place += hop.way
-        ball = hop.ball
-        left = (1.0 - part) * left
-        rest = (1.0 - part) * rest
-        if hop.met.count > 0:
-            velocity = obey(velocity, hop.met, True, 0.0, rule.friction)
-            if part < 1.0:
-                left = obey(left, reached(hop.met), False, rest, rule.friction)
-            if hop.touch.distance < 1.5 * radius:
-                touch_out.face[i] = hop.touch.face
-                touch_out.weights[i] = hop.touch.weights
-        if wp.length(left) <= 1.0e-6 * radius:
-            break
-    position_out[i] = place
-    velocity_out[i] = velocity
-    recentre(known_out, i, ball)
-    touch_out.kick[i] = velocity - arrived
-
-
-def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = None) -> Contacts:
-    """Contacts of up to `capacity` particles with `walls`."""
     if capacity < 0:
         raise InputError(f"capacity is {capacity}.", "Give the most particles there can be, 0 or more.")
     device = walls.device.warp
@@ -326,6 +119,7 @@ def make_contacts(walls: Walls, capacity: int, params: ContactParams | None = No
         last_known=known,
         everyone=wp.zeros(capacity, dtype=wp.int32, device=device),
         touch=touch,
+        native=possible if native is None else native,
     )
     set_contacts(contacts, params or ContactParams())
     return contacts
@@ -362,7 +156,12 @@ def step_contacts(
             )
     given = [count, dt, contacts.everyone if tag is None else tag, before, contacts.known]
     written = [position, velocity, contacts.last_known, contacts.touch]
-    stage.launch(meet_walls, capacity, [contacts.walls.view, contacts.rule, *given, *written])
+    args = [contacts.walls.view, contacts.rule, *given, *written]
+    if contacts.native:
+        chunks, block = -(-capacity // native_contacts.CHUNK), BLOCK // native_contacts.CHUNK
+        stage.launch(native_contacts.meet_walls_simply, chunks, args, block=block)
+    else:
+        stage.launch(meet_walls, capacity, args)
 
 
 def live(value: float | int, contacts_or_walls: Contacts | Walls) -> wp.array:
