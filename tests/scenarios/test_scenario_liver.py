@@ -181,6 +181,22 @@ def test_every_seed_hides_the_tumour_elsewhere_and_it_is_felt() -> None:
     assert hard > 1.2 * soft > 0.0
 
 
+def test_a_pin_over_the_tumour_has_found_it_and_one_beside_it_has_not() -> None:
+    world = living(seed=1)
+    params = world.organs[0].tissue.params
+    tumour = (np.asarray(params.origin) + params.spacing * params.nodes[params.material_of == 1]).mean(axis=0)
+    seen = world.snapshot().arrays["liver"]
+    found = []
+    for aside in (0.03, 0.0):
+        off = np.linalg.norm(seen[:, :2] - tumour[:2] - (aside, 0.0), axis=1) - 10.0 * (seen[:, 2] > tumour[2])
+        x, y, z = (float(value) for value in seen[np.argmin(off)])
+        for grip, ticks in ((1.0, 320), (0.0, 16)):
+            world.apply(ToolInput(1, (x, y, z), grip=grip))
+            world.step(ticks)
+        found.append((world.measure_values()["found"], world.measure_values()["misses"]))
+    assert found == [(0.0, 1.0), (1.0, 1.0)]
+
+
 def press(world: World, under: np.ndarray, depth: float = 0.010) -> float:
     """Force [N] along z of a push from the front onto what lies at `under` [m]."""
     seen = world.snapshot().arrays["liver"]

@@ -191,8 +191,9 @@ def test_a_pose_outside_the_theatre_is_brought_to_its_wall_and_recorded_there(tm
         until(lambda: running.header().tick == at + 16)
         assert running.header().applied == [(1, 7)]
         assert running.heard(c.Refused) == []
-    recorded = read_log(running.recorder.path).inputs
-    assert recorded[0][1].position == (0.0, 0.0, WALL)  # pyright: ignore[reportAttributeAccessIssue]
+    _, given = read_log(running.recorder.path).inputs[0]
+    assert isinstance(given, ToolInput)
+    assert given.position == (0.0, 0.0, WALL)
 
 
 def test_parameters_are_applied_in_order_and_shown_while_paused(tmp_path: Path) -> None:

@@ -146,12 +146,22 @@ describe("hand", () => {
     expect(hand.pressDepth).toBeLessThanOrEqual(0.03);
   });
 
-  it("keeps its depth where there is no surface under the cursor", () => {
+  it("hovers over the top of the tissue where there is no surface under the cursor", () => {
     hand.moveTo(centre, now);
     now += 20;
-    hand.moveTo({ x: 5, y: 300 }, now);
+    hand.moveTo({ x: 120, y: 300 }, now);
     expect(last().active).toBe(true);
+    expect(last().position[0]).toBeLessThan(-0.05); // beside the plate
+    expect(last().position[2] - RADIUS).toBeGreaterThan(TOP);
+    expect(last().position[2] - RADIUS).toBeLessThan(TOP + 0.0005);
+  });
+
+  it("keeps its depth where it looks past everything, and without a surface", () => {
+    mesh = { positions: new Float32Array(), normals: new Float32Array(), triangles: new Uint32Array() };
+    hand.moveTo(centre, now);
     expect(last().position.every(Number.isFinite)).toBe(true);
+    // What the camera looks at is on its way through the middle of the picture.
+    last().position.forEach((value, axis) => expect(value).toBeCloseTo(SCENE.camera.target[axis], 6));
   });
 
   it("withdraws once, with the last place it had", () => {

@@ -12,7 +12,7 @@ import { roundEnd } from "../instruments";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
 import type { Instrument, Scene, Tool } from "../protocol";
-import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, shaftOrientation, tipFor, touchingTip, trocarOf, viewRay } from "./reach";
+import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, pointAtHeight, shaftOrientation, tipFor, topOf, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
 const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
@@ -191,15 +191,17 @@ export class Hand {
     const { camera } = this.view;
     const { width, height } = this.view.size();
     const ray = viewRay(cursor, width, height, camera);
-    const hit = nearest(ray, this.held ?? this.view.pickMeshes());
+    const meshes = this.held ?? this.view.pickMeshes();
+    const hit = nearest(ray, meshes);
     const acts = new Vector3(...(this.instrument()?.acts_at ?? [0, 0, 0]));
     const tip = (place: Vector3) => tipFor(place, acts, this.trocar(), this.up, this.spin);
+    const ball = lift(this.instrument());
     if (hit === null) {
       this.contact = null;
-      const free = tip(clampedTo(this.bounds, pointAtDepth(ray, camera, this.depth)));
+      const over = pointAtHeight(ray, this.up, topOf(meshes, this.up) + ball + CLEARANCE);
+      const free = tip(clampedTo(this.bounds, over ?? pointAtDepth(ray, camera, this.depth)));
       return advanced(free, this.trocar(), this.reach + this.pushed);
     }
-    const ball = lift(this.instrument());
     const touching = tip(ball > 0 ? touchingTip(hit, ball) : onRay(ray, hit, -CLEARANCE));
     this.depth = depthOf(touching, camera);
     this.contact = { tip: touching.clone().addScaledVector(hit.normal, -CLEARANCE), normal: hit.normal };

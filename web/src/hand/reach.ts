@@ -1,7 +1,7 @@
 // From a point on the screen to a tip in the world: the geometry of the hand, nothing else.
 //
-// What acts of an instrument lies on what the cursor points at; beside every surface it moves in the camera's plane at the depth
-// it last had. The direction of the shaft is given by the trocar it passes through.
+// What acts of an instrument lies on what the cursor points at; beside every surface it hovers as high as the highest of them, so
+// that neither it nor its shaft goes through one. The direction of the shaft is given by the trocar it passes through.
 
 import { Box3, Matrix4, Quaternion, Ray, Vector2, Vector3 } from "three";
 import type { Camera } from "three";
@@ -37,6 +37,24 @@ export function depthOf(point: Vector3, camera: Camera): number {
 export function pointAtDepth(ray: Ray, camera: Camera, depth: number): Vector3 {
   const along = ray.direction.dot(viewAxis(camera));
   return ray.at(depth / along, new Vector3());
+}
+
+const LEAST_SLOPE = 0.1; // a ray more level than this meets a height far away, if at all
+
+/** Where the ray, looking down, is at this height along `up`; null where it is not, or only far away, or there is no height. */
+export function pointAtHeight(ray: Ray, up: Vector3, height: number): Vector3 | null {
+  const down = -ray.direction.dot(up);
+  const distance = (ray.origin.dot(up) - height) / down;
+  return down < LEAST_SLOPE || distance <= 0 || !Number.isFinite(distance) ? null : ray.at(distance, new Vector3());
+}
+
+/** How high the highest point of these meshes is along `up`; −Infinity without any. */
+export function topOf(meshes: { positions: Float32Array }[], up: Vector3): number {
+  let top = -Infinity;
+  for (const { positions: p } of meshes) {
+    for (let i = 0; i < p.length; i += 3) top = Math.max(top, p[i] * up.x + p[i + 1] * up.y + p[i + 2] * up.z);
+  }
+  return top;
 }
 
 /** A ball of this radius that rests on the surface where the cursor points. */
