@@ -315,6 +315,10 @@ class Scene:
     bounds: tuple[Vector3, Vector3]
     """A box that holds all there is to see [m]."""
     camera: Camera
+    detail: float = 1.0
+    """Times the scenario's stated numbers of masses, texels and particles."""
+    masses: int = 0
+    """Of all organs."""
     surfaces: tuple[Surface, ...] = ()
     instruments: tuple[Instrument, ...] = ()
     parameters: tuple[Parameter, ...] = ()

@@ -17,6 +17,7 @@ from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._organ import seen_from_above
 from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
@@ -50,15 +51,16 @@ def build(setting: Setting) -> Contents:
     heat = make_heat(organ.need_skin(), LIVING_LIVER)
     burn = make_burn(heat)
     drawing, ink = ink_on(organ)
+    top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
+    points = line_points(organ.body, setting.seed, top)
     systems = [
         heating(organ, heat, burn, tools),
         burning(organ, burn),
         stiffening(organ, burn),
         drawing,
-        burn_drill(organ, burn, ink, *marked(organ.need_skin(), organ.body, setting.seed)),
+        burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]
     camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
-    points = line_points(organ.body, setting.seed)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -69,7 +71,8 @@ def build(setting: Setting) -> Contents:
         # The foot of the hook, 4 mm along x, is taken along by its middle.
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
         x -= 0.5 * FOOT
-        z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+        vertices = np.asarray(organ.vertices.numpy(), dtype=np.float32)
+        z = surface_height(vertices, x, y) if top is None else top.height_at(vertices, x, y)
         return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
 
     return Contents(
