@@ -182,8 +182,8 @@ def make(
 
     `scenario` is a name, the path of a Python file, or a `Scenario`; `device` is `cpu`, `cuda:0` or None for the best
     one; `detail` multiplies the scenario's numbers of masses, texels and particles, or is `auto` for as many as this
-    machine carries in real time (docs/detail.md); `parameters` are in the units the scenario states; `progress` is called with what is being compiled. The same
-    seed, device kind and inputs give the same world, bit for bit.
+    machine carries in real time (docs/detail.md); `parameters` are in the units the scenario states; `progress` is
+    called with what is being compiled. The same seed, detail, device kind and inputs give the same world, bit for bit.
     """
     from viscera.scenarios.kernels import known_kernels, remember_kernels
     from viscera.world import World

@@ -47,7 +47,7 @@ class Setting:
     def texels(self, stated: int) -> int:
         """Along a side of a skin: the power of two nearest to what gives `detail` times as many in all, and what a skin
         can have."""
-        side = 2 ** round(math.log2(stated) + 0.5 * math.log2(self.detail))
+        side = 2 ** math.ceil(math.log2(stated) + 0.5 * math.log2(self.detail) - 0.5)
         return min(max(side, FEWEST_TEXELS), MOST_TEXELS)
 
     def cells(self, stated: tuple[int, int, int], spacing: float) -> tuple[tuple[int, int, int], float]:

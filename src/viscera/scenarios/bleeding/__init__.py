@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
+from viscera.blood.film.film import QUEUE
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
 from viscera.heat.burn import make_burn
@@ -114,6 +117,7 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         goals=GOALS,
         script=lambda world, tick: script(organ, vessels[0], tick, top),
+        heaviest=lambda: pour(organ, {system.name: system.holds for system in blood}),
     )
 
 
@@ -145,6 +149,17 @@ def bleed(
         dressing.system(),
     ]
     return systems, [*patient_parameters(wounding.holds, film), *dressing_parameters(gauze, dressing)]
+
+
+def pour(organ: Organ, systems: dict[str, Any]) -> None:
+    """An eighth of all the blood that there may be, over the upper side."""
+    film = systems["film"]
+    centres = organ.body.mesh.corners.mean(axis=1)[organ.body.mesh.face_vectors[:, 2] > 0.0]
+    count = min(film.state.capacity // 8, QUEUE // 2)
+    if films.count(film) + count <= film.state.capacity:
+        chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)
+        films.add(film, centres[chosen], "blood")
+        systems["ledger"].begin_again()
 
 
 def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:
