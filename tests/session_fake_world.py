@@ -59,7 +59,9 @@ class FakeDevice:
     description: str = "a fake device"
 
 
-def make(scenario: str, *, device=None, seed=0, mesh=None, parameters=None, cores=None, progress=None) -> FakeWorld:
+def make(
+    scenario: str, *, device=None, seed=0, mesh=None, parameters=None, detail=1.0, cores=None, progress=None
+) -> FakeWorld:
     if progress is not None:
         progress("compiling kernels", 0.5)
     if scenario == "slow_start":
@@ -77,6 +79,8 @@ def make(scenario: str, *, device=None, seed=0, mesh=None, parameters=None, core
 
 
 class FakeWorld:
+    detail = 1.0
+
     def __init__(self, scenario: str, seed: int, parameters: dict[str, float]) -> None:
         self.scenario = scenario
         self.seed = seed

@@ -64,6 +64,8 @@ export interface Choose {
   type: "choose";
   scenario: string;
   seed?: number;
+  /** A number or `auto`; empty for what was asked for before. */
+  detail?: string;
 }
 
 /** A crashed session resumes from its log. */
@@ -383,6 +385,10 @@ export interface Scene {
   /** A box that holds all there is to see [m]. */
   bounds: [Vector3, Vector3];
   camera: Camera;
+  /** Times the scenario's stated numbers of masses, texels and particles. */
+  detail: number;
+  /** Of all organs. */
+  masses: number;
   surfaces: Surface[];
   instruments: Instrument[];
   parameters: Parameter[];
@@ -406,6 +412,8 @@ export interface SceneDescription {
   /** What it runs on; `Welcome.device` is empty while the first session is still starting. */
   device: string;
   scene: Scene;
+  /** What was asked for, a number or `auto`; `Scene.detail` is what it is. */
+  detail: string;
 }
 
 /**

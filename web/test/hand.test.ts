@@ -9,7 +9,7 @@ const TOP = 0.032;
 const RADIUS = 0.006;
 
 const SCENE: Scene = {
-  scenario: "palpation", title: "", summary: "", instructions: "", seed: 0,
+  scenario: "palpation", title: "", summary: "", instructions: "", seed: 0, detail: 1, masses: 0,
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   surfaces: [], parameters: [],

@@ -51,8 +51,8 @@ def raw(packed: bytes) -> Any:
     return cast(Any, msgspec.Raw(packed))
 
 
-def scene_message(scene: bytes, session: int, device: str) -> m.SceneDescription:
-    return m.SceneDescription(session=session, device=device, scene=raw(scene))
+def scene_message(scene: bytes, session: int, device: str, detail: str) -> m.SceneDescription:
+    return m.SceneDescription(session=session, device=device, detail=detail, scene=raw(scene))
 
 
 def frame_message(number: int, session: int, shown: SharedSnapshot, specs: ArraySpecs) -> m.FrameMessage:

@@ -16,7 +16,7 @@ from viscera.anatomy.landscape import Landscape, landscape
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios.river.spring import Spring, make_spring
+from viscera.scenarios.river.spring import Spring, flood, make_spring
 from viscera.units import LITRE
 from viscera.view import Camera, Parameter, Surface
 from viscera.world import Contents, World
@@ -78,6 +78,7 @@ def build(setting: Setting) -> Contents:
         systems=[swirling(stream, tools, fastest=SHADED_SPEED)],
         scenery=[ground],
         script=script,
+        heaviest=lambda: flood(place, spring, stream),
     )
 
 
