@@ -25,8 +25,8 @@ COLUMNS = 120
 """Along the longest side, in the view from above."""
 MARGIN = 0.004
 """A place is level where the surface goes on for so far to all sides [m], …"""
-STEEPEST = 0.7
-"""… falling or rising by no more than this, 35°."""
+STEEPEST, ROUGHEST = 0.7, 1.5
+"""… falling or rising by no more than this, 35°; a line may go over folds of up to 56°."""
 ANGLES = 12
 """Directions in which room for a line is looked for."""
 STARTS = 60
@@ -65,13 +65,21 @@ class Top:
     @cached_property
     def level(self) -> NDArray[np.bool_]:
         """Columns around which there is room to work."""
+        return self._no_steeper(STEEPEST)
+
+    @cached_property
+    def rough(self) -> NDArray[np.bool_]:
+        """Columns over which a line can be drawn."""
+        return self._no_steeper(ROUGHEST)
+
+    def _no_steeper(self, most: float) -> NDArray[np.bool_]:
         off = max(1, round(MARGIN / self.step))
         padded = np.pad(self.height, off, constant_values=np.nan)
         found = ~np.isnan(self.height)
         for x, y in ((x, y) for x in (-off, 0, off) for y in (-off, 0, off)):
             beside = padded[off + x :, off + y :][: self.height.shape[0], : self.height.shape[1]]
             # A comparison with NaN is false: beside the organ nothing is level.
-            found &= np.abs(beside - self.height) <= STEEPEST * self.step * max(np.hypot(x, y), 1.0)
+            found &= np.abs(beside - self.height) <= most * self.step * max(np.hypot(x, y), 1.0)
         return found if found.any() else ~np.isnan(self.height)
 
     @cached_property
@@ -127,7 +135,7 @@ class Top:
 
     @cached_property
     def longest_line(self) -> tuple[Place, Place]:
-        """Two ends of a straight line on level ground, as long as one was found."""
+        """Two ends of a straight line over the organ, as long as one was found."""
         starts = self.places[:: max(1, len(self.places) // STARTS)]
         best = (starts[0], starts[0])
         for angle in np.arange(ANGLES) * np.pi / ANGLES:
@@ -139,12 +147,13 @@ class Top:
         return best
 
     def _run(self, start: Place, along: Place) -> Place:
-        """The last place on level ground on the way from `start`."""
-        way = np.arange(int(np.hypot(*self.level.shape)) + 1)[:, None] * self.step * along
+        """The last place with room for a line on the way from `start`."""
+        shape = np.array(self.rough.shape)
+        way = np.arange(int(np.hypot(*shape)) + 1)[:, None] * self.step * along
         column = np.rint((start + way - self.origin) / self.step).astype(np.int64)
-        inside = np.all((column >= 0) & (column < self.level.shape), axis=1)
-        i, j = np.clip(column, 0, np.array(self.level.shape) - 1).T
-        off = np.flatnonzero(~(inside & self.level[i, j]))
+        inside = np.all((column >= 0) & (column < shape), axis=1)
+        i, j = np.clip(column, 0, shape - 1).T
+        off = np.flatnonzero(~(inside & self.rough[i, j]))
         return start + way[(int(off[0]) if len(off) else len(way)) - 1]
 
 

@@ -144,7 +144,7 @@ def fit(
 def search(trial: Callable[[float], Pace]) -> Pace:
     """The pace at the largest detail of the ladder that keeps real time, or at the least that can be built."""
     tried: dict[int, Pace] = {}
-    rung, below, above = LADDER.index(FIRST_TRIAL), -1, len(LADDER)
+    rung, below, above, halve = LADDER.index(FIRST_TRIAL), -1, len(LADDER), False
     for _ in range(MOST_TRIALS):
         try:
             pace = trial(LADDER[rung])
@@ -153,7 +153,7 @@ def search(trial: Callable[[float], Pace]) -> Pace:
             if LADDER[rung] >= 1.0 and not tried:
                 raise
             if tried and rung > min(tried):
-                above = rung
+                above, halve = rung, True  # where it begins to be refused, paces do not tell
             else:
                 below = rung
         else:
@@ -164,7 +164,8 @@ def search(trial: Callable[[float], Pace]) -> Pace:
                 above = rung
         if above - below <= 1:
             break
-        rung = min(max(_guess(tried, rung), below + 1), above - 1)
+        guess = (below + above) // 2 if halve else _guess(tried, rung)
+        rung = min(max(guess, below + 1), above - 1)
     kept = [number for number, pace in tried.items() if pace.load <= 1.0]
     return tried[max(kept) if kept else min(tried)]
 

@@ -152,11 +152,12 @@ def bleed(
 
 
 def pour(organ: Organ, systems: dict[str, Any]) -> None:
-    """An eighth of all the blood that there may be, over the upper side."""
+    """An eighth of all the blood that there may be, over the upper side, until half of it is there: as much as a hand
+    with suction lets come together."""
     film = systems["film"]
     centres = organ.body.mesh.corners.mean(axis=1)[organ.body.mesh.face_vectors[:, 2] > 0.0]
     count = min(film.state.capacity // 8, QUEUE // 2)
-    if films.count(film) + count <= film.state.capacity:
+    if films.count(film) + count <= film.state.capacity // 2:
         chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)
         films.add(film, centres[chosen], "blood")
         systems["ledger"].begin_again()

@@ -99,7 +99,8 @@ def line_points(body: Body, seed: int, top: Top | None = None, count: int = 80) 
         start, end = top.longest_line
         way = end - start
         length = float(np.linalg.norm(way))
-        aside = min(height * length, MARGIN) * np.array([-way[1], way[0]]) / max(length, 1e-9)
+        # Half as wide a wave as on our pad: there may be room for no more.
+        aside = min(0.5 * height * length, MARGIN) * np.array([-way[1], way[0]]) / max(length, 1e-9)
         return 0.5 * (start + end) + share[:, None] * way + wave[:, None] * aside
     low, high = body.mesh.bounds
     size = high - low
