@@ -27,6 +27,8 @@ MARGIN = 0.004
 """A place is level where the surface goes on for so far to all sides [m], …"""
 STEEPEST, ROUGHEST = 0.7, 1.5
 """… falling or rising by no more than this, 35°; a line may go over folds of up to 56°."""
+LOOK = 0.9
+"""How steeply the viewer looks down: height over distance, of the flattest camera that a scenario has."""
 ANGLES = 12
 """Directions in which room for a line is looked for."""
 STARTS = 60
@@ -63,6 +65,14 @@ class Top:
     """From there down to the first gap [m]."""
 
     @cached_property
+    def visible(self) -> NDArray[np.bool_]:
+        """Columns that the viewer sees, who looks down from the front (−y): nothing before them stands in the way."""
+        rise = np.where(np.isnan(self.height), -np.inf, self.height) + LOOK * self.step * np.arange(
+            self.height.shape[1]
+        )
+        return ~np.isnan(self.height) & (rise >= np.maximum.accumulate(rise, axis=1))
+
+    @cached_property
     def level(self) -> NDArray[np.bool_]:
         """Columns around which there is room to work."""
         return self._no_steeper(STEEPEST)
@@ -75,12 +85,12 @@ class Top:
     def _no_steeper(self, most: float) -> NDArray[np.bool_]:
         off = max(1, round(MARGIN / self.step))
         padded = np.pad(self.height, off, constant_values=np.nan)
-        found = ~np.isnan(self.height)
+        found = self.visible.copy()
         for x, y in ((x, y) for x in (-off, 0, off) for y in (-off, 0, off)):
             beside = padded[off + x :, off + y :][: self.height.shape[0], : self.height.shape[1]]
             # A comparison with NaN is false: beside the organ nothing is level.
             found &= np.abs(beside - self.height) <= most * self.step * max(np.hypot(x, y), 1.0)
-        return found if found.any() else ~np.isnan(self.height)
+        return found if found.any() else self.visible
 
     @cached_property
     def places(self) -> NDArray[np.float64]:
