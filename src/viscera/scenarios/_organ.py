@@ -27,6 +27,8 @@ MARGIN = 0.004
 """A place is level where the surface goes on for so far to all sides [m], …"""
 STEEPEST, ROUGHEST = 0.7, 1.5
 """… falling or rising by no more than this, 35°; a line may go over folds of up to 56°."""
+THICK = 0.95
+"""Share of the largest thickness that counts as thickest."""
 LOOK = 0.9
 """How steeply the viewer looks down: height over distance, of the flattest camera that a scenario has."""
 ANGLES = 12
@@ -121,7 +123,7 @@ class Top:
     def thickest(self) -> Place:
         """Where a hand presses: level, among the thickest places, and of those in the middle."""
         thick = self.thickness[self.level]
-        good = self.places[thick >= 0.8 * thick.max()]
+        good = self.places[thick >= THICK * thick.max()]
         return good[np.argmin(np.linalg.norm(good - good.mean(axis=0), axis=1))]
 
     def thickness_at(self, place: Place) -> float:
