@@ -113,7 +113,7 @@ def run(
     haptics_file: HapticsFile = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
-    from viscera.scenarios import AUTO, parse_detail
+    from viscera.detail import AUTO, parse_detail
 
     parameters = parse_settings(settings or [])
     amount = parse_detail(detail or ("1" if headless else AUTO))
@@ -157,7 +157,7 @@ def serve_page(
     haptics_file: HapticsFile = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
-    from viscera.scenarios import AUTO, parse_detail
+    from viscera.detail import AUTO, parse_detail
 
     _serve(
         scenario,
@@ -304,7 +304,7 @@ def _check_world(
     find_scenario(scenario)
     if mesh is not None or parameters:
         from viscera import console
-        from viscera.scenarios import AUTO
+        from viscera.detail import AUTO
 
         # How much detail there is in the end is found out by the session, which shows it in the page.
         given: dict[str, Any] = {} if detail == AUTO else {"detail": detail}

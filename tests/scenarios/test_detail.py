@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import viscera
+from viscera.detail import AUTO, parse_detail
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import ToolInput
-from viscera.scenarios import AUTO, Scenario, Setting, catalogue, parse_detail
+from viscera.scenarios import Scenario, Setting, catalogue
 from viscera.scenarios import fit as fitting
 from viscera.scenarios.bleeding.settings import FILM, FINEST, film_params
 from viscera.scenarios.fit import FRAME_BUDGET, LADDER, TICK_BUDGET, Fit, Pace, choose_cores, fit, search

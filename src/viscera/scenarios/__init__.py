@@ -19,24 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from viscera.detail import AUTO, Detail, check_detail
 from viscera.device import Device, ProgressCallback, open_device
 from viscera.errors import InputError, VisceraError
 from viscera.inputs import SetParameter
-from viscera.scenarios._setting import AUTO, Detail, Setting, check_detail, parse_detail
+from viscera.scenarios._setting import Setting
 
-__all__ = [
-    "AUTO",
-    "Detail",
-    "Scenario",
-    "Setting",
-    "catalogue",
-    "check_detail",
-    "find_scenario",
-    "load_file",
-    "make",
-    "parse_detail",
-    "place_in",
-]
+__all__ = ["Scenario", "Setting", "catalogue", "find_scenario", "load_file", "make", "place_in"]
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World

@@ -30,10 +30,10 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from viscera import __version__
+from viscera.detail import AUTO, Detail
 from viscera.errors import InputError, SessionError
 from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
-from viscera.scenarios import AUTO, Detail
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.closing import LingeringProtocol

@@ -111,7 +111,8 @@ def read_message(data: bytes) -> Any:
     found = msgspec.msgpack.decode(data)
     if found["type"] != "scene":
         return msgspec.convert(found, cast(Any, _READABLE))
-    return m.SceneDescription(session=found["session"], device=found["device"], scene=_named(found["scene"]))
+    fields = {name: found[name] for name in ("session", "device", "detail")}
+    return m.SceneDescription(**fields, scene=_named(found["scene"]))
 
 
 def _named(value: Any) -> Any:

@@ -18,8 +18,8 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
+from viscera.detail import Detail, parse_detail
 from viscera.errors import InputError
-from viscera.scenarios import Detail, parse_detail
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message

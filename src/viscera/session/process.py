@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from viscera.detail import Detail
 from viscera.errors import RecordingError, StateError, VisceraError
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
-from viscera.scenarios import Detail
 from viscera.session import commands as c
 from viscera.session.archive import convert
 from viscera.session.channel import ChannelClosed, Receiver, Sender
