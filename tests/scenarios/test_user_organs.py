@@ -106,7 +106,7 @@ def test_only_the_upper_side_is_seen(top: Top) -> None:
     assert top.on_surface(np.array([x, y]))[2] == pytest.approx(2.0 * TUBE, abs=0.1 * TUBE)
     vertices = top.mesh.vertices.astype(np.float32)
     assert top.height_at(vertices, x, y) == pytest.approx(2.0 * TUBE, abs=0.1 * TUBE)
-    lifted = vertices + np.float32(0.01) * np.array([0, 0, 1], dtype=np.float32)
+    lifted = (vertices + np.array([0.0, 0.0, 0.01])).astype(np.float32)
     assert top.height_at(lifted, x, y) == pytest.approx(top.height_at(vertices, x, y) + 0.01, abs=1e-5)
 
 

@@ -110,7 +110,7 @@ class Top:
         return np.flatnonzero(seen)
 
     @cached_property
-    def vertices(self) -> NDArray[np.int64]:
+    def vertices(self) -> NDArray[np.int32]:
         """Numbers of the vertices that are seen."""
         return np.unique(self.mesh.triangles[self.triangles])
 

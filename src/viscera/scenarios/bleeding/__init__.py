@@ -166,22 +166,30 @@ def pour(organ: Organ, systems: dict[str, Any]) -> None:
 def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:
     """An artery and a vein, where the seed puts them on the upper side, off the rim and apart; on a user's organ where
     there is room (`top`)."""
-    rng = np.random.default_rng(seed)
-    low, high = body.mesh.bounds
-    size = high - low
-    if top is not None:
-        artery = top.places[rng.integers(len(top.places))]
-        places = np.stack([artery, top.nearest(artery, APART * float(size[:2].max()))])
-    while top is None:
-        share = rng.uniform(0.28, 0.72, size=(2, 2))
-        places = low[:2] + share * size[:2]
-        if np.linalg.norm(places[0] - places[1]) > APART * size[0]:
-            break
+    places = _apart(body, seed) if top is None else _with_room(top, seed)
     kinds: list[tuple[VesselParams, float]] = [(SMALL_ARTERY, ARTERY_OPENING), (SMALL_VEIN, VEIN_OPENING)]
     wounds = []
     for place, (vessel, opening) in zip(places, kinds, strict=True):
         wounds.append(Wound(_on_top(body, place, top), vessel, opening))
     return wounds
+
+
+def _apart(body: Body, seed: int) -> NDArray[np.float64]:
+    """Two places of the table over our own pad [m]."""
+    rng = np.random.default_rng(seed)
+    low, high = body.mesh.bounds
+    size = high - low
+    while True:
+        share = rng.uniform(0.28, 0.72, size=(2, 2))
+        places = low[:2] + share * size[:2]
+        if np.linalg.norm(places[0] - places[1]) > APART * size[0]:
+            return places
+
+
+def _with_room(top: Top, seed: int) -> NDArray[np.float64]:
+    """Two places of the table over a user's organ [m]."""
+    artery = top.places[np.random.default_rng(seed).integers(len(top.places))]
+    return np.stack([artery, top.nearest(artery, APART * float(top.mesh.size[:2].max()))])
 
 
 def bile_duct(body: Body, vessels: list[Wound], top: Top | None = None) -> Wound:
