@@ -50,6 +50,8 @@ STAGES = Table(
 )
 PAINTED = 64
 """Side of its texture [texels]; texel (0, 0) counts ticks, the rest rests."""
+CARRIED = 0.35
+"""The detail that it has when it is to have as much as the machine carries."""
 DROPS = 50
 """Most drops; as many are there as ticks have passed."""
 
@@ -60,7 +62,9 @@ class FakeDevice:
     description: str = "a fake device"
 
 
-def make(scenario: str, *, device=None, seed=0, mesh=None, parameters=None, cores=None, progress=None) -> FakeWorld:
+def make(
+    scenario: str, *, device=None, seed=0, mesh=None, parameters=None, detail=1.0, cores=None, progress=None
+) -> FakeWorld:
     if progress is not None:
         progress("compiling kernels", 0.5)
     if scenario == "slow_start":
@@ -74,11 +78,12 @@ def make(scenario: str, *, device=None, seed=0, mesh=None, parameters=None, core
         raise ZeroDivisionError("a mistake of ours")
     if scenario == "full_disk" and multiprocessing.parent_process() is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
-    return FakeWorld(scenario, seed, parameters or {})
+    return FakeWorld(scenario, seed, parameters or {}, CARRIED if detail == "auto" else detail)
 
 
 class FakeWorld:
-    def __init__(self, scenario: str, seed: int, parameters: dict[str, float]) -> None:
+    def __init__(self, scenario: str, seed: int, parameters: dict[str, float], detail: float = 1.0) -> None:
+        self.detail = detail
         self.scenario = scenario
         self.seed = seed
         self.device = FakeDevice()
@@ -212,6 +217,7 @@ class FakeWorld:
             summary="Points that swing.",
             instructions="Move the tool.",
             seed=self.seed,
+            detail=self.detail,
             bounds=((0.0, 0.0, -0.05), (0.1, 0.1, 0.05)),
             camera=Camera((0.05, -0.2, 0.1), (0.05, 0.05, 0.0), (0.0, 0.0, 1.0), 40.0),
             surfaces=(Surface("sheet", "tissue", triangles, "points", self.side**2),),

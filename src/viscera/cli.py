@@ -33,6 +33,15 @@ DeviceName = Annotated[str | None, typer.Option("--device", help="cpu or cuda:0;
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world, bit for bit.")]
 Mesh = Annotated[Path | None, typer.Option("--mesh", help="Your own organ: STL, OBJ, PLY or GLB, closed.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeat for more.")]
+DetailText = Annotated[
+    str | None,
+    typer.Option(
+        "--detail",
+        metavar="X",
+        help="Times as many masses, texels and particles; or auto: as many as keep real time here. "
+        "1 when headless, auto with a page.",
+    ),
+]
 Cores = Annotated[int | None, typer.Option("--cores", help="Cores to use on cpu; all of them when not given.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on one line.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where recordings and results go.")]
@@ -92,6 +101,7 @@ def run(
     seed: Seed = 0,
     mesh: Mesh = None,
     settings: Settings = None,
+    detail: DetailText = None,
     cores: Cores = None,
     out: Out = None,
     as_json: Json = False,
@@ -103,13 +113,16 @@ def run(
     haptics_file: HapticsFile = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
+    from viscera.detail import AUTO, parse_detail
+
     parameters = parse_settings(settings or [])
+    amount = parse_detail(detail or ("1" if headless else AUTO))
     if not headless:
         if as_json:
             raise InputError("--json without --headless has nothing to print.", "Add --headless.")
         _serve(
             scenario,
-            device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores, out=out,
+            device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
             host=host, port=port, token=token, open_page=open_page, haptics=haptics, haptics_file=haptics_file,
         )  # fmt: skip
         return
@@ -120,8 +133,9 @@ def run(
 
     tick_count(seconds)  # refuse before kernels are compiled
     result = _run_headless(
-        scenario, seconds, out, device=device, seed=seed, mesh=mesh, parameters=parameters, cores=cores
-    )
+        scenario, seconds, out,
+        device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores,
+    )  # fmt: skip
     if as_json:
         console.print_json(result)
     else:
@@ -136,15 +150,19 @@ def serve_page(
     token: Token = None,
     device: DeviceName = None,
     seed: Seed = 0,
+    detail: DetailText = None,
     cores: Cores = None,
     out: Out = None,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
+    from viscera.detail import AUTO, parse_detail
+
     _serve(
         scenario,
-        device=device, seed=seed, cores=cores, out=out, host=host, port=port, token=token, open_page=False,
+        device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
+        host=host, port=port, token=token, open_page=False,
         haptics=haptics, haptics_file=haptics_file,
     )  # fmt: skip
 
@@ -276,6 +294,7 @@ def _check_world(
     cores: int | None = None,
     mesh: Path | None = None,
     parameters: dict[str, float] | None = None,
+    detail: Any = "auto",
     **_: Any,
 ) -> None:
     """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
@@ -285,9 +304,15 @@ def _check_world(
     find_scenario(scenario)
     if mesh is not None or parameters:
         from viscera import console
+        from viscera.detail import AUTO
 
+        # How much detail there is in the end is found out by the session, which shows it in the page.
+        given: dict[str, Any] = {} if detail == AUTO else {"detail": detail}
         with console.progress_bar() as progress:
-            make(scenario, device=device, mesh=mesh, parameters=parameters, cores=cores, progress=progress).close()
+            made = make(
+                scenario, device=device, mesh=mesh, parameters=parameters, cores=cores, progress=progress, **given
+            )
+            made.close()
     elif device is not None or cores is not None:
         open_device(device, cores)
 

@@ -33,6 +33,8 @@ class Result:
     scenario: str
     device: str
     seed: int
+    detail: float
+    """Times the scenario's own numbers of masses, texels and particles."""
     steps: int
     """Ticks of 1 ms."""
     seconds: float
@@ -94,6 +96,7 @@ def run_headless(
         scenario=world.scenario,
         device=world.device.name,
         seed=world.seed,
+        detail=world.detail,
         steps=ticks,
         seconds=simulated,
         real_time_factor=simulated / wall if wall > 0 else math.inf,
@@ -122,6 +125,7 @@ def record_headless(
         world.device.description,
         made_with.get("mesh"),
         made_with.get("parameters"),
+        world.detail,
     )
     recorder = Recorder.create(out, header)
     try:

@@ -48,6 +48,7 @@ def _serve(world: World, source: str, port: int, open_browser: bool, options: di
         serve(
             source,
             seed=world.seed,
+            detail=world.detail,
             device=world.device.name,
             port=port,
             open_browser=open_browser,

@@ -317,6 +317,10 @@ class Scene:
     camera: Camera
     force_scale: float = 0.1
     """Length of a force's arrow [m/N]; fixed, so that lengths can be compared."""
+    detail: float = 1.0
+    """Times the scenario's stated numbers of masses, texels and particles."""
+    masses: int = 0
+    """Of all organs."""
     surfaces: tuple[Surface, ...] = ()
     instruments: tuple[Instrument, ...] = ()
     parameters: tuple[Parameter, ...] = ()

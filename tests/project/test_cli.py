@@ -23,7 +23,8 @@ from viscera.device import Device
 from viscera.geometry import atlas, icosphere
 
 HEADLESS_KEYS = {
-    "scenario", "device", "seed", "steps", "seconds", "real_time_factor", "stages", "peak_force", "state_hash",
+    "scenario", "device", "seed", "detail", "steps", "seconds", "real_time_factor", "stages", "peak_force",
+    "state_hash",
 }  # fmt: skip
 ROW_KEYS = {"name", "case", "size", "device", "ms", "steps_per_s", "document", "goal", "floor_ratio"}
 
@@ -140,6 +141,9 @@ RUN = ("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
         (("run", "palpation", "--headless", "--seconds", "nan"), 2, ["seconds", "nan"]),
         (("run", "palpation", "--headless", "--seconds", "1e12"), 2, ["seconds"]),
         (("run", "palpation", "--json"), 2, ["--headless"]),
+        ((*RUN, "--detail", "0"), 2, ["detail", "0.1"]),
+        ((*RUN, "--detail", "fine"), 2, ["detail", "fine"]),
+        (("serve", "--detail", "1e9"), 2, ["detail", "1000"]),
         (("run", "palpation", "--headless", "--device", "abacus"), 3, ["abacus", "cpu"]),
         (("run", "palpation", "--headless", "--device", "cpu", "--cores", "0"), 3, ["cores", "0"]),
         ((*RUN, "--mesh", "no/such/organ.stl"), 2, ["organ.stl"]),
@@ -291,6 +295,7 @@ def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monk
 def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     """From the terminal: an address, an answer behind it, and after Ctrl-C a recording that replays."""
     command = [sys.executable, "-m", "viscera", "run", "palpation", "--no-open", "--port", "0", "--device", "cpu"]
+    command += ["--detail", "0.5"]
     with subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
@@ -311,6 +316,7 @@ def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     done = replay_report(recording)
     done.world.close()
     assert done.same is True
+    assert done.recording.header.detail == done.world.detail == 0.5
 
 
 def test_a_mesh_with_overlapping_texture_coordinates_is_told(

@@ -91,11 +91,11 @@ def test_the_line_is_drawn_on_the_upper_side_alone(made: World, seed: int, cpu: 
     is as wide seen from above, so wider on it: up to a tenth."""
     body = made.organ("pad").body
     skin = make_skin(body.mesh, width=256, device=cpu)
-    line, near = marked(skin, body, seed)
+    points = line_points(body, seed)
+    line, near = marked(skin, points)
     assert not (line & ~near).any()
     height = skin.position.numpy()[:, 2]
     assert height[near].min() > 0.5 * (body.mesh.bounds[0][2] + body.mesh.bounds[1][2])
-    points = line_points(body, seed)
     length = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
     area = skin.rest_area.numpy()[line].sum()
     assert area == pytest.approx(2.0 * LINE_HALF_WIDTH * length, rel=0.1)

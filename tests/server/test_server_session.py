@@ -123,6 +123,25 @@ def test_choose_switches_for_everyone_and_closes_the_old_recording(tmp_path: Pat
     assert sorted(read_recording(path).header.scenario for path in archives(tmp_path)) == ["fake", "other"]
 
 
+def test_detail_is_chosen_shown_and_recorded(tmp_path: Path) -> None:
+    """What was asked for and what it came to; a choice of another scenario keeps what was asked for."""
+    with running_server(tmp_path, detail="auto") as server, Browser(server) as browser:
+        found = [browser.wait(m.SceneDescription)]
+        browser.wait(m.FrameMessage)
+        for session, choice in ((2, m.Choose(scenario="other")), (3, m.Choose(scenario="other", detail="2"))):
+            browser.send(choice)
+            found.append(browser.wait(m.SceneDescription, lambda scene, session=session: scene.session == session))
+            browser.wait(m.FrameMessage, lambda frame, session=session: frame.session == session)
+        for wrong in ("much", "0", "nan"):
+            browser.send(m.Choose(scenario="other", detail=wrong))
+            problem = browser.wait(m.Problem)
+            assert (problem.code, "detail" in problem.message, bool(problem.hint)) == ("input", True, True)
+    carried = session_fake_world.CARRIED
+    assert [(one.detail, one.scene.detail) for one in found] == [("auto", carried), ("auto", carried), ("2", 2.0)]
+    recorded = sorted(read_recording(path).header.detail for path in archives(tmp_path))
+    assert recorded == [carried, carried, 2.0]
+
+
 @pytest.mark.parametrize(
     ("scenario", "names"), [("never", "size = -1 is not allowed. Use a positive size."), ("bug", "ZeroDivisionError")]
 )

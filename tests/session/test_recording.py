@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import session_fake_world
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.session.archive import convert, read_recording
-from viscera.session.logfile import Failure, read_log
+from viscera.session.logfile import Failure, RecordingHeader, read_log
 from viscera.session.recorder import (
     LARGEST_STATE,
     Recorder,
@@ -89,6 +90,20 @@ def test_replay_of_log_and_archive_is_the_same_bit_for_bit(tmp_path: Path) -> No
         assert done.state_hash == world.state_hash()
         assert "bit for bit" in done.note
     assert replay(archive, factory=FACTORY).state_hash() == world.state_hash()
+
+
+def test_a_world_is_made_again_in_its_detail(tmp_path: Path) -> None:
+    recorder = Recorder.create(tmp_path, header(detail=0.35))
+    world = session_fake_world.make("fake", seed=3, detail=0.35)
+    recorder.finish(world.tick, world.state_hash())
+    for path in (recorder.path, convert(recorder.path, keep_log=True)):
+        assert replay_report(path, factory=FACTORY).world.detail == 0.35
+
+
+def test_a_recording_from_before_detail_was_made_with_1() -> None:
+    fields = msgspec.to_builtins(header())
+    assert fields.pop("detail") == 1.0
+    assert msgspec.convert(fields, RecordingHeader).detail == 1.0
 
 
 def test_archive_and_log_hold_the_same(tmp_path: Path) -> None:

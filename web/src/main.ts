@@ -79,7 +79,7 @@ class Page {
       again: () => this.transport.reset(),
     });
     this.header = new Header(part("header"), {
-      choose: (scenario) => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue() }),
+      choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
       help: () => this.help.toggle(),
     });
     this.transport = new Transport(part("transport"), (action, value) =>
@@ -157,7 +157,7 @@ class Page {
   }
 
   private setScene(description: SceneDescription): void {
-    const { scene, device } = description;
+    const { scene } = description;
     const again = this.scene !== null && sameScene(this.scene, description);
     // What the user opened or closed stays when the same scenario starts anew.
     this.precise = asksForForce(scene);
@@ -173,7 +173,7 @@ class Page {
     this.hand.setScene(scene, again);
     this.toolbar.setScene(scene, this.hand.tool, again);
     this.overlay.setScene(scene);
-    this.header.setScene(scene, device);
+    this.header.setScene(description);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures, scene.goals);

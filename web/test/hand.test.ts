@@ -10,7 +10,7 @@ const RADIUS = 0.006;
 const TROCAR: [number, number, number] = [0.06, -0.01, 0.2];
 
 const SCENE: Scene = {
-  scenario: "palpation", title: "", summary: "", instructions: "", seed: 0,
+  scenario: "palpation", title: "", summary: "", instructions: "", seed: 0, detail: 1, masses: 0,
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
   force_scale: 0.1, surfaces: [], parameters: [],

@@ -19,22 +19,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from viscera.detail import AUTO, Detail, check_detail
 from viscera.device import Device, ProgressCallback, open_device
 from viscera.errors import InputError, VisceraError
 from viscera.inputs import SetParameter
+from viscera.scenarios._setting import Setting
+
+__all__ = ["Scenario", "Setting", "catalogue", "find_scenario", "load_file", "make", "place_in"]
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a scenario is built with."""
-
-    device: Device
-    seed: int
-    mesh: Path | None = None
-    """A mesh that the user gave."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +51,8 @@ class Scenario:
 
 
 FIRST = "palpation"
+NO_SCENARIOS = ("fit", "kernels")
+"""Modules beside the scenarios that are none."""
 
 loading = False
 """Whether a scenario file is being loaded now."""
@@ -67,7 +63,7 @@ def catalogue() -> dict[str, Scenario]:
     """All scenarios by name. A file that does not load is left out with a warning, so that the others can be used."""
     found = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("_") or module.name == "kernels":
+        if module.name.startswith("_") or module.name in NO_SCENARIOS:
             continue
         try:
             scenario = _load(module.name)
@@ -166,6 +162,7 @@ def make(
     device: str | Device | None = None,
     seed: int = 0,
     mesh: str | Path | None = None,
+    detail: Detail = 1.0,
     parameters: Mapping[str, float] | None = None,
     cores: int | None = None,
     progress: ProgressCallback | None = None,
@@ -173,8 +170,9 @@ def make(
     """Makes the world of a scenario, ready to step.
 
     `scenario` is a name, the path of a Python file, or a `Scenario`; `device` is `cpu`, `cuda:0` or None for the best
-    one; `parameters` are in the units the scenario states; `progress` is called with what is being compiled. The same
-    seed, device kind and inputs give the same world, bit for bit.
+    one; `detail` multiplies the scenario's numbers of masses, texels and particles, or is `auto` for as many as this
+    machine carries in real time (docs/detail.md); `parameters` are in the units the scenario states; `progress` is
+    called with what is being compiled. The same seed, detail, device kind and inputs give the same world, bit for bit.
     """
     from viscera.scenarios.kernels import known_kernels, remember_kernels
     from viscera.world import World
@@ -182,10 +180,18 @@ def make(
     entry = scenario if isinstance(scenario, Scenario) else find_scenario(scenario)
     if not (isinstance(seed, int) and 0 <= seed < 2**63):
         raise InputError(f"seed = {seed!r} is not allowed.", "It is a whole number from 0 on.")
-    place = (device if isinstance(device, Device) else open_device(device, cores)).split()
-    place.load(known_kernels(entry, place), progress)
+    whole = device if isinstance(device, Device) else open_device(device, cores)
+    whole.load(known_kernels(entry, whole), progress)
     path = None if mesh is None else Path(mesh)
-    world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path)))
+    tick_cores = None
+    if detail == AUTO:
+        from viscera.scenarios.fit import fit
+
+        found = fit(entry, whole, mesh=path, progress=progress)
+        detail, tick_cores = found.detail, None if whole.is_cuda else found.tick_cores
+    amount = check_detail(detail)
+    place = whole.split(tick_cores)
+    world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():
         world.set_now(SetParameter(key, float(value)))

@@ -6,6 +6,7 @@ from functools import cache
 
 from viscera.heat.conduction import LIVER_PERFUSION, STILL_AIR, HeatParams
 from viscera.scenarios import Setting
+from viscera.scenarios._organ import lay_down
 from viscera.scenarios._tissue import TISSUE
 from viscera.skin import make_skin
 from viscera.tissue.burning import with_burn_headroom
@@ -14,7 +15,7 @@ from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI
 from viscera.view import ADVANCED, Parameter
-from viscera.world.organ import Body, Organ, fill, load_organ, make_organ, on_the_table
+from viscera.world.organ import Body, Organ, fill, make_organ, on_the_table
 
 MASSES = 3_000
 """About as many; 4.1 mm apart in the pad."""
@@ -54,7 +55,8 @@ VISCOSITY = Parameter(
 
 def liver_pad(setting: Setting) -> Organ:
     """Liver that lies on the table and holds fast to it, with a skin."""
-    body = _pad() if setting.mesh is None else fill(on_the_table(load_organ(setting.mesh)), MASSES)
+    masses = setting.count(MASSES)
+    body = _pad(masses) if setting.mesh is None else fill(lay_down(setting.mesh), masses)
     height = body.positions[:, 2]
     low, high = float(height.min()), float(height.max())
     params = LatticeParams(
@@ -69,7 +71,7 @@ def liver_pad(setting: Setting) -> Organ:
         poisson=POISSON,
     )
     tissue = make_lattice(setting.device, with_burn_headroom(params))
-    skin = make_skin(body.mesh, width=TEXELS, device=setting.device)
+    skin = make_skin(body.mesh, width=setting.texels(TEXELS), device=setting.device)
     return make_organ("pad", "liver", body, tissue, skin)
 
 
@@ -79,7 +81,7 @@ def above(body: Body) -> tuple[float, float, float]:
 
 
 @cache
-def _pad() -> Body:
+def _pad(masses: int) -> Body:
     from viscera.anatomy import pad
 
-    return fill(on_the_table(pad()), MASSES)
+    return fill(on_the_table(pad()), masses)

@@ -113,7 +113,8 @@ GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
 
 
 def build(setting: Setting) -> Contents:
-    body = _standard() if setting.mesh is None else _from_mesh(setting.mesh)
+    masses = setting.count(MASSES)
+    body = _standard(masses) if setting.mesh is None else _from_mesh(setting.mesh, masses)
     positions = body.positions
     held, push = _attachments(body)
     driven = push > 0.0
@@ -175,17 +176,17 @@ def build(setting: Setting) -> Contents:
 
 
 @cache
-def _standard() -> Body:
+def _standard(masses: int) -> Body:
     from viscera.anatomy import liver
 
-    return fill(on_the_table(liver()), MASSES)
+    return fill(on_the_table(liver()), masses)
 
 
-def _from_mesh(path: Path) -> Body:
+def _from_mesh(path: Path, masses: int) -> Body:
     """A mesh in patient coordinates (DICOM: x to the left, y to the back, z to the head), laid on its back."""
     mesh = load_organ(path)
     x, y, z = mesh.vertices.T
-    return fill(on_the_table(replace(mesh, vertices=np.stack([x, z, -y], axis=1))), MASSES)
+    return fill(on_the_table(replace(mesh, vertices=np.stack([x, z, -y], axis=1))), masses)
 
 
 def _attachments(body: Body) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._organ import lay_down, seen_from_above
 from viscera.scenarios._tissue import TISSUE, tissue_parameters
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
@@ -31,10 +32,8 @@ from viscera.world import (
     World,
     block,
     fill,
-    load_organ,
     looking_down,
     make_organ,
-    on_the_table,
 )
 from viscera.world.systems.search import Search
 
@@ -66,6 +65,8 @@ FOUND_WITHIN = 0.010
 
 PROBE_RADIUS = 0.008
 """Two cells of the lattice: a smaller ball slips between the masses and turns springs inside out [m]."""
+PROBE_SHARE = 0.25
+"""Its radius is at most this share of a user's organ's thickness, and at least the distance between masses."""
 HOME_HEIGHT = 0.04
 """Of the waiting probe above the surface [m]."""
 WET_FRICTION = 0.1
@@ -113,7 +114,10 @@ GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
 
 
 def build(setting: Setting) -> Contents:
-    body = block(CELLS, SPACING) if setting.mesh is None else fill(on_the_table(load_organ(setting.mesh)), MESH_MASSES)
+    if setting.mesh is None:
+        body = block(*setting.cells(CELLS, SPACING))
+    else:
+        body = fill(lay_down(setting.mesh), setting.count(MESH_MASSES))
     positions = body.positions
     low, high = positions.min(axis=0), positions.max(axis=0)
     nodules = list(NODULES.values())
@@ -136,7 +140,13 @@ def build(setting: Setting) -> Contents:
         ),
     )
     organ = make_organ("tissue", "tissue", body, tissue)
-    home = (float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2] + HOME_HEIGHT))
+    x, y, z = float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2])
+    radius, top = PROBE_RADIUS, None
+    if setting.mesh is not None:
+        top = seen_from_above(body.mesh)
+        x, y = top.thickest().tolist()
+        radius = _probe_radius(top.thickness_at(np.array([x, y])), body.spacing)
+    home = (x, y, z + HOME_HEIGHT)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
     search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
 
@@ -148,17 +158,21 @@ def build(setting: Setting) -> Contents:
         set_relative_young(tissue, stiffness_around(middle(setting.seed, positions, nodule), positions, nodule))
 
     def script(world: World, tick: int) -> Iterable[Input]:
-        """A hand that pushes 8 mm deep, slides a little, and lets go, once every two seconds, every 10 ms."""
+        """A hand that pushes the ball in by its radius (8 mm), slides a little, and lets go, once every two seconds,
+        every 10 ms."""
         if tick % 10:
             return []
         phase = 2.0 * math.pi * (tick % 2000) / 2000.0
-        x, y, z = home
-        depth = 0.008 * max(0.0, math.sin(phase))
-        return [ToolInput(0, (x + 0.01 * math.cos(phase), y, z - HOME_HEIGHT + PROBE_RADIUS - depth))]
+        beside = 1.25 * radius * math.cos(phase)
+        depth = radius * max(0.0, math.sin(phase))
+        surface = home[2] - HOME_HEIGHT
+        if top is not None:
+            surface = top.height_at(body.mesh.vertices.astype(np.float32), x + beside, y)
+        return [ToolInput(0, (x + beside, y, surface + radius - depth))]
 
     return Contents(
         organs=[organ],
-        tools=kit.hand_out([kit.probe(PROBE_RADIUS), kit.pin()], home, WET_FRICTION),
+        tools=kit.hand_out([kit.probe(radius), kit.pin()], home, WET_FRICTION),
         systems=[search.system()],
         parameters=[LiveParameter(DIFFICULTY, hide, harden), *tissue_parameters(tissue, STIFFNESS, VISCOSITY)],
         goals=GOALS,
@@ -166,6 +180,11 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         script=script,
     )
+
+
+def _probe_radius(thickness: float, spacing: float) -> float:
+    """For an organ so thick, of masses so far apart [m]."""
+    return max(min(PROBE_RADIUS, PROBE_SHARE * thickness), spacing)
 
 
 def middle(seed: int, positions: NDArray[np.float64], nodule: Nodule) -> NDArray[np.float64]:

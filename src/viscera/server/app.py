@@ -30,6 +30,7 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from viscera import __version__
+from viscera.detail import AUTO, Detail
 from viscera.errors import InputError, SessionError
 from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
@@ -214,6 +215,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     seed: int = 0,
     mesh: str | Path | None = None,
     parameters: dict[str, float] | None = None,
+    detail: Detail = AUTO,
     cores: int | None = None,
     recordings: str | Path | None = None,
     open_browser: bool = False,
@@ -224,8 +226,8 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
-    `on_ready` is called with the address once it answers, instead of printing it; `haptics` names the devices that
-    hold the tools; `state` is a saved state to begin with (`SessionSpec.state`).
+    `detail` is that of `viscera.make`; `on_ready` is called with the address once it answers, instead of printing it;
+    `haptics` names the devices that hold the tools; `state` is a saved state to begin with (`SessionSpec.state`).
     """
     from viscera.scenarios import catalogue, find_scenario
 
@@ -245,6 +247,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             device=device,
             mesh=str(mesh) if mesh is not None else None,
             parameters=dict(parameters or {}),
+            detail=detail,
             cores=cores,
             recordings=Path(recordings) if recordings is not None else None,
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),

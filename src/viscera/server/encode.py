@@ -51,8 +51,8 @@ def raw(packed: bytes) -> Any:
     return cast(Any, msgspec.Raw(packed))
 
 
-def scene_message(scene: bytes, session: int, device: str) -> m.SceneDescription:
-    return m.SceneDescription(session=session, device=device, scene=raw(scene))
+def scene_message(scene: bytes, session: int, device: str, detail: str) -> m.SceneDescription:
+    return m.SceneDescription(session=session, device=device, detail=detail, scene=raw(scene))
 
 
 def frame_message(number: int, session: int, shown: SharedSnapshot, specs: ArraySpecs) -> m.FrameMessage:
@@ -111,7 +111,8 @@ def read_message(data: bytes) -> Any:
     found = msgspec.msgpack.decode(data)
     if found["type"] != "scene":
         return msgspec.convert(found, cast(Any, _READABLE))
-    return m.SceneDescription(session=found["session"], device=found["device"], scene=_named(found["scene"]))
+    fields = {name: found[name] for name in ("session", "device", "detail")}
+    return m.SceneDescription(**fields, scene=_named(found["scene"]))
 
 
 def _named(value: Any) -> Any:

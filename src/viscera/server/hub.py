@@ -18,6 +18,8 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
+from viscera.detail import Detail, parse_detail
+from viscera.errors import InputError
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
@@ -200,12 +202,13 @@ class Hub:
         if message.scenario not in known:
             raise Refusal("input", f"scenario {message.scenario!r} is not known.", f"There are: {', '.join(known)}.")
         seed = _seed(message.seed)
+        detail = _detail(message.detail) if message.detail else self._spec.detail
         # The mesh and the parameters from the command line were meant for the scenario named beside them.
         if message.scenario == self._own:
-            self._replace(dataclasses.replace(self._first, seed=seed, resume=None, state=None))
+            self._replace(dataclasses.replace(self._first, seed=seed, detail=detail, resume=None, state=None))
         else:
             plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None)
-            self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed))
+            self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed, detail=detail))
 
     def _restart(self) -> None:
         if self.status.state not in ("crashed", "ended"):
@@ -271,7 +274,7 @@ class Hub:
         return "Press Restart to begin again."
 
     def _new_scene(self, scene: bytes) -> None:
-        self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device))
+        self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device, _asked(self._spec.detail)))
         for client in self._clients:
             client.scene_changed()
 
@@ -365,6 +368,17 @@ def _seed(value: float) -> int:
     if not math.isfinite(value) or value != int(value) or not 0 <= value <= LARGEST_SEED:
         raise Refusal("input", f"seed = {value} is not allowed.", f"Use a whole number from 0 to {LARGEST_SEED}.")
     return int(value)
+
+
+def _detail(text: str) -> Detail:
+    try:
+        return parse_detail(text[:LONGEST_NAME])
+    except InputError as error:
+        raise Refusal("input", error.message, error.hint) from error
+
+
+def _asked(detail: Detail) -> str:
+    return detail if isinstance(detail, str) else f"{detail:g}"
 
 
 def _kept(recording: str) -> str:

@@ -76,6 +76,8 @@ class Choose(_Message, tag="choose"):
 
     scenario: str
     seed: int = 0
+    detail: str = ""
+    """A number or `auto`; empty for what was asked for before."""
 
 
 class Restart(_Message, tag="restart"):
@@ -122,6 +124,8 @@ class SceneDescription(_Message, tag="scene"):
     device: str
     """What it runs on; `Welcome.device` is empty while the first session is still starting."""
     scene: Scene
+    detail: str = ""
+    """What was asked for, a number or `auto`; `Scene.detail` is what it is."""
 
 
 class ArrayData(_Part):

@@ -98,6 +98,7 @@ def write_archive(recording: Recording, path: Path) -> None:
             file=header.file,
             file_sha256=header.file_sha256,
             parameters=json.dumps(header.parameters),
+            detail=header.detail,
             created=header.created,
             tick=recording.tick,
             state_hash=recording.state_hash,
@@ -160,6 +161,7 @@ def _read_archive(path: Path) -> Recording:
                 file=attributes.get("file", ""),  # not in older files
                 file_sha256=attributes.get("file_sha256", ""),
                 parameters=json.loads(attributes["parameters"]),
+                detail=float(attributes.get("detail", 1.0)),
                 created=attributes["created"],
             )
             ticks = sorted(int(name) for name in cast(Any, file["checkpoints"]))

@@ -52,6 +52,8 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     file_sha256: str = ""
     parameters: dict[str, float]
     """Given when the world was made."""
+    detail: float = 1.0
+    """Times the scenario's own counts; older recordings have none, and were made with 1."""
     created: str
     """ISO 8601, with the time zone."""
 

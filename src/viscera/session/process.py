@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from viscera.detail import Detail
 from viscera.errors import RecordingError, StateError, VisceraError
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
@@ -47,6 +48,8 @@ class SessionSpec:
     device: str | None = None
     mesh: str | None = None
     parameters: dict[str, float] = field(default_factory=dict)
+    detail: Detail = 1.0
+    """`auto` measures first how much this machine carries."""
     cores: int | None = None
     record: bool = True
     recordings: Path | None = None
@@ -124,6 +127,7 @@ class _Process:
             seed=spec.seed,
             mesh=spec.mesh,
             parameters=spec.parameters or None,
+            detail=spec.detail,
             cores=spec.cores,
             progress=self._progress,
         )
@@ -140,7 +144,15 @@ class _Process:
             self._record(
                 lambda: Recorder.create(
                     spec.recordings or default_folder(),
-                    make_header(spec.scenario, spec.seed, device.name, device.description, spec.mesh, spec.parameters),
+                    make_header(
+                        spec.scenario,
+                        spec.seed,
+                        device.name,
+                        device.description,
+                        spec.mesh,
+                        spec.parameters,
+                        self.world.detail,
+                    ),
                 )
             )
 

@@ -75,6 +75,7 @@ def make_header(
     device_description: str = "",
     mesh: str | Path | None = None,
     parameters: dict[str, float] | None = None,
+    detail: float = 1.0,
 ) -> RecordingHeader:
     """A header for a world made with these arguments, here and now."""
     file = Path(scenario).resolve() if scenario.endswith(".py") else None
@@ -89,6 +90,7 @@ def make_header(
         mesh=str(Path(mesh).resolve()) if mesh else "",
         mesh_sha256=hash_file(Path(mesh)) if mesh else "",
         parameters=dict(parameters or {}),
+        detail=detail,
         created=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     )
 

@@ -99,6 +99,7 @@ def make_world(
         seed=header.seed,
         mesh=header.mesh or None,
         parameters=header.parameters or None,
+        detail=header.detail,
         cores=cores,
         progress=progress,
     )

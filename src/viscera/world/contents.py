@@ -61,6 +61,9 @@ class Contents:
     goals: Sequence[Goal] = ()
     """What a drill asks of measures; with it comes a clock."""
     script: Script = field(default=no_hand)
+    heaviest: Callable[[], None] = lambda: None
+    """Puts more of what makes it slow into the world, up to as much as it may have to carry (blood on an organ). Called
+    once a frame while it is found out how fast the world is on a machine, never else."""
 
     def check(self) -> None:
         """Refuses what cannot work together, with what to do."""

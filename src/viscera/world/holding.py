@@ -60,6 +60,8 @@ class Holding:
         freedom = min(1.0, (MOST_FORCE - size) / SLOW_FORCE)
         for organ in organs:
             depth, stretch = organ.tissue.tool_gauge(slot)
-            freedom = min(freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, (1.0 - depth / self._thinnest) / SLOW_DEPTH)
+            freedom = min(
+                freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, (1.0 - depth / self._thinnest) / SLOW_DEPTH
+            )
         self.state[0], self.state[1], self.state[2] = force[0] / size, force[1] / size, force[2] / size
         self.state[3] = max(freedom, -BACK)

@@ -127,15 +127,16 @@ class Organ:
         args = [self.rest, self.places, self.weights, self.tissue.layout.slots, displacement, out]
         stage.launch(follow_lattice, len(out), args)
 
-    def height(self, x: float, y: float) -> float:
-        """Of the upper side over this place of the table, as the lattice is now: a plane through the nearest vertices
-        [m]."""
+    def height(self, x: float, y: float, among: NDArray[Any] | None = None) -> float:
+        """Of the upper side over this place of the table, as the lattice is now: a plane through the nearest vertices,
+        those of the upper half, or among these numbers [m]."""
         rest = self.body.mesh.vertices
-        near = np.flatnonzero(np.hypot(rest[:, 0] - x, rest[:, 1] - y) < WALK)
-        if len(near) < 6:
-            near = np.arange(len(rest))
+        if among is None:
+            among = np.flatnonzero(rest[:, 2] >= 0.5 * rest[:, 2].max())
+        near = among[np.hypot(*(rest[among, :2] - (x, y)).T) < WALK]
+        near = near if len(near) >= 6 else among
         moved = self.tissue.displacement()[self.held.indices[near]] * self.held.weights[near, :, None]
-        return surface_height(rest[near] + moved.sum(axis=1), x, y)
+        return _plane_over(rest[near] + moved.sum(axis=1), x, y)
 
     def show(self) -> Show:
         triangles = np.asarray(self.body.mesh.triangles, dtype=np.int32)
@@ -236,8 +237,13 @@ def block(cells: tuple[int, int, int], spacing: float) -> Body:
 
 
 def surface_height(vertices: NDArray[Any], x: float, y: float) -> float:
-    """Of the upper side over this place of the table: a plane through the nearest vertices [m]."""
-    off = np.hypot(vertices[:, 0] - x, vertices[:, 1] - y) + 10.0 * (vertices[:, 2] < 0.5 * vertices[:, 2].max())
-    near = vertices[np.argsort(off)[:6]].astype(np.float64)
+    """Of the upper side of a slab over this place of the table: a plane through the nearest vertices [m]."""
+    return _plane_over(vertices[vertices[:, 2] >= 0.5 * vertices[:, 2].max()], x, y)
+
+
+def _plane_over(vertices: NDArray[Any], x: float, y: float) -> float:
+    """Through the nearest ones, and not beyond them [m]."""
+    near = vertices[np.argsort(np.hypot(vertices[:, 0] - x, vertices[:, 1] - y))[:6]].astype(np.float64)
     plane = np.stack([np.ones(len(near)), near[:, 0] - x, near[:, 1] - y], axis=1)
-    return float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])
+    fitted = float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])
+    return min(max(fitted, float(near[:, 2].min())), float(near[:, 2].max()))

@@ -47,7 +47,7 @@ def all_shows(contents: Contents) -> list[Show]:
 
 
 def make_scene(
-    entry: Scenario, seed: int, contents: Contents, shows: Sequence[Show], settings: dict[str, Any]
+    entry: Scenario, seed: int, detail: float, contents: Contents, shows: Sequence[Show], settings: dict[str, Any]
 ) -> Scene:
     lists: dict[str, Any] = {
         name: tuple(show.what for show in shows if isinstance(show.what, kind)) for name, kind in _LISTS.items()
@@ -58,6 +58,8 @@ def make_scene(
         summary=entry.summary,
         instructions=entry.instructions,
         seed=seed,
+        detail=detail,
+        masses=sum(len(organ.body.nodes) for organ in contents.organs),
         bounds=contents.bounds,
         camera=contents.camera,
         force_scale=contents.force_scale,

@@ -39,10 +39,14 @@ if TYPE_CHECKING:
 class World:
     """A scenario that runs. Make one with `viscera.make`."""
 
-    def __init__(self, scenario: Scenario, device: Device, seed: int, build: Callable[[int], Contents]) -> None:
+    def __init__(
+        self, scenario: Scenario, device: Device, seed: int, build: Callable[[int], Contents], detail: float = 1.0
+    ) -> None:
         self.scenario = scenario.name
         self.device = device
         self.seed = seed
+        self.detail = detail
+        """Times the scenario's stated numbers of masses, texels and particles."""
         self.tick = 0
         self.behind = False
         """Whether the systems were still busy as the last frame ended."""
@@ -174,7 +178,7 @@ class World:
 
     def scene(self) -> Scene:
         settings = {"parameters": self.settings.parameters, "tables": self.settings.tables}
-        return showing.make_scene(self.entry, self.seed, self.contents, self.shows, settings)
+        return showing.make_scene(self.entry, self.seed, self.detail, self.contents, self.shows, settings)
 
     def array_specs(self) -> dict[str, ArraySpec]:
         """Every array that a snapshot holds, with how it travels."""

@@ -1,12 +1,14 @@
-// Name, choice of scenario, clock, device, viewers, state of the line.
+// Name, choice of scenario, clock, detail, device, viewers, state of the line.
 
 import type { Line } from "../connection";
-import type { Frame, Scene, SessionState, Welcome } from "../protocol";
+import type { Frame, SceneDescription, SessionState, Welcome } from "../protocol";
+import { DetailChip } from "./detail";
 import { h, icon, setText } from "./dom";
 import { clock, factor } from "./format";
 
 export interface HeaderEvents {
-  choose(scenario: string): void;
+  /** Starts a scenario anew; without a detail, with the one that was asked for before. */
+  choose(scenario: string, detail?: string): void;
   help(): void;
 }
 
@@ -26,6 +28,7 @@ export class Header {
   private readonly line = h("span", {}, "connecting");
   private readonly lineChip: HTMLElement;
   private readonly deviceChip: HTMLElement;
+  private readonly detail = new DetailChip((detail) => this.events.choose(this.current, detail));
   private welcome: Welcome | null = null;
   private current = "";
   private speed = 1;
@@ -44,7 +47,7 @@ export class Header {
       h("div", { class: "brand" }, mark, h("h1", {}, "viscera")),
       this.menu,
       h("div", { class: "clock", title: "Simulated time, and how fast it runs against real time" }, this.time, this.pace),
-      h("div", { class: "chips" }, this.deviceChip, this.viewersChip, this.lineChip, help),
+      h("div", { class: "chips" }, this.detail.element, this.deviceChip, this.viewersChip, this.lineChip, help),
     );
     document.addEventListener("pointerdown", (event) => {
       if (event.target instanceof Node && !this.menu.contains(event.target)) this.closeMenu();
@@ -60,7 +63,9 @@ export class Header {
     this.fillList();
   }
 
-  setScene(scene: Scene, device: string): void {
+  setScene(description: SceneDescription): void {
+    const { scene, device } = description;
+    this.detail.setScene(description);
     this.current = scene.scenario;
     setText(this.scenario, scene.title);
     setText(this.device, device);

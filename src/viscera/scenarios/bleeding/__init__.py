@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
+from viscera.blood.film.film import QUEUE
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
 from viscera.heat.burn import make_burn
@@ -21,14 +25,16 @@ from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._organ import Top, seen_from_above
 from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.bleeding.dressing import Dressing
 from viscera.scenarios.bleeding.settings import (
     BILE_DUCT,
     BILE_OPENING,
-    FILM,
+    FINEST,
     dressing_parameters,
+    film_params,
     patient_parameters,
 )
 from viscera.timing import FRAME
@@ -66,6 +72,8 @@ SMALL_VEIN = vessel_mmhg(9.0, 7.0, 1.2, 60.0)
 """Of the size that a surgeon coagulates rather than ties."""
 ARTERY_OPENING, VEIN_OPENING = 0.11e-3, 0.16e-3
 """Radii of the openings [m]: a nick."""
+APART = 0.25
+"""Distance of artery and vein over the organ's length."""
 ASIDE = 11.0e-3
 """From the artery to the middle of the gauze, towards the middle of the organ [m]."""
 
@@ -97,8 +105,9 @@ def build(setting: Setting) -> Contents:
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     burns[0].parameters = burns[0].parameters[:1]
-    vessels = open_vessels(organ.body, setting.seed)
-    blood, parameters = bleed(organ, vessels)
+    top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
+    vessels = open_vessels(organ.body, setting.seed, top)
+    blood, parameters = bleed(organ, vessels, setting, top)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -108,21 +117,28 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         force_scale=0.2,
         goals=GOALS,
-        script=lambda world, tick: script(organ, vessels[0], tick),
+        script=lambda world, tick: script(organ, vessels[0], tick, top),
+        heaviest=lambda: pour(organ, {system.name: system.holds for system in blood}),
     )
 
 
-def bleed(organ: Organ, vessels: list[Wound]) -> tuple[list[System], list[LiveParameter]]:
+def bleed(
+    organ: Organ, vessels: list[Wound], setting: Setting, top: Top | None
+) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
-    film = make_film_on(organ, FILM, PARTICLES)
+    params = film_params(setting.detail)
+    finer = min(setting.detail, FINEST)
+    film = make_film_on(organ, params, round(finer * PARTICLES))
     assert film.surface is not None
-    drops = make_drops(film.surface, FILM, film.state, RINSING, FRAME, DROPS)
-    wounds = make_wounds(film.surface, FILM, film.state, dt=FRAME, drops=drops.state)
-    wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels)])
+    rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
+    drops = make_drops(film.surface, params, film.state, rinsing, FRAME, round(finer * DROPS))
+    wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
+    wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
     picture = painting(organ, film)
     drawing, ink = ink_on(organ)
-    gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0]))
-    dressing = Dressing(organ, wounds, gauze, ink)
+    gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
+    across = None if top is None else top.longest_line
+    dressing = Dressing(organ, wounds, gauze, ink, across)
     systems = [
         wounding,
         flying(organ.name, drops),
@@ -136,51 +152,81 @@ def bleed(organ: Organ, vessels: list[Wound]) -> tuple[list[System], list[LivePa
     return systems, [*patient_parameters(wounding.holds, film), *dressing_parameters(gauze, dressing)]
 
 
-def open_vessels(body: Body, seed: int) -> list[Wound]:
-    """An artery and a vein, where the seed puts them on the upper side, off the rim and apart."""
+def pour(organ: Organ, systems: dict[str, Any]) -> None:
+    """An eighth of all the blood that there may be, over the upper side, until half of it is there: as much as a hand
+    with suction lets come together."""
+    film = systems["film"]
+    centres = organ.body.mesh.corners.mean(axis=1)[organ.body.mesh.face_vectors[:, 2] > 0.0]
+    count = min(film.state.capacity // 8, QUEUE // 2)
+    if films.count(film) + count <= film.state.capacity // 2:
+        chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)
+        films.add(film, centres[chosen], "blood")
+        systems["ledger"].begin_again()
+
+
+def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:
+    """An artery and a vein, where the seed puts them on the upper side, off the rim and apart; on a user's organ where
+    there is room (`top`)."""
+    places = _apart(body, seed) if top is None else _with_room(top, seed)
+    kinds: list[tuple[VesselParams, float]] = [(SMALL_ARTERY, ARTERY_OPENING), (SMALL_VEIN, VEIN_OPENING)]
+    wounds = []
+    for place, (vessel, opening) in zip(places, kinds, strict=True):
+        wounds.append(Wound(_on_top(body, place, top), vessel, opening))
+    return wounds
+
+
+def _apart(body: Body, seed: int) -> NDArray[np.float64]:
+    """Two places of the table over our own pad [m]."""
     rng = np.random.default_rng(seed)
     low, high = body.mesh.bounds
     size = high - low
     while True:
         share = rng.uniform(0.28, 0.72, size=(2, 2))
         places = low[:2] + share * size[:2]
-        if np.linalg.norm(places[0] - places[1]) > 0.25 * size[0]:
-            break
-    kinds: list[tuple[VesselParams, float]] = [(SMALL_ARTERY, ARTERY_OPENING), (SMALL_VEIN, VEIN_OPENING)]
-    wounds = []
-    for place, (vessel, opening) in zip(places, kinds, strict=True):
-        x, y, z = _on_top(body, place)
-        wounds.append(Wound((x, y, z), vessel, opening))
-    return wounds
+        if np.linalg.norm(places[0] - places[1]) > APART * size[0]:
+            return places
 
 
-def bile_duct(body: Body, vessels: list[Wound]) -> Wound:
+def _with_room(top: Top, seed: int) -> NDArray[np.float64]:
+    """Two places of the table over a user's organ [m]."""
+    artery = top.places[np.random.default_rng(seed).integers(len(top.places))]
+    return np.stack([artery, top.nearest(artery, APART * float(top.mesh.size[:2].max()))])
+
+
+def bile_duct(body: Body, vessels: list[Wound], top: Top | None = None) -> Wound:
     """A torn duct halfway between the vessels; tight until the parameter says otherwise."""
     middle = np.mean([vessel.point[:2] for vessel in vessels], axis=0)
-    return Wound(_on_top(body, middle), BILE_DUCT, BILE_OPENING, "bile")
+    if top is not None:
+        middle = top.nearest(middle)
+    return Wound(_on_top(body, middle, top), BILE_DUCT, BILE_OPENING, "bile")
 
 
-def beside(body: Body, wound: Wound) -> NDArray[np.float64]:
-    """A place `ASIDE` of a wound towards the middle of the organ, on the table [m]."""
+def beside(body: Body, wound: Wound, top: Top | None = None) -> NDArray[np.float64]:
+    """A place `ASIDE` of a wound towards the middle of the organ, on the table [m]; on a user's organ, where there is
+    room."""
+    if top is not None:
+        return top.nearest(wound.point[:2], ASIDE)
     low, high = body.mesh.bounds
     way = 0.5 * (low + high)[:2] - wound.point[:2]
     return np.asarray(wound.point[:2]) + ASIDE * way / max(float(np.linalg.norm(way)), 1e-9)
 
 
-def _on_top(body: Body, place: NDArray[np.float64]) -> tuple[float, float, float]:
+def _on_top(body: Body, place: NDArray[np.float64], top: Top | None) -> tuple[float, float, float]:
     """The middle of the upper triangle nearest to this place of the table [m]."""
+    if top is not None:
+        return top.on_surface(place)
     centres = body.mesh.corners.mean(axis=1)
     upper = np.flatnonzero(body.mesh.face_vectors[:, 2] > 0.0)
     x, y, z = centres[upper[np.argmin(np.linalg.norm(centres[upper, :2] - place, axis=1))]].tolist()
     return x, y, z
 
 
-def script(organ: Organ, wound: Wound, tick: int) -> Iterable[Input]:
+def script(organ: Organ, wound: Wound, tick: int, top: Top | None = None) -> Iterable[Input]:
     """A hand that lets it bleed for two seconds, sucks over the first vessel for two, then holds the forceps on it."""
     if tick % 10:
         return []
     x, y, _ = wound.point
-    z = organ.height(x, y)
+    z = organ.height(x, y, None if top is None else top.vertices)
     if tick < 2000:
         return []
     if tick < 4000:

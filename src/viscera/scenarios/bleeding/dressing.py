@@ -38,11 +38,15 @@ class Dressing:
     """Draws the openings, which blood hides and a burn whitens, an incision across the middle, and the gauze over
     both."""
 
-    def __init__(self, organ: Organ, wounds: Wounds, gauze: Gauze, ink: Ink) -> None:
+    def __init__(
+        self, organ: Organ, wounds: Wounds, gauze: Gauze, ink: Ink, across: tuple[Any, Any] | None = None
+    ) -> None:
+        """`across` are two places of the table between which there is room for the incision [m]; without them it goes
+        across the middle."""
         skin = organ.need_skin()
         self._wounds, self._gauze, self._ink, self._shape = wounds, gauze, ink, (skin.height, skin.width, 4)
         at, up = skin.image(skin.position), skin.image(skin.faces_up())
-        self.edges = incision_edges(skin.mesh)
+        self.edges = incision_edges(skin.mesh, across)
         self._cut = up & (_distance(at, skin.mesh.vertices[self.edges]) < BORDER)
         self._away = [_from(at, skin.mesh, wounds, number) for number in range(wounds.count)]
         self._incision = 0
@@ -98,19 +102,21 @@ def _cover(ink: NDArray[np.float64], away: NDArray[np.float64], radius: float, c
     ink += share * np.array((*colour, 1.0))
 
 
-def incision_edges(mesh: TriangleMesh) -> NDArray[np.int64]:
-    """Edges of the shortest way over the upper side, across the middle of a mesh; shape (edges, 2)."""
+def incision_edges(mesh: TriangleMesh, across: tuple[Any, Any] | None = None) -> NDArray[np.int64]:
+    """Edges of the shortest way over the upper side, across the middle of a mesh or between two places [m]; shape
+    (edges, 2)."""
     low, high = mesh.bounds
     welded = weld(mesh.vertices)
     upper = mesh.triangles[mesh.face_vectors[:, 2] > 0.0]
     pairs = np.unique(np.sort(welded[upper][:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     corners = np.unique(pairs)
     middle = 0.5 * (low[0] + high[0])
+    first, last = across if across is not None else (np.array([middle, low[1]]), np.array([middle, high[1]]))
     ends = [
-        int(corners[np.argmin(np.linalg.norm(mesh.vertices[corners, :2] - (middle, y), axis=1))])
-        for y in low[1] + np.array(INCISION_SPAN) * (high[1] - low[1])
+        int(corners[np.argmin(np.linalg.norm(mesh.vertices[corners, :2] - place, axis=1))])
+        for place in (first + share * (last - first) for share in INCISION_SPAN)
     ]
-    return np.array(_shortest(mesh.vertices, pairs, *ends))
+    return np.array(_shortest(mesh.vertices, pairs, *ends), dtype=np.int64).reshape(-1, 2)
 
 
 def _shortest(points: NDArray[np.float64], pairs: NDArray[Any], start: int, end: int) -> list[tuple[int, int]]:
@@ -141,6 +147,8 @@ def _shortest(points: NDArray[np.float64], pairs: NDArray[Any], start: int, end:
 def _distance(at: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of texels to the nearest of some edges; infinite far from all of them."""
     distance = np.full(at.shape[:2], np.inf)
+    if len(edges) == 0:
+        return distance
     near = (at >= edges.min(axis=(0, 1)) - BORDER).all(axis=-1) & (at <= edges.max(axis=(0, 1)) + BORDER).all(axis=-1)
     points = at[near].astype(np.float64)
     best = np.full(len(points), np.inf)

@@ -10,6 +10,7 @@ from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams
 from viscera.blood.wounds.vessels import DISCHARGE, VesselParams
 from viscera.blood.wounds.wounds import WoundParams, set_vessel, set_wounds
 from viscera.scenarios.bleeding.dressing import Dressing
+from viscera.timing import FRAME
 from viscera.units import MILLILITRE
 from viscera.view import ADVANCED, Parameter
 from viscera.world.system import LiveParameter
@@ -18,6 +19,42 @@ from viscera.world.systems.wounds import Vessels
 
 FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), dilution=2.0, clot_rate=1.0 / 90.0, dissolve_rate=0.4)
 """Blood at rest is half clotted after a minute; saline thins it within a second and dissolves clots in a few."""
+
+FINEST = 16.0
+"""Detail at which the film's particles are as small as a texel; more is not seen."""
+
+
+def film_params(detail: float) -> FilmParams:
+    """The same film of so many times as many particles, each so much smaller.
+
+    A film keeps its thickness, so the radius h goes with 1/√detail. What a person sees of pressure and viscosity goes
+    with k·h and σ·h²: the constants grow as the radius shrinks. Pressure in a step, k·dt²/h, stays what is calm: steps
+    get shorter with h, and no longer than they are at detail 1.
+    """
+    detail = min(detail, FINEST)
+    if detail == 1.0:
+        return FILM
+    share = detail**-0.5
+    """Of the radius."""
+    steps = math.ceil(round(FRAME / FILM.dt) * max(1.0, 1.0 / share))
+    fluids = tuple(
+        replace(
+            fluid,
+            stiffness=fluid.stiffness / share,
+            near_stiffness=fluid.near_stiffness / share,
+            viscosity=fluid.viscosity / share**2,
+        )
+        for fluid in FILM.fluids
+    )
+    return replace(
+        FILM,
+        fluids=fluids,
+        radius=share * FILM.radius,
+        dt=FRAME / steps,
+        particle_volume=FILM.particle_volume / detail,
+        separation=FILM.separation / share,
+    )
+
 
 BILE_DUCT = VesselParams(0.0, 0.0, 1.0e-3, density=BILE.density)
 BILE_OPENING = 0.8e-3
@@ -130,6 +167,8 @@ def patient_parameters(bleeding: Vessels, film: Film) -> list[LiveParameter]:
     """The last wound is the bile duct, all others are vessels."""
     wounds = bleeding.wounds
     usual = wounds.vessels[:-1]
+    finer = film.params.separation / FILM.separation
+    """Of pressures of the film, see `film_params`."""
 
     def set_pressure(value: float) -> None:
         share = 0.01 * value
@@ -152,7 +191,8 @@ def patient_parameters(bleeding: Vessels, film: Film) -> list[LiveParameter]:
         set_vessel(wounds, len(usual), leaking(value * MILLILITRE / 60.0))
 
     def set_traction(value: float) -> None:
-        fluids = (replace(BLOOD, traction=value), *FILM.fluids[1:])
+        blood, *others = film.params.fluids
+        fluids = (replace(blood, traction=value), *others)
         set_film(film, replace(film.params, fluids=fluids))
 
     return [
@@ -161,7 +201,7 @@ def patient_parameters(bleeding: Vessels, film: Film) -> list[LiveParameter]:
         LiveParameter(CLOTTING, set_clotting),
         LiveParameter(DILUTION, lambda value: change(dilution=value)),
         LiveParameter(DISSOLVING, lambda value: change(dissolve_rate=value)),
-        LiveParameter(SEPARATION, lambda value: change(separation=value)),
+        LiveParameter(SEPARATION, lambda value: change(separation=finer * value)),
         LiveParameter(BILE_LEAK, set_leak),
         LiveParameter(LIFETIME, lambda value: change(lifetime=value)),
         LiveParameter(POOLING, lambda value: change(pooling=0.01 * value)),

@@ -16,6 +16,7 @@ from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._organ import seen_from_above
 from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
@@ -52,14 +53,15 @@ def build(setting: Setting) -> Contents:
     heat = make_heat(organ.need_skin(), LIVING_LIVER)
     burn = make_burn(heat)
     drawing, ink = ink_on(organ)
+    top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
+    points = line_points(organ.body, setting.seed, top)
     systems = [
         heating(organ, heat, burn, tools),
         burning(organ, burn),
         stiffening(organ, burn),
         drawing,
-        burn_drill(organ, burn, ink, *marked(organ.need_skin(), organ.body, setting.seed)),
+        burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]
-    points = line_points(organ.body, setting.seed)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -68,7 +70,7 @@ def build(setting: Setting) -> Contents:
             return []
         way = min(SPEED * 0.001 * tick, float(lengths[-1]))
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
-        z = organ.height(x, y)
+        z = organ.height(x, y, None if top is None else top.vertices)
         # The foot of the hook, 4 mm along x, is taken along by its middle.
         tip = tip_for((x, y, z - 0.0006), tools[0].instrument)
         return [ToolInput(0, tip, grip=1.0 if way < lengths[-1] else 0.0)]

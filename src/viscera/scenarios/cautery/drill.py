@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from viscera.device import Stage
 from viscera.heat.burn import Burn, burnt_areas
 from viscera.heat.sums import FAN, finish_sum, make_sum
+from viscera.scenarios._organ import MARGIN, Top
 from viscera.skin import Skin, gutter
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
@@ -87,34 +88,47 @@ def _drawn(skin: Skin, line: NDArray[np.bool_]) -> NDArray[np.float64]:
     return picture
 
 
-def line_points(body: Body, seed: int, count: int = 80) -> NDArray[np.float64]:
-    """The line's way over the table, from left to right, shape (count, 2) [m]: a wave whose place the seed chooses."""
+def line_points(body: Body, seed: int, top: Top | None = None, count: int = 80) -> NDArray[np.float64]:
+    """The line's way over the table, shape (count, 2) [m]: a wave whose place the seed chooses. On our own pad (no
+    `top`) from left to right; on a user's organ where there is room for it."""
     rng = np.random.default_rng(seed)
-    low, high = body.mesh.bounds
-    size = high - low
     height, phase, level = rng.uniform(0.06, 0.12), rng.uniform(0.0, 2.0 * math.pi), rng.uniform(-0.12, 0.12)
     share = np.linspace(-LINE_SPAN, LINE_SPAN, count)
+    wave = np.sin(2.0 * math.pi * share / LINE_SPAN + phase)
+    if top is not None:
+        start, end = top.longest_line
+        way = end - start
+        length = float(np.linalg.norm(way))
+        # Half as wide a wave as on our pad: there may be room for no more.
+        aside = min(0.5 * height * length, MARGIN) * np.array([-way[1], way[0]]) / max(length, 1e-9)
+        return 0.5 * (start + end) + share[:, None] * way + wave[:, None] * aside
+    low, high = body.mesh.bounds
+    size = high - low
     x = 0.5 * (low[0] + high[0]) + share * size[0]
-    y = 0.5 * (low[1] + high[1]) + (level + height * np.sin(2.0 * math.pi * share / LINE_SPAN + phase)) * size[1]
+    y = 0.5 * (low[1] + high[1]) + (level + height * wave) * size[1]
     return np.stack([x, y], axis=1)
 
 
-def marked(skin: Skin, body: Body, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of every texel: whether it is on the line, and whether near it; on the upper side only."""
-    points = line_points(body, seed)
+def marked(skin: Skin, points: NDArray[np.float64], top: Top | None = None) -> tuple[NDArray[np.bool_], ...]:
+    """Of every texel: whether it is on the line through these points, and whether near it; on the upper side only."""
     texels = skin.texels.numpy()
     position = skin.position.numpy()[texels]
     up = skin.faces_up()[texels]
-    # The line goes from left to right, so what is far above or below it is no nearer than that to any of it.
-    steepest = np.abs(np.diff(points[:, 1]) / np.diff(points[:, 0])).max()
-    off = np.abs(position[:, 1] - np.interp(position[:, 0], points[:, 0], points[:, 1]))
-    close = np.flatnonzero(up & (off < NEAR * (1.0 + steepest)))
+    if top is not None:
+        up &= np.isin(skin.face.numpy()[texels], top.triangles)
+    box = (position[:, :2] >= points.min(axis=0) - NEAR) & (position[:, :2] <= points.max(axis=0) + NEAR)
+    close = np.flatnonzero(up & box.all(axis=1))
+    there = position[close, :2]
     distance = np.full(len(texels), np.inf)
     for start, end in itertools.pairwise(points):
+        # Few texels are near any one piece of the line.
+        low, high = np.minimum(start, end) - NEAR, np.maximum(start, end) + NEAR
+        here = np.flatnonzero(((there >= low) & (there <= high)).all(axis=1))
         way = end - start
-        from_start = position[close, :2] - start
+        from_start = there[here] - start
         along = np.clip(from_start @ way / (way @ way), 0.0, 1.0)
-        distance[close] = np.minimum(distance[close], np.hypot(*(from_start - along[:, None] * way).T))
+        off = np.hypot(*(from_start - along[:, None] * way).T)
+        distance[close[here]] = np.minimum(distance[close[here]], off)
     found = []
     for reach in (LINE_HALF_WIDTH, NEAR):
         chosen = np.zeros(skin.width * skin.height, dtype=np.bool_)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from viscera.anatomy.landscape import Landscape, landscape
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios.river.spring import Spring, make_spring
+from viscera.scenarios.river.spring import Spring, flood, make_spring
 from viscera.units import LITRE
 from viscera.view import Camera, Parameter, Surface
 from viscera.world import Contents, World
@@ -55,7 +56,8 @@ def build(setting: Setting) -> Contents:
     x, y = _dip(place)
     home = (x, y, float(place.height(np.array(x), np.array(y))) + HOME_HEIGHT)
     tools = kit.hand_out([kit.ball(BALL_RADIUS)], home, friction=0.0)
-    stream, set_flow = make_spring(place, SPRING, tools, setting.device)
+    spring = replace(SPRING, capacity=setting.count(SPRING.capacity), spacing=setting.length(SPRING.spacing))
+    stream, set_flow = make_spring(place, spring, tools, setting.device)
     camera = Camera(
         (1.3 * SIZE[0], -0.75 * SIZE[1], 0.68 * SIZE[0]), (0.5 * SIZE[0], 0.02, 0.05), (0.0, 0.0, 1.0), 40.0
     )
@@ -76,6 +78,7 @@ def build(setting: Setting) -> Contents:
         systems=[swirling(stream, tools, fastest=SHADED_SPEED)],
         scenery=[ground],
         script=script,
+        heaviest=lambda: flood(place, spring, stream),
     )
 
 

@@ -18,12 +18,14 @@ from viscera.device import Device
 from viscera.errors import InputError
 from viscera.instruments import Tool
 from viscera.timing import FRAME
+from viscera.water import count
 from viscera.water.boundary.contacts import ContactParams
 from viscera.water.boundary.shapes import plane
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.walls import make_walls
 from viscera.water.emitter import add_drain, add_emitter, set_emitter
 from viscera.water.params import FluidParams, largest_step
+from viscera.water.saving import add_particles
 from viscera.water.state import make_fluid
 from viscera.world.systems.water import Stream, balls
 
@@ -86,6 +88,19 @@ def make_spring(
         set_emitter(emitter, on=flow > 0.0, **moving)
 
     return Stream(fluid, vessel, steps, drains), set_flow
+
+
+def flood(place: Landscape, spring: Spring, stream: Stream) -> None:
+    """As much water as the river holds when it has run for a while, at once: two layers over the bed."""
+    if count(stream.fluid) > 0:
+        return
+    half = place.bed_half_width
+    x, y = np.arange(0.1, 0.9, spring.spacing / place.length) * place.length, np.arange(-half, half, spring.spacing)
+    along, aside = (axis.ravel() for axis in np.meshgrid(x, y, indexing="ij"))
+    aside = aside + place.middle(along)
+    layers = [place.height(along, aside) + layer * spring.spacing for layer in (1.0, 2.0)]
+    points = np.concatenate([np.stack([along, aside, z], axis=1) for z in layers])
+    add_particles(stream.fluid, points[: spring.capacity], None)
 
 
 def _params(place: Landscape, spring: Spring, dt: float = 1e-9) -> FluidParams:

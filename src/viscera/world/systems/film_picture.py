@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viscera.blood import picture
 from viscera.blood.film.film import Film
-from viscera.blood.picture.image import dye_of, make_film_image, step_film_image
+from viscera.blood.picture.image import FilmImageParams, dye_of, make_film_image, step_film_image
 from viscera.timing import FRAME
 from viscera.view import Texture
 from viscera.world.organ import Organ
@@ -17,7 +17,9 @@ PAINTING = 2
 def painting(organ: Organ, film: Film) -> System:
     """After `flowing` in the order of a frame."""
     skin = organ.need_skin()
-    image = make_film_image(skin, film.params, film.state, dt=PAINTING * FRAME)
+    # A particle's picture is as wide as its reach, so that a sheet of them is smooth.
+    look = FilmImageParams(radius=film.params.radius)
+    image = make_film_image(skin, film.params, film.state, look, dt=PAINTING * FRAME)
     paint = skin.device.record(lambda stage: step_film_image(stage, image), work=skin.count)
     dye = dye_of(film.params)
     colours = () if dye is None or dye.absorption is None else (dye.absorption, dye.body)
