@@ -35,6 +35,7 @@ REAL_TIME = 1.0 / TICK
 HEADLESS = 1.2
 """Times real time, without a window."""
 SECONDS, QUICK_SECONDS = 60.0, 3.0
+LARGE, MILLION, LARGE_SECONDS = ("liver", "cautery", "bleeding"), 1_000_000, 10.0
 WARM_UP = 1.0
 """Programs are recorded in the first second [s]."""
 STALL = 2e-3
@@ -58,15 +59,36 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
                 yield live_row(device, name, seconds, beside=" beside a busy process")
                 yield live_row(device, name, seconds, first=True, beside=" beside a busy process")
         yield headless_row(device, name, seconds)
+    if device.is_cuda:
+        for name in LARGE:
+            for alone in (False, True):
+                yield large_row(device, name, QUICK_SECONDS if quick else LARGE_SECONDS, alone=alone)
+
+
+def large_row(device: Device, name: str, seconds: float, *, alone: bool = False) -> Row:
+    """With about a million masses, skin and particles to match; `alone` without the work of the systems."""
+    small = make(name, device=device, seed=1)
+    detail = MILLION / sum(len(organ.tissue.params.nodes) for organ in small.organs)
+    small.close()
+    beside = f", a million masses{' alone' if alone else ''}"
+    return live_row(device, name, seconds, first=True, beside=beside, alone=alone, detail=detail)
 
 
 def live_row(
-    device: Device, name: str, seconds: float, *, first: bool = False, beside: str = "", **made_with: Any
+    device: Device,
+    name: str,
+    seconds: float,
+    *,
+    first: bool = False,
+    beside: str = "",
+    alone: bool = False,
+    **made_with: Any,
 ) -> Row:
-    """One scenario under its own hand for so long; `first` asks for real-time priority."""
+    """One scenario under its own hand for so long; `first` asks for real-time priority; `alone` gives the systems no
+    turn."""
     world = make(name, device=device, seed=1, **made_with)
     with recording(world) as record:
-        columns = run_live(world, seconds, record, first=first)
+        columns = run_live(world, seconds, record, first=first, alone=alone)
     columns |= {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
     case = f"{name}{', priority' if first else ''}{beside}"
     size = sum(len(organ.tissue.params.nodes) for organ in world.organs)
@@ -91,7 +113,9 @@ def headless_row(device: Device, name: str, seconds: float) -> Row:
     return timed("live", f"{name}, headless", size, device, 1.0 / factor, goal=HEADLESS * REAL_TIME, extra=columns)
 
 
-def run_live(world: World, seconds: float, record: Record, *, first: bool = False) -> dict[str, Any]:
+def run_live(
+    world: World, seconds: float, record: Record, *, first: bool = False, alone: bool = False
+) -> dict[str, Any]:
     """What ticks and systems did over so many seconds of wall clock."""
     live = world.go_live()
     priority = SessionPriority(time.perf_counter()) if first else None
@@ -106,8 +130,10 @@ def run_live(world: World, seconds: float, record: Record, *, first: bool = Fals
         if number == 0:
             begin, behind, turns = time.perf_counter(), 0, live.begun
             world.peak_force = 0.0
+        # What the scenario's hand thinks is not the tick's, but what it does is.
+        given = [*world.script(world.tick), *([Behind()] if alone else [])]
         start = time.perf_counter()
-        for one in world.script(world.tick):
+        for one in given:
             world.apply(one)
             record(world.tick, one)
         world.advance()

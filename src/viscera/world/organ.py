@@ -135,7 +135,8 @@ class Organ:
             among = np.flatnonzero(rest[:, 2] >= 0.5 * rest[:, 2].max())
         near = among[np.hypot(*(rest[among, :2] - (x, y)).T) < WALK]
         near = near if len(near) >= 6 else among
-        moved = self.tissue.displacement()[self.held.indices[near]] * self.held.weights[near, :, None]
+        carriers, where = np.unique(self.held.indices[near], return_inverse=True)
+        moved = self.tissue.displacement(carriers)[where.reshape(len(near), -1)] * self.held.weights[near, :, None]
         return _plane_over(rest[near] + moved.sum(axis=1), x, y)
 
     def show(self) -> Show:
