@@ -27,6 +27,8 @@ MARGIN = 0.004
 """A place is level where the surface goes on for so far to all sides [m], …"""
 STEEPEST, ROUGHEST = 0.7, 1.5
 """… falling or rising by no more than this, 35°; a line may go over folds of up to 56°."""
+PLANE = 6
+"""Vertices through which the surface over a place is laid."""
 THICK = 0.95
 """Share of the largest thickness that counts as thickest."""
 LOOK = 0.9
@@ -140,7 +142,7 @@ class Top:
     def height_at(self, vertices: NDArray[np.float32], x: float, y: float) -> float:
         """Of the upper side over this place, of the mesh with its vertices moved: a plane through the nearest [m]."""
         seen = vertices[self.vertices].astype(np.float64)
-        near = seen[np.argsort(np.hypot(seen[:, 0] - x, seen[:, 1] - y))[:6]]
+        near = seen[np.argpartition(np.hypot(seen[:, 0] - x, seen[:, 1] - y), PLANE)[:PLANE]]
         plane = np.stack([np.ones(len(near)), near[:, 0] - x, near[:, 1] - y], axis=1)
         fitted = float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])
         return min(max(fitted, float(near[:, 2].min())), float(near[:, 2].max()))

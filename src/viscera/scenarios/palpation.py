@@ -147,6 +147,7 @@ def build(setting: Setting) -> Contents:
         x, y = top.thickest().tolist()
         radius = _probe_radius(top.thickness_at(np.array([x, y])), body.spacing)
     home = (x, y, z + HOME_HEIGHT)
+    rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
     search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
 
@@ -167,7 +168,7 @@ def build(setting: Setting) -> Contents:
         depth = radius * max(0.0, math.sin(phase))
         surface = home[2] - HOME_HEIGHT
         if top is not None:
-            surface = top.height_at(body.mesh.vertices.astype(np.float32), x + beside, y)
+            surface = top.height_at(rest, x + beside, y)
         return [ToolInput(0, (x + beside, y, surface + radius - depth))]
 
     return Contents(
