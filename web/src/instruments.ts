@@ -1,6 +1,7 @@
 // What an instrument does, asked of its effects: never of its name or label.
 
-import type { Instrument } from "./protocol";
+import { Quaternion, Vector3 } from "three";
+import type { Instrument, ToolState } from "./protocol";
 
 type Effect = Instrument["effects"][number];
 export type Does = Pick<Instrument, "effects">;
@@ -19,4 +20,10 @@ export function isElectric(instrument: Does): boolean {
 /** The ball, or the rod along the shaft, that touches tissue first [m]; a thin one where nothing pushes. */
 export function roundEnd(instrument: Does): { radius: number; length: number; offset: number } {
   return effectOf(instrument, "pushes") ?? { radius: 0.002, length: 0, offset: 0.002 };
+}
+
+/** Where a tool acts from, in the world [m]. */
+export function actingPoint({ position, orientation }: ToolState, instrument: Instrument | undefined): number[] {
+  const inside = new Vector3(...(instrument?.acts_at ?? [0, 0, 0]));
+  return inside.applyQuaternion(new Quaternion(...orientation)).add(new Vector3(...position)).toArray();
 }

@@ -1,6 +1,5 @@
 // Brings the parts of the page together and turns the loop.
 
-import { Quaternion, Vector3 } from "three";
 import { Connection, socketAddress } from "./connection";
 import type { Line } from "./connection";
 import { framed } from "./framing";
@@ -10,6 +9,7 @@ import { GamepadHand } from "./hand/gamepad";
 import { Hand } from "./hand/hand";
 import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
+import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
 import { freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
 import { Banners } from "./panels/banners";
@@ -27,7 +27,7 @@ import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { Frame, FrameMessage, Instrument, SceneDescription, ServerMessage, SessionState, Tiles, Tool, ToolState } from "./protocol";
+import type { Frame, FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
@@ -344,11 +344,6 @@ class Page {
       }),
     };
   }
-}
-
-function actingPoint({ position, orientation }: ToolState, instrument: Instrument | undefined): number[] {
-  const inside = new Vector3(...(instrument?.acts_at ?? [0, 0, 0]));
-  return inside.applyQuaternion(new Quaternion(...orientation)).add(new Vector3(...position)).toArray();
 }
 
 /** Session numbers begin again with a new server, so what is in the scene is compared too. */
