@@ -148,7 +148,10 @@ def gather_in_hierarchy(
 @wp.func
 def learn(walls: WallsView, point: wp.vec3, i: int, known: wp.array(dtype=Known)):
     """Particle i asks the mesh: what it knows is written."""
+    # Also what is not in use: a saved state is compared by its bytes.
     known[i].count = 0
+    known[i].faces = Faces()
+    known[i].away = Distances()
     radius = walls.reach
     if walls.structure == HASHED:
         radius = gather_hashed(walls.table[0], point, i, known)

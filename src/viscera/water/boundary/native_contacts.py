@@ -36,9 +36,14 @@ const float* centre = (const float*)&known.ball;
 const float from_centre = APART(at, centre);
 const auto take = [&]() {
     auto& now = known_out.data[i];
-    now = known;
+    now.ball = known.ball;
     now.clear = clear;
     now.shapes = known.shapes - moved;
+    now.count = known.count;
+    if (known.count > 0) {
+        now.faces = known.faces;
+        now.away = known.away;
+    }
 };
 if (walls.moved.data[1] > 0.0f) return 0;
 if (from_centre < clear && APART(target, centre) <= clear - 1.001f * radius) {
