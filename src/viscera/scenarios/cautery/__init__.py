@@ -59,6 +59,7 @@ def build(setting: Setting) -> Contents:
     ]
     camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
     points = line_points(organ.body, setting.seed)
+    rest = organ.body.mesh.vertices.astype(np.float32)
     lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -69,7 +70,8 @@ def build(setting: Setting) -> Contents:
         # The foot of the hook, 4 mm along x, is taken along by its middle.
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
         x -= 0.5 * FOOT
-        z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+        # Of the surface at rest: the hook presses it down, and would follow it ever deeper.
+        z = surface_height(rest, x, y)
         return [ToolInput(0, (x, y, z - 0.0006), grip=1.0 if way < lengths[-1] else 0.0)]
 
     return Contents(
