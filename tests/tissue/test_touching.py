@@ -218,9 +218,9 @@ def test_cores_do_not_change_a_touched_surface() -> None:
     results = []
     for cores in (1, 2):
         device = open_device("cpu", cores=cores)
-        tissue = block(device, (32, 30, 32))
+        tissue = block(device, (40, 40, 36))
         assert len(tissue.params.nodes) * tissue.substeps >= SPLIT_WORK  # else one core does it all
-        top = 32.5 * SPACING
+        top = 36.5 * SPACING
         ends = np.array([[[0.06, 0.0607, top], [0.066, 0.0607, top]], [[0.03, 0.03, top + 0.004]] * 2])
         for tick in range(12):
             down = np.array([2e-5 * tick, 0.0, -1e-4 * tick])

@@ -60,8 +60,8 @@ def leave(world: World, tool: int) -> None:
     assert world.tools[tool].force == (0.0, 0.0, 0.0)
     assert world.hands[tool].tip[2] == pytest.approx(HIGH + 0.03, abs=1e-4)
     world.apply(ToolInput(tool, (0.0, 0.0, HIGH + 0.03), active=False))
-    world.step(150)
-    assert np.abs(world.organs[0].tissue.displacement()).max() < 2e-4
+    world.step(400)
+    assert np.abs(world.organs[0].tissue.displacement()).max() < 1e-4
 
 
 @pytest.mark.parametrize("tool", range(len(TOOLS)))
@@ -110,7 +110,7 @@ def fuzz(world: World, seconds: float, seed: int) -> None:
         go(world, tool, (0.02 * (tool - 1), 0.0, HIGH + 0.04), 100)
     world.step(300)
     assert all(one.force == (0.0, 0.0, 0.0) for one in world.tools)
-    assert np.abs(world.organs[0].tissue.displacement()).max() < 2e-4
+    assert np.abs(world.organs[0].tissue.displacement()).max() < 1e-4
 
 
 def test_whatever_hands_do_nothing_stays(cpu: Device) -> None:
