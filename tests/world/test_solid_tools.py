@@ -101,4 +101,5 @@ def test_features_of_the_lattice_can_be_asked_for_in_a_scenario(cpu: Device) -> 
     cut = world_with(Pushes(RADIUS), cpu, slabs=2)
     plain = press(world_with(Pushes(RADIUS), cpu), 400)[2]
     assert press(creeping, 400)[2] < 0.9 * plain  # it gives way
-    assert press(cut, 400)[2] == pytest.approx(plain, rel=1e-5)
+    # In slabs a tool touches masses, 4 mm apart, and not points of the surface: the ball's contact is 5 mm wide.
+    assert press(cut, 400)[2] == pytest.approx(plain, rel=0.15)

@@ -145,7 +145,7 @@ def build(setting: Setting) -> Contents:
     if setting.mesh is not None:
         top = seen_from_above(body.mesh)
         x, y = top.thickest().tolist()
-        radius = _probe_radius(top.thickness_at(np.array([x, y])), body.spacing)
+        radius = min(PROBE_RADIUS, PROBE_SHARE * top.thickness_at(np.array([x, y])))
     home = (x, y, z + HOME_HEIGHT)
     rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
@@ -181,11 +181,6 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         script=script,
     )
-
-
-def _probe_radius(thickness: float, spacing: float) -> float:
-    """For an organ so thick, of masses so far apart [m]."""
-    return max(min(PROBE_RADIUS, PROBE_SHARE * thickness), spacing)
 
 
 def middle(seed: int, positions: NDArray[np.float64], nodule: Nodule) -> NDArray[np.float64]:

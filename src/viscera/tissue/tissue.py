@@ -294,12 +294,12 @@ class Tissue:
             raise InputError(f"drag = {drag} is not allowed.", "It must be finite and at least 0.")
         self.state.live.host[5] = 1.0 / (1.0 + drag * TICK / self.substeps)
 
-    def displacement(self, nodes: NDArray[Any] | None = None) -> NDArray[np.float32]:
-        """u of every mass [m], shape (masses, 3), or of those with these numbers; a copy."""
+    def displacement(self) -> NDArray[np.float32]:
+        """u of every mass [m], shape (masses, 3); a copy."""
         self._refresh()
-        slots, places = self.layout.slots, self.layout.slot_of_node
-        places = places if nodes is None else places[nodes]
-        p, v = (_taken(array, slots, places) for array in (self.state.position[self.current], self.state.velocity))
+        slots = self.layout.slots
+        p = self.state.position[self.current].numpy().reshape(3, slots)[:, self.layout.slot_of_node]
+        v = self.state.velocity.numpy().reshape(3, slots)[:, self.layout.slot_of_node]
         return np.ascontiguousarray((p - np.float32(self.viscous_time) * v).T, dtype=np.float32)
 
     def velocities(self) -> NDArray[np.float32]:
@@ -363,15 +363,6 @@ class Tissue:
 
     def __post_init__(self) -> None:
         self._origin2 = np.tile(np.asarray(self.params.origin, dtype=np.float64), 2)
-
-
-def _taken(array: wp.array[Any], slots: int, places: NDArray[Any]) -> NDArray[np.float32]:
-    """Three components of some places, shape (3, places). Of a few in a large lattice on a GPU only those travel."""
-    if array.device.is_cpu or 8 * len(places) > slots:
-        return array.numpy().reshape(3, slots)[:, places]
-    wanted = (slots * np.arange(3)[:, None] + places).ravel()
-    some = wp.array(wanted, dtype=wp.int32, device=array.device)
-    return wp.indexedarray(array, [some]).contiguous().numpy().reshape(3, len(places))
 
 
 def check_finite(tissue: Tissue, tick: int) -> None:

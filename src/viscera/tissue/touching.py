@@ -55,6 +55,9 @@ BUNDLE = 256
 THREADS, MET_THREADS = 64, 8192
 """On cuda: that look at a bundle together, and at all points that are inside a tool."""
 
+NOTHING_NEAR = 2.0
+"""A stretch beyond this stands for no tissue near a tool."""
+
 BENEATH = 1.0
 """How far under a bundle tissue is gauged, in spacings of the lattice."""
 

@@ -33,7 +33,7 @@ class Contact:
         """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
-        self.holdings = [Holding(tool) for tool in tools]
+        self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
     def move(self) -> None:
@@ -102,7 +102,7 @@ class Contact:
                     force, torque = organ.tissue.tool_force(slot)
                     fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                     tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
-                holding.feel((fx, fy, fz), slot, self._organs)
+                holding.feel((fx, fy, fz), slot)
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()

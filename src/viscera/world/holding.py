@@ -1,14 +1,17 @@
 """What keeps a tool from going where its hand is: tissue that is pressed as far as it can be.
 
 The tool that tissue meets, that is drawn and that acts, follows its hand (instruments/tool.py), but goes on into tissue
-only as fast as that can bear. Let n be the direction of the force on it in the last tick, and q the least of
+only as fast as that can bear. Let n be the direction of the force on it, smoothed over some ticks, and q the least of
 
     (F_most − F)/F_slow,   (s − s_least)/s_slow,   (1 − d/r)/d_slow,
 
 for the force F, the least stretch s of the tissue beneath it (1 at rest, 0 flat), and the depth d to which points
-sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most q|q|·v_fastest·Δt:
+sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most q²·v_fastest·Δt:
 less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving are free. So a
 hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is.
+
+q falls at once and rises slowly, as tissue that is hit springs to and fro. Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
+the surface unseen, and into it no faster than `INTO` times that radius.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 
 from viscera.instruments import FASTEST_TOOL, Tool
 from viscera.timing import TICK
+from viscera.tissue.touching import NOTHING_NEAR
 from viscera.world.organ import Organ
 
 MOST_FORCE, SLOW_FORCE = 10.0, 4.0
@@ -30,38 +34,59 @@ LEAST_STRETCH, SLOW_STRETCH = 0.4, 0.3
 pressed flat turn inside out."""
 SLOW_DEPTH = 0.5
 """From this share of a bar's radius on points are about to pass it."""
-BACK = 0.2
-"""Share of the fastest speed with which a tool beyond its bound is taken back, at most."""
+DEEPEST = 1.0e-3
+"""For thick bars, what r is at most in the third bound [m]."""
+PAST, INTO = 0.5, 0.15
+"""Radii of its thinnest bar that a tool may go in a substep near tissue, and into it."""
+RECOVERY = 0.02
+"""By so much q may rise in a tick."""
+STEADY = 0.1
+"""Share of the last tick's direction in n: a force that trembles must not let a tool slip down its slope."""
+BACK = 0.4
+"""Least q, and how fast a tool is taken back then: q·BACK times the fastest speed."""
 
 
 class Holding:
     """Of one tool."""
 
-    def __init__(self, tool: Tool) -> None:
-        self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else 1.0
-        self.state = np.zeros(4)
-        """Direction of the force on it in the last tick, and q; zero where nothing holds it. Part of the state."""
+    def __init__(self, tool: Tool, organs: Sequence[Organ]) -> None:
+        self._organs = organs
+        self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else DEEPEST
+        self._substeps = min((organ.tissue.substeps for organ in organs), default=1)
+        self.state = np.zeros(5)
+        """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then whether tissue is
+        near. Part of the world's state."""
 
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
-        normal, freedom = self.state[:3], float(self.state[3])
+        radii = self._thinnest * self._substeps
+        length = math.sqrt(float(way @ way))
+        if self.state[4] > 0.0 and length > PAST * radii:
+            way = way * (PAST * radii / length)
+        normal, freedom = self.state[:3], 1.0 - float(self.state[3])
         into = -float(way @ normal)
-        most = freedom * abs(freedom) * FASTEST_TOOL * TICK
+        speed = freedom * FASTEST_TOOL * min(1.0, max(freedom, BACK))
+        most = min(speed * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
         return way
 
-    def feel(self, force: tuple[float, float, float], slot: int, organs: Sequence[Organ]) -> None:
+    def feel(self, force: tuple[float, float, float], slot: int) -> None:
         """After a tick."""
         size = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
-        if size == 0.0:
+        freedom, near = min(1.0, (MOST_FORCE - size) / SLOW_FORCE), False
+        for organ in self._organs:
+            depth, stretch = organ.tissue.tool_gauge(slot)
+            passing = 1.0 - depth / min(self._thinnest, DEEPEST)
+            freedom = min(freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, passing / SLOW_DEPTH)
+            near = near or stretch < NOTHING_NEAR
+        if not near:
             self.state[:] = 0.0
             return
-        freedom = min(1.0, (MOST_FORCE - size) / SLOW_FORCE)
-        for organ in organs:
-            depth, stretch = organ.tissue.tool_gauge(slot)
-            freedom = min(
-                freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, (1.0 - depth / self._thinnest) / SLOW_DEPTH
-            )
-        self.state[0], self.state[1], self.state[2] = force[0] / size, force[1] / size, force[2] / size
-        self.state[3] = max(freedom, -BACK)
+        if size > 0.0:
+            share = 1.0 if not self.state[:3].any() else STEADY
+            mean = (1.0 - share) * self.state[:3] + share * np.array(force) / size
+            self.state[:3] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+        # Tissue that springs to and fro is no freer for it.
+        self.state[3] = max(1.0 - max(freedom, -BACK), float(self.state[3]) - RECOVERY)
+        self.state[4] = 1.0

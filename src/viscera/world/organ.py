@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from viscera.device import Device, Stage
 from viscera.errors import InputError
-from viscera.geometry.embedding import Embedding, embed
+from viscera.geometry.embedding import embed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin, rebuild_skin
 from viscera.tissue.lattice import Tissue, make_lattice
@@ -31,9 +31,6 @@ from viscera.world.system import Field, Show
 
 FEWEST_MASSES = 100
 """With fewer the organ is too thin to feel like one."""
-
-WALK = 0.02
-"""No part of a surface is pushed farther along the table than this [m]."""
 
 Point = tuple[float, float, float]
 
@@ -64,8 +61,6 @@ class Organ:
     look: str
     body: Body
     tissue: Tissue
-    held: Embedding
-    """Which masses carry each vertex of the surface."""
     rest: wp.array[Any]
     """Rest positions of the surface's vertices, world frame [m]."""
     places: wp.array[Any]
@@ -128,16 +123,10 @@ class Organ:
         stage.launch(follow_lattice, len(out), args)
 
     def height(self, x: float, y: float, among: NDArray[Any] | None = None) -> float:
-        """Of the upper side over this place of the table, as the lattice is now: a plane through the nearest vertices,
-        those of the upper half, or among these numbers [m]."""
+        """Of the upper side over this place of the table, at rest: a plane through the nearest vertices, those of the
+        upper half, or among these numbers [m]."""
         rest = self.body.mesh.vertices
-        if among is None:
-            among = np.flatnonzero(rest[:, 2] >= 0.5 * rest[:, 2].max())
-        near = among[np.hypot(*(rest[among, :2] - (x, y)).T) < WALK]
-        near = near if len(near) >= 6 else among
-        carriers, where = np.unique(self.held.indices[near], return_inverse=True)
-        moved = self.tissue.displacement(carriers)[where.reshape(len(near), -1)] * self.held.weights[near, :, None]
-        return _plane_over(rest[near] + moved.sum(axis=1), x, y)
+        return surface_height(rest, x, y) if among is None else _plane_over(rest[among], x, y)
 
     def show(self) -> Show:
         triangles = np.asarray(self.body.mesh.triangles, dtype=np.int32)
@@ -186,7 +175,6 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
         look=look,
         body=body,
         tissue=tissue,
-        held=held,
         rest=wp.array(body.mesh.vertices.astype(np.float32), dtype=wp.vec3, device=device),
         places=wp.array(tissue.layout.slot_of_node[held.indices], dtype=wp.int32, device=device),
         weights=wp.array(held.weights.astype(np.float32), dtype=wp.float32, device=device),

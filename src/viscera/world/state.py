@@ -63,7 +63,7 @@ def load_state(world: World, state: Saved) -> None:
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
-    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 4), strict=True):
+    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 5), strict=True):
         holding.state[:] = saved
     for number, motion in enumerate(contents.motions):
         motion.state[:] = state[f"motions/{number}"]

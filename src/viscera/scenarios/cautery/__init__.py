@@ -70,6 +70,7 @@ def build(setting: Setting) -> Contents:
             return []
         way = min(SPEED * 0.001 * tick, float(lengths[-1]))
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
+        # Of the surface at rest: the hook presses it down, and would follow it ever deeper.
         z = organ.height(x, y, None if top is None else top.vertices)
         # The foot of the hook, 4 mm along x, is taken along by its middle.
         tip = tip_for((x, y, z - 0.0006), tools[0].instrument)
