@@ -54,7 +54,7 @@ def sheet(device: Device) -> Organ:
     mesh = TriangleMesh(np.stack([x, y, 0 * x], axis=1), triangles, "sheet", uv)
     skin = make_skin(mesh, unique_atlas(mesh, AtlasSettings(WIDTH)), WIDTH, device=device)
     nothing = cast(Any, None)  # no lattice: blood asks for none
-    return Organ("sheet", "liver", *[nothing] * 5, skin.vertices, nothing, nothing, skin)
+    return Organ("sheet", "liver", nothing, nothing, nothing, nothing, nothing, skin.vertices, nothing, nothing, skin)
 
 
 class Theatre:

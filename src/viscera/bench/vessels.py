@@ -71,7 +71,7 @@ def pass_through(
     i = first + wp.tid()
     x = position_out[i] + 0.0 * before[i]
     v = velocity_out[i]
-    take_known(known, i, 0.0, i, known_out)
+    take_known(known, i, 0.0, 0.0, i, known_out)
     face_out[i] = tag[i]
     kick_out[i] = 0.0 * v
     position_out[i] = x

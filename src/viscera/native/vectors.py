@@ -7,7 +7,7 @@ and the header's macros end with the body.
     types       V floats, I integers, M masks (what a comparison of V or I gives), Place an index, Half 16 bits, F4
     memory      LOAD(p)  LOAD_INT(p)  LOAD_HALF(p)  STORE(p, v)  STORE_INT(p, i)  READ4(array, index)
                 FOURTH(p, t, k): number k, a literal, of entries t, t + 1, … of four floats each
-                PICK(p, i)  PICK_INT(p, i): entries i of an array, anywhere
+                FETCH(p, i)  FETCH_INT(p, i): entries i of an array, anywhere
     making      FILL(x)  FILL_INT(n)  PLACES(t): t, t + 1, …; on cuda t alone  REAL(i)
     lanes       WIDTH: 16 or 1  EACH(c) { OF(v, c) … }
     vectors     AT_LEAST(v, low)  AT_MOST(v, high)  ROOT(v)  ABS(v)  EXP(v): to 1e-7, up to v = 88  mask ? a : b
@@ -51,8 +51,8 @@ struct F4 { float x, y, z, w; };
 #define FOURTH(p, t, k) ({ const float* p_ = (const float*)(p) + 4 * (long)(t); \
     const auto a_ = EIGHT_(LOAD(p_), LOAD(p_ + 16), k); const auto b_ = EIGHT_(LOAD(p_ + 32), LOAD(p_ + 48), k); \
     __builtin_shufflevector(a_, b_, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); })
-#define PICK(p, i) ({ V picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
-#define PICK_INT(p, i) ({ I picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
+#define FETCH(p, i) ({ V picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
+#define FETCH_INT(p, i) ({ I picked_; EACH(c_) picked_[c_] = (p)[(i)[c_]]; picked_; })
 #define FILL(x) ((V)(x))
 #define FILL_INT(n) ((I)(n))
 #define PLACES(t) ((I)(t) + (I){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
@@ -102,8 +102,8 @@ typedef float4 F4;
 #define STORE_INT(p, i) *(p) = (i)
 #define READ4(a, t) (*(reinterpret_cast<const float4*>((a).data) + (t)))
 #define FOURTH(p, t, k) (((const float*)(p))[4 * (long long)(t) + (k)])
-#define PICK(p, i) ((p)[i])
-#define PICK_INT(p, i) ((p)[i])
+#define FETCH(p, i) ((p)[i])
+#define FETCH_INT(p, i) ((p)[i])
 #define FILL(x) (x)
 #define FILL_INT(n) (n)
 #define PLACES(t) (t)

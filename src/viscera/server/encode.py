@@ -51,7 +51,7 @@ def raw(packed: bytes) -> Any:
     return cast(Any, msgspec.Raw(packed))
 
 
-def scene_message(scene: bytes, session: int, device: str, detail: str) -> m.SceneDescription:
+def scene_message(scene: bytes, session: int, device: str, detail: str = "") -> m.SceneDescription:
     return m.SceneDescription(session=session, device=device, detail=detail, scene=raw(scene))
 
 

@@ -43,11 +43,11 @@ for (int s = first_place; s < last_place; s += 16) {
     dx *= less; dy *= less; dz *= less;
     // The triangle, the way in its plane, and where it ends.
     const I face = LOAD_INT(cargo.face.data + s);
-    const I ta = 3 * PICK_INT(corners, 3 * face), tb = 3 * PICK_INT(corners, 3 * face + 1);
-    const I tc = 3 * PICK_INT(corners, 3 * face + 2);
-    const V ax = PICK(vertices, ta), ay = PICK(vertices, ta + 1), az = PICK(vertices, ta + 2);
-    const V ex = PICK(vertices, tb) - ax, ey = PICK(vertices, tb + 1) - ay, ez = PICK(vertices, tb + 2) - az;
-    const V fx = PICK(vertices, tc) - ax, fy = PICK(vertices, tc + 1) - ay, fz = PICK(vertices, tc + 2) - az;
+    const I ta = 3 * FETCH_INT(corners, 3 * face), tb = 3 * FETCH_INT(corners, 3 * face + 1);
+    const I tc = 3 * FETCH_INT(corners, 3 * face + 2);
+    const V ax = FETCH(vertices, ta), ay = FETCH(vertices, ta + 1), az = FETCH(vertices, ta + 2);
+    const V ex = FETCH(vertices, tb) - ax, ey = FETCH(vertices, tb + 1) - ay, ez = FETCH(vertices, tb + 2) - az;
+    const V fx = FETCH(vertices, tc) - ax, fy = FETCH(vertices, tc + 1) - ay, fz = FETCH(vertices, tc + 2) - az;
     const V nx = ey * fz - ez * fy, ny = ez * fx - ex * fz, nz = ex * fy - ey * fx;
     const V per_size = 1.0f / AT_LEAST(nx * nx + ny * ny + nz * nz, 1.0e-37f);
     const V off = (dx * nx + dy * ny + dz * nz) * per_size;
@@ -61,12 +61,12 @@ for (int s = first_place; s < last_place; s += 16) {
     }
     const V wa = 1.0f - wb - wc;
     const M stays = (wa >= FILL(0.0f)) & (wb >= FILL(0.0f)) & (wc >= FILL(0.0f))
-                    & (PICK_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f))
+                    & (FETCH_INT(surface.free.data, face) != FILL_INT(0)) & (per_size < FILL(1.0e37f))
                     & FILL_INT(dt > 0.0f ? -1 : 0);
     const V px = ax + wb * ex + wc * fx, py = ay + wb * ey + wc * fy, pz = az + wb * ez + wc * fz;
-    V mx = wa * PICK(normals, ta) + wb * PICK(normals, tb) + wc * PICK(normals, tc);
-    V my = wa * PICK(normals, ta + 1) + wb * PICK(normals, tb + 1) + wc * PICK(normals, tc + 1);
-    V mz = wa * PICK(normals, ta + 2) + wb * PICK(normals, tb + 2) + wc * PICK(normals, tc + 2);
+    V mx = wa * FETCH(normals, ta) + wb * FETCH(normals, tb) + wc * FETCH(normals, tc);
+    V my = wa * FETCH(normals, ta + 1) + wb * FETCH(normals, tb + 1) + wc * FETCH(normals, tc + 1);
+    V mz = wa * FETCH(normals, ta + 2) + wb * FETCH(normals, tb + 2) + wc * FETCH(normals, tc + 2);
     const V per_length = 1.0f / AT_LEAST(ROOT(mx * mx + my * my + mz * mz), 1.0e-30f);
     mx *= per_length; my *= per_length; mz *= per_length;
     // The velocity that is left.

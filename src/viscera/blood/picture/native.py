@@ -43,15 +43,15 @@ for (int i = begin; i < end; i += 16) {
     }
     const I cx = CELLS(px, 0, grid.cells_x), cy = CELLS(py, 1, grid.cells_y), cz = CELLS(pz, 2, grid.cells_z);
     const I cell = (cz * grid.cells_y + cy) * grid.cells_x + cx;
-    unsigned todo = BITS(PICK_INT(picture.near.data, cell) == FILL_INT(now));
+    unsigned todo = BITS(FETCH_INT(picture.near.data, cell) == FILL_INT(now));
     V volume = FILL(0.0f), blood = FILL(0.0f), dye = FILL(0.0f), clot = FILL(0.0f);
     if (todo) {
-        const I face = PICK_INT(view.face.data, texel);
-        const I ta = 3 * PICK_INT(corners, 3 * face), tb = 3 * PICK_INT(corners, 3 * face + 1);
-        const I tc = 3 * PICK_INT(corners, 3 * face + 2);
-        const V ax = PICK(vertices, ta), ay = PICK(vertices, ta + 1), az = PICK(vertices, ta + 2);
-        const V ex = PICK(vertices, tb) - ax, ey = PICK(vertices, tb + 1) - ay, ez = PICK(vertices, tb + 2) - az;
-        const V fx = PICK(vertices, tc) - ax, fy = PICK(vertices, tc + 1) - ay, fz = PICK(vertices, tc + 2) - az;
+        const I face = FETCH_INT(view.face.data, texel);
+        const I ta = 3 * FETCH_INT(corners, 3 * face), tb = 3 * FETCH_INT(corners, 3 * face + 1);
+        const I tc = 3 * FETCH_INT(corners, 3 * face + 2);
+        const V ax = FETCH(vertices, ta), ay = FETCH(vertices, ta + 1), az = FETCH(vertices, ta + 2);
+        const V ex = FETCH(vertices, tb) - ax, ey = FETCH(vertices, tb + 1) - ay, ez = FETCH(vertices, tb + 2) - az;
+        const V fx = FETCH(vertices, tc) - ax, fy = FETCH(vertices, tc + 1) - ay, fz = FETCH(vertices, tc + 2) - az;
         V nx = ey * fz - ez * fy, ny = ez * fx - ex * fz, nz = ex * fy - ey * fx;
         const V unit = 1.0f / AT_LEAST(ROOT(nx * nx + ny * ny + nz * nz), 1.0e-30f);
         nx *= unit; ny *= unit; nz *= unit;
