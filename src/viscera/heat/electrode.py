@@ -107,7 +107,7 @@ class Electrode:
     fields: Any
     """`FieldGrid` of each of them, shape (parts,)."""
     frames: Any
-    """Where each of them is in each pose of the step, transform, shape (parts · SAMPLES,)."""
+    """Where each of them is in each pose of the step, a transform of 7 float32, shape (parts · SAMPLES,) [m]."""
     balls: Any
     """Centre and squared radius of a ball around each of them on its way, vec4, shape (parts,) [m, m²]."""
     live: Port
