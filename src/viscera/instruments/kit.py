@@ -24,6 +24,7 @@ from viscera.instruments.effects import Clips, Heats, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
+
 def hand_out(
     instruments: list[Instrument], place: Vector3, friction: float | None = None, apart: float = 0.02
 ) -> list[Tool]:

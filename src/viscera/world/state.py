@@ -88,7 +88,12 @@ def _pack(tool: Tool) -> NDArray[np.float64]:
 
 
 def _unpack(tool: Tool, packed: NDArray[Any]) -> None:
-    tool.active, tool.grip, tool.direct, tool.jaws = bool(packed[0]), float(packed[1]), bool(packed[2]), float(packed[3])
+    tool.active, tool.grip, tool.direct, tool.jaws = (
+        bool(packed[0]),
+        float(packed[1]),
+        bool(packed[2]),
+        float(packed[3]),
+    )
     begin = 4
     for target in _arrays(tool):
         target.ravel()[:] = packed[begin : begin + target.size]

@@ -179,7 +179,8 @@ def script(organ: Organ, wound: Wound, tick: int) -> Iterable[Input]:
     if tick % 10:
         return []
     x, y, _ = wound.point
-    z = surface_height(np.asarray(organ.vertices.numpy(), dtype=np.float32), x, y)
+    # Of the surface at rest: the forceps press it down, and would follow it ever deeper.
+    z = surface_height(organ.body.mesh.vertices.astype(np.float32), x, y)
     if tick < 2000:
         return []
     if tick < 4000:
