@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import Any
 
@@ -247,5 +248,5 @@ def test_points_cover_the_surface_in_levels() -> None:
     order, begins = bundle(found.points, 64)
     assert sorted(order) == list(range(len(found.points)))
     assert np.diff(begins).max() <= 64
-    radii = [np.ptp(found.points[order[a:b]], axis=0).max() for a, b in zip(begins[:-1], begins[1:], strict=True)]
+    radii = [np.ptp(found.points[order[a:b]], axis=0).max() for a, b in itertools.pairwise(begins)]
     assert max(radii) < 0.012

@@ -186,7 +186,7 @@ def way_to_segment(x: wp.vec3, a: wp.vec3, b: wp.vec3):
 @wp.func
 def rows_on(values: wp.array(dtype=wp.float32), floats: int):
     """Bit by bit, which parts are there."""
-    found = int(0)
+    found = 0
     for row in range(_ROWS):
         if values[row * floats] > 0.0:
             found = found | (1 << row)
@@ -207,8 +207,8 @@ def look_at_bundle(
         if weight != 0.0:
             x += weight * load3(position, lattice.slots, samples.places[middle * samples.corners + c])
     reach = LOOSE * samples.radius[bundle] + SLACK
-    bars = int(0)
-    fields = int(0)
+    bars = 0
+    fields = 0
     for row in range(_ROWS):
         if ((bars_on | fields_on) >> row) == 0:
             break
@@ -317,7 +317,7 @@ def out_of_thin_bar(
     if inside:
         most = wp.where(depth > 0.0, 2.0 * radius, STEEPEST * (radius - wp.length(away)))
         for _ in range(STEPS):
-            way, along = from_axis(tools, base, share, x + depth * inward)
+            way, _along = from_axis(tools, base, share, x + depth * inward)
             depth += wp.max(radius - wp.length(way), 0.0)
         depth = wp.min(depth, most)
     return depth
@@ -336,7 +336,7 @@ def meet_bars(
     start = float(substep) / float(lattice.substeps)
     end = float(substep + 1) / float(lattice.substeps)
     thickest = samples.thickest[s]
-    found = int(-1)
+    found = -1
     along = float(0.0)
     deepest = float(0.0)
     normal = wp.vec3()
@@ -355,7 +355,7 @@ def meet_bars(
             if samples.gauged != 0 and radius < lattice.spacing:
                 # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
                 out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
-                before, there = from_axis(tools, base, start, x - lattice.dt * v)
+                before, _there = from_axis(tools, base, start, x - lattice.dt * v)
                 depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
             if depth > deepest:
                 deepest = depth
