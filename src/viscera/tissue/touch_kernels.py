@@ -4,6 +4,9 @@ On cuda each of them is a launch of its own. On cpu one core does all of a subst
 points are touched at a time, and every launch costs a barrier. Sums are integers, exact in any order.
 """
 
+# `int(0)` declares a variable in a kernel.
+# ruff: noqa: RUF046
+
 from __future__ import annotations
 
 import warp as wp
@@ -186,7 +189,7 @@ def way_to_segment(x: wp.vec3, a: wp.vec3, b: wp.vec3):
 @wp.func
 def rows_on(values: wp.array(dtype=wp.float32), floats: int):
     """Bit by bit, which parts are there."""
-    found = 0
+    found = int(0)
     for row in range(_ROWS):
         if values[row * floats] > 0.0:
             found = found | (1 << row)
@@ -207,8 +210,8 @@ def look_at_bundle(
         if weight != 0.0:
             x += weight * load3(position, lattice.slots, samples.places[middle * samples.corners + c])
     reach = LOOSE * samples.radius[bundle] + SLACK
-    bars = 0
-    fields = 0
+    bars = int(0)
+    fields = int(0)
     for row in range(_ROWS):
         if ((bars_on | fields_on) >> row) == 0:
             break
@@ -336,7 +339,7 @@ def meet_bars(
     start = float(substep) / float(lattice.substeps)
     end = float(substep + 1) / float(lattice.substeps)
     thickest = samples.thickest[s]
-    found = -1
+    found = int(-1)
     along = float(0.0)
     deepest = float(0.0)
     normal = wp.vec3()
