@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -28,10 +26,10 @@ COMING, WAITING = 30, 20
 
 
 @pytest.fixture(scope="module")
-def pad(cpu: Device) -> Iterator[Organ]:
+def pad(cpu: Device) -> Organ:
     body = fill(on_the_table(anatomy.pad()), 3_000)
     low = body.positions[:, 2] < 0.0055
-    yield make("pad", body, cpu, material=LIVER, anchored=low, poisson=0.35, viscous_time=2e-4, drag=20.0)
+    return make("pad", body, cpu, material=LIVER, anchored=low, poisson=0.35, viscous_time=2e-4, drag=20.0)
 
 
 def places(mesh: TriangleMesh, count: int, edge: float = 0.012) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

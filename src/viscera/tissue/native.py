@@ -315,9 +315,7 @@ def lattice_step_cpu(
     position_out: wp.array(dtype=wp.float32),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    step_tile(
-        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
-    )
+    step_tile(lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out)
 
 
 @wp.kernel
@@ -334,9 +332,7 @@ def lattice_features_cpu(
     position_out: wp.array(dtype=wp.float32),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    step_tile_features(
-        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
-    )
+    step_tile_features(lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out)
 
 
 @wp.kernel
@@ -353,9 +349,7 @@ def lattice_pair_cuda(
     position_out: wp.array(dtype=wp.float32),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    step_pair(
-        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
-    )
+    step_pair(lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out)
 
 
 @wp.kernel
@@ -372,6 +366,4 @@ def lattice_features_cuda(
     position_out: wp.array(dtype=wp.float32),
     broken_out: wp.array(dtype=wp.int32),
 ):
-    step_mass_features(
-        lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out
-    )
+    step_mass_features(lattice, first + wp.tid(), substep, live, position, velocity_out, position_out, broken_out)

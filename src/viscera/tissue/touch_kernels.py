@@ -4,6 +4,9 @@ On cuda each of them is a launch of its own. On cpu one core does all of a subst
 points are touched at a time, and every launch costs a barrier. Sums are integers, exact in any order.
 """
 
+# `int(0)` declares a variable in a kernel.
+# ruff: noqa: RUF046
+
 from __future__ import annotations
 
 import warp as wp
@@ -317,7 +320,7 @@ def out_of_thin_bar(
     if inside:
         most = wp.where(depth > 0.0, 2.0 * radius, STEEPEST * (radius - wp.length(away)))
         for _ in range(STEPS):
-            way, along = from_axis(tools, base, share, x + depth * inward)
+            way, _along = from_axis(tools, base, share, x + depth * inward)
             depth += wp.max(radius - wp.length(way), 0.0)
         depth = wp.min(depth, most)
     return depth
@@ -355,7 +358,7 @@ def meet_bars(
             if samples.gauged != 0 and radius < lattice.spacing:
                 # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
                 out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
-                before, there = from_axis(tools, base, start, x - lattice.dt * v)
+                before, _there = from_axis(tools, base, start, x - lattice.dt * v)
                 depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
             if depth > deepest:
                 deepest = depth

@@ -115,9 +115,7 @@ def touch_masses(tissue: Tissue) -> None:
     )  # fmt: skip
 
 
-def _coarse_first(
-    order: NDArray[np.int64], begins: NDArray[np.int64], level: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def _coarse_first(order: NDArray[np.int64], begins: NDArray[np.int64], level: NDArray[np.int32]) -> NDArray[np.int64]:
     """Within each bundle."""
     owner = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
     return order[np.lexsort((level[order], owner))]

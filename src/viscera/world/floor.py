@@ -35,7 +35,7 @@ class Floor:
         params = tissue.params
         fixed = params.anchored if params.driven is None else params.anchored & ~params.driven
         anchors = tissue.rest_positions()[fixed]
-        low, high = mesh.bounds
+        low, _high = mesh.bounds
         on_table = len(anchors) > 0 and float(anchors[:, 2].min()) < low[2] + params.spacing
         self.table = float(low[2]) if on_table else -np.inf
         """Height of the table [m]."""

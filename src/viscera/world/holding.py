@@ -6,11 +6,12 @@ only as fast as that can bear. Let n be the direction of the force on it, smooth
     (F_most − F)/F_slow,   (s − s_least)/s_slow,   (1 − d/r)/d_slow,
 
 for the force F, the least stretch s of the tissue beneath it (1 at rest, 0 flat), and the depth d to which points
-sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most q²·v_fastest·Δt:
-less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving are free. So a
-hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is.
+sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most
+q²·v_fastest·Δt: less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving
+are free. So a hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is. q
+falls at once and rises slowly, as tissue that is hit springs to and fro.
 
-q falls at once and rises slowly, as tissue that is hit springs to and fro. Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
+Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
 the surface unseen, and into it no faster than `INTO` times that radius.
 """
 

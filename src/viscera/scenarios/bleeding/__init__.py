@@ -226,6 +226,7 @@ def script(organ: Organ, wound: Wound, tick: int, top: Top | None = None) -> Ite
     if tick % 10:
         return []
     x, y, _ = wound.point
+    # Of the surface at rest: the forceps press it down, and would follow it ever deeper.
     z = organ.height(x, y, None if top is None else top.vertices)
     if tick < 2000:
         return []
