@@ -281,7 +281,7 @@ for (int part = 0; part < E * E * E / 16; ++part) {
 const int i = (index + 1) * E * E * E + 16 * part;
 const int here = ((16 * part / (E * E) + 1) * W + 16 * part / E % E + 1) * W + 1;
 #if $edge == 8
-#define BRICK_ROW(a) __builtin_shufflevector(*(const R*)(a), *(const R*)((a) + W), 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15)
+#define BRICK(a) __builtin_shufflevector(*(const R*)(a), *(const R*)((a) + W), 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15)
 #else
 typedef float R2 __attribute__((ext_vector_type(8)));
 const auto four = [](const float* a) {
@@ -289,7 +289,7 @@ const auto four = [](const float* a) {
     const R2 high = __builtin_shufflevector(*(const R*)(a + 2 * W), *(const R*)(a + 3 * W), 0, 1, 2, 3, 4, 5, 6, 7);
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 };
-#define BRICK_ROW(a) four(a)
+#define BRICK(a) four(a)
 #endif
 """
     + _OWN
@@ -297,7 +297,7 @@ const auto four = [](const float* a) {
         """
 const int j = here + side * ((cz * W + cy) * W + cx);
 const V k = LOAD_HALF(stiff + (2 * d + (side < 0)) * n + i);
-const V ex = BRICK_ROW(own[0] + j) - ox, ey = BRICK_ROW(own[1] + j) - oy, ez = BRICK_ROW(own[2] + j) - oz;
+const V ex = BRICK(own[0] + j) - ox, ey = BRICK(own[1] + j) - oy, ez = BRICK(own[2] + j) - oz;
 """
     )
     + "}\n"
