@@ -175,6 +175,7 @@ def _make(
     made.under_places, made.under_weights = integers(under[1].ravel()), floats(under[2].ravel())
     gauge = device.port(2 * touch_kernels.TOOLS, wp.int32)
     clean = np.tile(np.array([0, 2**31 - 1], dtype=np.int32), touch_kernels.TOOLS)
+    gauge.host[:] = clean  # stays so where slabs are computed instead
     return Touching(made, _scratch(device, count, bundles, slots, gauge), gauge, clean)
 
 
