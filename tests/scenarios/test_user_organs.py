@@ -14,6 +14,7 @@ from viscera.anatomy import gallbladder
 from viscera.device import Device
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import icosphere
+from viscera.inputs import ToolInput
 from viscera.instruments import Pushes
 from viscera.scenarios._organ import MARGIN, Top, lay_down, seen_from_above
 from viscera.scenarios.bleeding import beside, bile_duct, open_vessels
@@ -152,7 +153,11 @@ def press(mesh: Path, cpu: Device) -> World:
 def test_the_hand_reaches_an_organ_with_an_empty_middle(tmp_path: Path, cpu: Device) -> None:
     world = press(saved(ring(), tmp_path / "ring.stl"), cpu)
     assert world.peak_force > 0.01
-    assert from_tube([world.hands[0].instrument.home])[0] < 0.5 * TUBE
+    [aim] = world.script(0)
+    assert isinstance(aim, ToolInput)
+    assert np.hypot(*np.subtract(aim.position[:2], world.hands[0].instrument.home[:2])) < 0.03
+    x, y, _ = aim.position
+    assert from_tube([(x, y, TUBE)])[0] < 0.5 * TUBE
 
 
 def test_the_probe_fits_a_small_organ(tmp_path: Path, cpu: Device) -> None:

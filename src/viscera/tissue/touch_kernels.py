@@ -59,6 +59,8 @@ DEPTH_UNITS = wp.constant(1.0e9)
 
 LOOSE = wp.constant(1.6)
 """How much farther than at rest a bundle's points may lie from its middle: tissue stretches."""
+BENT = wp.constant(0.8)
+"""How far a point may be from where its bundle's middle and turn would have it, over its distance from the middle."""
 STEEPEST = wp.constant(2.0)
 """How much farther than straight out a point may go in a substep: else one that a bar meets with its side jumps."""
 STEPS = wp.constant(6)
@@ -112,7 +114,11 @@ class Contacts:
     near: wp.array(dtype=wp.int32)
     """Bundles that a tool may reach in this tick, in any order."""
     counts: wp.array(dtype=wp.int32)
-    """How many they are; and how many points are inside a part in this substep."""
+    """How many they are; how many points are inside a part in this substep; how many are listed."""
+    listed: wp.array(dtype=wp.int32)
+    """On cpu: points of the bundles that are near which a part may reach in this tick."""
+    owner: wp.array(dtype=wp.int32)
+    """The bundle of each of them."""
     bars: wp.array(dtype=wp.int32)
     """Of each bundle, bit by bit: round parts that may reach it."""
     fields: wp.array(dtype=wp.int32)
@@ -242,6 +248,60 @@ def look_at_bundle(
                     wp.atomic_min(contacts.gauge, 2 * tool + 1, int(stretch * DEPTH_UNITS))
 
 
+@wp.func
+def thinnest_of(tools: wp.array(dtype=wp.float32), bars: int):
+    """The least radius of these parts [m]."""
+    found = float(1.0e9)
+    for row in range(_ROWS):
+        if ((bars >> row) & 1) != 0:
+            found = wp.min(found, tools[row * PART_FLOATS + 1])
+    return found
+
+
+@wp.func
+def list_points(
+    samples: Samples, tools: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts,
+    slots: int, bundle: int,
+):  # fmt: skip
+    """Of a bundle that is near, the points that a round part may reach in this tick: most are too far away. Where they
+    are follows from the bundle's middle and its turn, up to what they stretched."""
+    bars = contacts.bars[bundle]
+    thinnest = thinnest_of(tools, bars)
+    middle = samples.middle[bundle]
+    moved = wp.vec3()
+    for c in range(samples.corners):
+        weight = samples.weights[middle * samples.corners + c]
+        if weight != 0.0:
+            moved += weight * load3(position, slots, samples.places[middle * samples.corners + c])
+    x = samples.rest[middle] + moved
+    turn = wp.quat_identity()
+    if samples.gauged != 0:
+        turn = contacts.turn[bundle]
+    home = samples.rest[middle]
+    for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
+        if samples.thickest[s] <= thinnest:
+            break
+        offset = samples.rest[s] - home
+        at = x + wp.quat_rotate(turn, offset)
+        reach = SLACK + BENT * wp.length(offset)
+        near = wp.bool(False)
+        for row in range(_ROWS):
+            if (bars >> row) == 0 or near:
+                break
+            if ((bars >> row) & 1) != 0:
+                start = row * PART_FLOATS + PART_START
+                end = row * PART_FLOATS + PART_END
+                a = point3(tools, start)
+                b = point3(tools, start + 3)
+                way = wp.max(wp.length(point3(tools, end) - a), wp.length(point3(tools, end + 3) - b))
+                near = way_to_segment(at, a, b) < reach + way + tools[row * PART_FLOATS + 1]
+        if near:
+            n = contacts.counts[2]
+            contacts.listed[n] = s
+            contacts.owner[n] = bundle
+            contacts.counts[2] = n + 1
+
+
 @wp.kernel
 def find_near(
     # params
@@ -263,6 +323,9 @@ def find_near(
         return
     for bundle in range(wp.tid(), bundles, threads):
         look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+    if threads == 1:
+        for n in range(contacts.counts[0]):
+            list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
 
 
 @wp.func
@@ -496,16 +559,6 @@ def move_masses(
 
 
 @wp.func
-def thinnest_of(tools: wp.array(dtype=wp.float32), bars: int):
-    """The least radius of these parts [m]."""
-    found = float(1.0e9)
-    for row in range(_ROWS):
-        if ((bars >> row) & 1) != 0:
-            found = wp.min(found, tools[row * PART_FLOATS + 1])
-    return found
-
-
-@wp.func
 def meet_bundle(
     lattice: Lattice, samples: Samples, substep: int, tau: float, tools: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), contacts: Contacts, bundle: int,
@@ -540,9 +593,11 @@ def touch_serial(
     """A whole substep of contact with round parts, on one core."""
     contacts.counts[1] = 0
     tau = live[LIVE_VISCOUS_TIME]
-    for n in range(contacts.counts[0]):
-        meet_bundle(
-            lattice, samples, substep, tau, tools, position_out, velocity_out, contacts, contacts.near[n], 0, 1
+    for n in range(contacts.counts[2]):
+        bundle = contacts.owner[n]
+        meet_bars(
+            lattice, samples, substep, tau, tools, position_out, velocity_out, contacts,
+            bundle, contacts.bars[bundle], contacts.listed[n],
         )  # fmt: skip
     count = contacts.counts[1]
     if count == 0:
