@@ -36,6 +36,7 @@ from viscera.tissue import touch_kernels
 from viscera.tissue.layout import TILE
 
 if TYPE_CHECKING:
+    from viscera.tissue.params import LatticeParams
     from viscera.tissue.tissue import Tissue
 
 LEVELS = ((1.0e-3, np.inf), (0.5e-3, 1.6e-3))
@@ -83,22 +84,42 @@ class Touching:
 
 def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     """From now on tools touch this surface of the tissue, at rest where the mesh is."""
+    params, slot = tissue.params, tissue.layout.slot_of_node
+    key = (id(mesh), id(params.nodes), params.spacing, tuple(params.origin))
+    if key not in _hung:
+        while len(_hung) >= MOST_HUNG:
+            del _hung[next(iter(_hung))]
+        _hung[key] = (mesh, params.nodes, _hang(mesh, params))
+    points, indices, weights, thickest, begins, middle, under, normals = _hung[key][2]
+    inward, under_indices, under_weights = under
+    tissue.touching = _make(
+        tissue, points, slot[indices], weights, thickest, begins, middle,
+        (inward, slot[under_indices], under_weights), normals,
+    )  # fmt: skip
+
+
+MOST_HUNG = 3
+"""Surfaces whose points are remembered: a world that is reset has the same ones again."""
+_hung: dict[Any, tuple[TriangleMesh, NDArray[Any], Any]] = {}
+"""By the identity of mesh and masses, which are kept beside their points so that no other can have it."""
+
+
+def _hang(mesh: TriangleMesh, params: LatticeParams) -> Any:
+    """Points of a surface, in bundles, and the masses that they hang on."""
     area = float(np.linalg.norm(np.cross(*_edges(mesh)), axis=1).sum()) / 2.0
     coarser = max(1.0, np.sqrt(area / LEVELS[-1][0] ** 2 / MOST_POINTS))
     found = spread_points(mesh, [coarser * side for side, _ in LEVELS])
     thickest = np.array([radius for _, radius in LEVELS])[found.level]
     order, begins = bundle(found.points, BUNDLE)
     order = _coarse_first(order, begins, found.level)
-    points, params = found.points[order], tissue.params
+    points, normals = found.points[order], found.normals[order]
     held = embed(points, params.nodes, params.origin, params.spacing)
     middle = _middles(points, begins)
-    inward = -BENEATH * params.spacing * found.normals[order][middle]
+    inward = -BENEATH * params.spacing * normals[middle]
     under = embed(points[middle] + inward, params.nodes, params.origin, params.spacing)
-    slot = tissue.layout.slot_of_node
-    tissue.touching = _make(
-        tissue, points - np.asarray(params.origin), slot[held.indices], held.weights, thickest[order], begins, middle,
-        (inward, slot[under.indices], under.weights), found.normals[order],
-    )  # fmt: skip
+    from_origin = points - np.asarray(params.origin)
+    beneath = (inward, under.indices, under.weights)
+    return from_origin, held.indices, held.weights, thickest[order], begins, middle, beneath, normals
 
 
 def touch_masses(tissue: Tissue) -> None:
