@@ -11,7 +11,7 @@ import { assert, later, openBrowser, runChecks, started, until } from "./browser
 const [address, folder, scenario, places = "[]"] = process.argv.slice(2);
 const OUTSIDE = [1120, 90]; // over the force panel
 const FIELD = { x: 300, y: 70, width: 660, height: 490 }; // what panels leave free at 1280 × 720
-const TRACK = [[560, 390], [640, 390]]; // on the tissue
+const TRACK = [[560, 390], [600, 390]]; // on the tissue
 
 const shoot = (page, name) => page.screenshot({ path: join(folder, `${name}.png`), clip: FIELD, timeout: 60_000 });
 
@@ -62,8 +62,8 @@ async function cautery(page) {
   await bare(page, "cautery-before");
   await press(page, 0, TRACK[0]);
   const [from, to] = TRACK;
-  for (let step = 0; step <= 8; step++) {
-    await page.mouse.move(from[0] + ((to[0] - from[0]) * step) / 8, from[1] + ((to[1] - from[1]) * step) / 8);
+  for (let step = 0; step <= 4; step++) {
+    await page.mouse.move(from[0] + ((to[0] - from[0]) * step) / 4, from[1] + ((to[1] - from[1]) * step) / 4);
     const least = 4 * step; // [mm²]
     await until(page, (v, area) => v.measures().coagulated > area, least, `more than ${least} mm² are coagulated`);
   }

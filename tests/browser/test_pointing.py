@@ -13,9 +13,8 @@ PIXELS = 2.0
 """Less than anyone sees of a cursor; a pixel is about 0.2 mm there."""
 
 
-@pytest.mark.parametrize(
-    ("scenario", "instruments"), [("cautery", 2), pytest.param("bleeding", 4, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("scenario", "instruments"), [("cautery", 2), ("bleeding", 4)])
 def test_an_instrument_acts_at_the_cursor_in_every_window(scenario: str, instruments: int, tmp_path: Path) -> None:
     with scenario_served(scenario, tmp_path / "recordings") as at:
         found = passed(checked("pointing.mjs", at, tmp_path), "pointing")

@@ -92,6 +92,7 @@ def _apart(one: dict[str, float], other: dict[str, float]) -> bool:
     return across <= 0.5 or along <= 0.5
 
 
+@pytest.mark.slow
 def test_a_second_picture_is_shown_enlarged_and_folded(tmp_path: Path) -> None:
     found = shown("xray", tmp_path)
     for where in ("own", "grown", "small", "phone"):

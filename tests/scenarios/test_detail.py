@@ -62,7 +62,9 @@ def test_detail_as_people_write_it() -> None:
             parse_detail(wrong)
 
 
-@pytest.mark.parametrize("name", list(catalogue()))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "bleeding" else pytest.mark.slow) for name in catalogue()]
+)
 def test_every_scenario_has_half_of_everything_at_half_the_detail(name: str, cpu: Device) -> None:
     whole, half = (catalogue()[name].build(Setting(cpu, 0, detail=detail)) for detail in (1.0, 0.5))
     for one, other in zip(whole.organs, half.organs, strict=True):
@@ -104,6 +106,7 @@ def test_force_converges_with_detail(cpu: Device) -> None:
     assert forces[:3] / forces[3] == pytest.approx([0.64, 0.83, 0.93], abs=0.05)
 
 
+@pytest.mark.slow
 def test_as_much_blood_is_lost_at_any_detail(cpu: Device) -> None:
     """Pressure and openings decide; particles only carry it. Within one particle of each vessel, 0.8 µL at the most."""
     lost = {}
