@@ -87,7 +87,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scenario_served(name: str, records: Path) -> contextlib.AbstractContextManager[str]:
     """One core for the world, the rest for the browser, which draws in software here."""
     command = ["-m", "viscera", "serve", name, "--port", "0", "--device", "cpu", "--cores", "1", "--out", str(records)]
-    return serving(*command, "--seed", str(SEED))
+    return serving(*command, "--seed", str(SEED), "--detail", "1")
 
 
 @pytest.fixture(scope="module")

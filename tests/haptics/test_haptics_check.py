@@ -83,7 +83,7 @@ def test_a_headless_run_has_no_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_device_the_page_is_served_with_a_sentence(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "viscera", "serve", "palpation", "--device", "cpu", "--port", "0"]
+    command = [sys.executable, "-m", "viscera", "serve", "palpation", "--device", "cpu", "--port", "0", "--detail", "1"]
     process = subprocess.Popen(
         [*command, "--out", str(tmp_path), "--haptics", "haply"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

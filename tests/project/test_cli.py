@@ -294,7 +294,20 @@ def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monk
 
 def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     """From the terminal: an address, an answer behind it, and after Ctrl-C a recording that replays."""
-    command = [sys.executable, "-m", "viscera", "run", "palpation", "--no-open", "--port", "0", "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "viscera",
+        "run",
+        "palpation",
+        "--no-open",
+        "--port",
+        "0",
+        "--device",
+        "cpu",
+        "--detail",
+        "1",
+    ]
     command += ["--detail", "0.5"]
     with subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
