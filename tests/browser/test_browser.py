@@ -235,6 +235,7 @@ def test_the_hook_leaves_a_white_line_where_it_was_drawn(tmp_path: Path) -> None
     assert np.median(far) <= 3
 
 
+@pytest.mark.slow
 def test_blood_runs_over_the_organ_and_the_mouse_stops_it(tmp_path: Path) -> None:
     """Two vessels are open. A clip beside them and suction stop nothing; a clip and current on them stop one each."""
     world = viscera.make("bleeding", device="cpu", seed=SEED)

@@ -19,6 +19,7 @@ const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
 const DEEPEST_PRESS = 0.03; // [m]
 const TOUCH_DEPTH = 0.001; // [m] below the hovering tip, while the handle is closed
 const REACH = { out: -0.08, in: 0.03 }; // [m] along the shaft without pressing
+const LEAST_FELT = 0.002; // [N]
 const LEAST_DEPTH = 0.001; // [m]; less says nothing about stiffness
 const PRESS_SPEED = 0.045; // [m/s]
 const RELEASE_SPEED = 0.12; // [m/s]
@@ -49,6 +50,8 @@ export class Hand {
   /** How far pressing has advanced by now [m]. */
   pushed = 0;
   tip: Vector3 | null = null;
+  /** What the tool in the hand feels now [N]. */
+  felt = 0;
   /** Of the instrument about its shaft [rad]; 0 where its x axis is level. */
   spin = 0;
   /** Where a tip that just touches would be, and the surface's normal there; null beside every surface. */
@@ -176,7 +179,9 @@ export class Hand {
       return;
     }
     const inside = this.pressed || this.acting || this.pushed > 0 || this.reach > 0;
-    if (inside) this.held ??= this.view.pickMeshes().map(copied);
+    // Let go, the tip rises to the surface as it was, until nothing is felt: over the dent that is there it would keep it.
+    const rises = this.held !== null && this.felt > LEAST_FELT;
+    if (inside || rises) this.held ??= this.view.pickMeshes().map(copied);
     else this.held = null;
     this.tip = this.pushedTip(this.cursor);
     this.offer(this.tip, true, now);
