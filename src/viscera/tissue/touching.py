@@ -21,6 +21,7 @@ Anchors take nothing, but count in D_s as if they could: else the only free mass
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +86,15 @@ class Touching:
 def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     """From now on tools touch this surface of the tissue, at rest where the mesh is."""
     params, slot = tissue.params, tissue.layout.slot_of_node
-    key = (id(mesh), id(params.nodes), params.spacing, tuple(params.origin))
+    digest = hashlib.sha256()
+    for array in (mesh.vertices, mesh.triangles, params.nodes, np.array([params.spacing, *params.origin])):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.digest()
     if key not in _hung:
         while len(_hung) >= MOST_HUNG:
             del _hung[next(iter(_hung))]
-        _hung[key] = (mesh, params.nodes, _hang(mesh, params))
-    points, indices, weights, thickest, begins, middle, under, normals = _hung[key][2]
+        _hung[key] = _hang(mesh, params)
+    points, indices, weights, thickest, begins, middle, under, normals = _hung[key]
     inward, under_indices, under_weights = under
     tissue.touching = _make(
         tissue, points, slot[indices], weights, thickest, begins, middle,
@@ -98,10 +102,10 @@ def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
     )  # fmt: skip
 
 
-MOST_HUNG = 3
+MOST_HUNG = 6
 """Surfaces whose points are remembered: a world that is reset has the same ones again."""
-_hung: dict[Any, tuple[TriangleMesh, NDArray[Any], Any]] = {}
-"""By the identity of mesh and masses, which are kept beside their points so that no other can have it."""
+_hung: dict[bytes, Any] = {}
+"""By a digest of mesh and masses."""
 
 
 def _hang(mesh: TriangleMesh, params: LatticeParams) -> Any:
