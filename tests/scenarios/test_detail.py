@@ -89,6 +89,7 @@ def pressed(detail: float, depth: float, cpu: Device) -> float:
     return world.tools[0].force[2]
 
 
+@pytest.mark.slow
 def test_a_press_feels_the_same_at_any_detail(cpu: Device) -> None:
     """The ball touches masses, not the surface between them, so a coarse lattice gives way a little more: measured at
     detail 0.5, 1 and 2 are 17, 7 and 3 % less than at 4 with 4 mm (0.103 N); with 8 mm it is 36, 17 and 7 %."""

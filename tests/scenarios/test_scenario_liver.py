@@ -231,6 +231,7 @@ def test_one_core_gives_what_two_give() -> None:
     assert one.state_hash() == two.state_hash()
 
 
+@pytest.mark.slow
 def test_the_example_ends_in_its_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[2] / "examples" / "03_feel_the_heartbeat.py"
     monkeypatch.setattr("sys.argv", [str(path), "--rate", "120"])
@@ -273,6 +274,7 @@ def saved(mesh: TriangleMesh, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_users_liver_is_laid_on_its_back(tmp_path: Path) -> None:
     """A mesh in patient coordinates (left, back, head) comes to lie as ours does."""
     ours = liver(edge=0.008, seed=5)

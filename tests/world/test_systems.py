@@ -228,7 +228,9 @@ def test_a_world_without_tools_saves_and_loads(cpu: Device) -> None:
     assert world.state_hash() == digest
 
 
-@pytest.mark.parametrize("name", list(catalogue()))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "bleeding" else pytest.mark.slow) for name in catalogue()]
+)
 def test_a_reset_gives_the_first_world_again_bit_for_bit(name: str) -> None:
     """With every handle pressed, after an odd number of frames and after an even one: all that is saved and all that is
     seen."""
