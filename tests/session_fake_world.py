@@ -265,6 +265,7 @@ class FakeLive:
     def __init__(self, world: FakeWorld) -> None:
         self._world = world
         self.saved: tuple[int, dict[str, np.ndarray]] | None = None
+        self.saving = False
 
     @property
     def begun(self) -> int:
@@ -273,6 +274,9 @@ class FakeLive:
     def draw(self, publish: Any, *, must: bool = False) -> bool:
         publish(self._world.write_arrays)
         return True
+
+    def label(self, frame: Frame) -> None:
+        pass
 
     def settle(self) -> None:
         pass

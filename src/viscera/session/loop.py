@@ -179,6 +179,7 @@ class Loop:
         frame.tables |= self._rows_to_come
 
         def publish(write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
+            self.live.label(frame)
             self._writer.publish(frame, write_arrays)
             self._reports.offer(c.Published())
 
@@ -316,7 +317,8 @@ class Loop:
             interval = checkpoint_interval(state_size(state))
             self._next_checkpoint = now + interval
             self._idle_checkpoint = now + IDLE_CHECKPOINTS * interval
-        elif now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
+        # What came after a checkpoint's tick is written after it: who goes on from there drops it.
+        elif not self.live.saving and now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
             self._flushed = now
             recorder.flush(self.world.tick)
         if recorder.notice != self._notice:

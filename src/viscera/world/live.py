@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viscera.view import AnyArray
+from viscera.view import AnyArray, Frame
 from viscera.world import showing, state
 from viscera.world.beside import Beside, Work
 from viscera.world.surfaces import Drawn
@@ -37,6 +37,8 @@ class Live:
         self._wants_state = False
         self.saved: tuple[int, Saved] | None = None
         """A tick, and the state after it, once `save` has got it."""
+        self.saving = False
+        """Whether that tick is over, and its state is not complete yet."""
         self.refill()
 
     @property
@@ -70,8 +72,17 @@ class Live:
         self._eye.wait()
         if self._drawn is not None:
             self._drawn.take()
-        self._eye.start(lambda: publish(self._write))
+        self._eye.start(lambda: self._show(publish))
         return True
+
+    def label(self, frame: Frame) -> None:
+        """Says in a frame that is being published what its arrays hold."""
+        frame.counts, frame.versions, frame.measures = self.counts, self.versions, self.measures
+
+    def _show(self, publish: Callable[[WriteArrays], None]) -> None:
+        # No turn may end between what a frame says of its arrays and the arrays themselves.
+        with self._lock:
+            publish(self._write)
 
     def settle(self) -> None:
         """Until nothing is being drawn."""
@@ -85,11 +96,12 @@ class Live:
         """What is to be done as the turn ends that begins now."""
         if not self._wants_state:
             return [self.keep]
-        self._wants_state = False
+        self._wants_state, self.saving = False, True
         tick, ticks = self._world.tick, state.save_ticks(self._world)
 
         def save() -> None:
             self.saved = (tick, ticks | state.save_systems(self._world))
+            self.saving = False
 
         return [self.keep, save]
 
@@ -98,7 +110,6 @@ class Live:
             self._drawn.follow()
             for name, vertices in self._drawn.arrays.items():
                 np.copyto(out[name], vertices.numpy().reshape(out[name].shape))
-        with self._lock:
-            for name, array in self._arrays.items():
-                rows = self.counts.get(name, len(array))
-                np.copyto(out[name][:rows], array[:rows])
+        for name, array in self._arrays.items():
+            rows = self.counts.get(name, len(array))
+            np.copyto(out[name][:rows], array[:rows])
