@@ -14,6 +14,8 @@ NPM := $(PY) hatch_build.py npm
 # Set by the caller: ARGS is handed to the command that the target runs, NO_BROWSER=1 leaves the browser tests out.
 ARGS ?=
 NO_BROWSER ?=
+# How many test files run side by side; those with a browser come first (tests/conftest.py).
+WORKERS ?= 2
 
 .PHONY: help setup run test lint types format bench verify docs hooks web browser pin clean
 
@@ -27,7 +29,8 @@ run: $(VENV)/.ready-run web ## serve the page and open it; make run ARGS="run pa
 
 test: setup web browser ## the tests: page, Python, browser; slow ones are in `make verify`
 	$(NPM) run test
-	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
+	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		-m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
 
 lint: setup ## style of Python and TypeScript, and that generated files and marks of stale figures are current
 	$(BIN)/ruff check .

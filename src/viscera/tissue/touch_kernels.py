@@ -131,6 +131,8 @@ class Contacts:
     """Of each point of the bundles that are near: the part that it is inside of, or -1."""
     depth: wp.array(dtype=wp.float32)
     """How deep [m]."""
+    part: wp.array(dtype=wp.float32)
+    """How much of what it asks for it gets: 1 from `soft` on."""
     change: wp.array(dtype=wp.vec3)
     """By how much its velocity must change [m/s]."""
     move: wp.array(dtype=wp.vec3)
@@ -345,6 +347,7 @@ def respond_to(
     contacts.row[s] = row
     contacts.depth[s] = depth
     part = wp.min(depth / soft, 1.0)
+    contacts.part[s] = part
     contacts.change[s] = part * (-approach * normal - grip * sliding)
     contacts.move[s] = part * (depth * normal - dt * grip * sliding)
     contacts.arm[s] = x + depth * normal - tip
@@ -473,9 +476,9 @@ def meet_field(
 
 @wp.func
 def count_shares(samples: Samples, contacts: Contacts, s: int):
-    """Each mass learns how much of it is touched: c_i = Σ |w|."""
+    """Each mass learns how much of it is touched: c_i = Σ a|w|."""
     for c in range(samples.corners):
-        weight = wp.abs(samples.weights[s * samples.corners + c])
+        weight = contacts.part[s] * wp.abs(samples.weights[s * samples.corners + c])
         if weight != 0.0:
             i = samples.places[s * samples.corners + c]
             wp.atomic_add(contacts.share, i, wp.int64(wp.rint(weight * SHARE_UNITS)))
@@ -497,7 +500,7 @@ def push_masses(
         if weight != 0.0:
             i = samples.places[s * samples.corners + c]
             inverse = lattice.inverse_mass[i]
-            share = float(contacts.share[i]) / SHARE_UNITS
+            share = float(contacts.share[i]) / SHARE_UNITS + (1.0 - contacts.part[s]) * weight
             yields += weight * share * wp.where(inverse > 0.0, inverse, samples.stray)
             free += wp.where(inverse > 0.0, weight, 0.0)
             whole += weight
