@@ -6,6 +6,7 @@ when a turn ends, so that nobody reads what is being written.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,11 +26,15 @@ WriteArrays = Callable[[dict[str, AnyArray]], None]
 
 THREAD = "viscera-show"
 
+SWITCH_INTERVAL = 1e-4
+"""Threads beside the ticks give the interpreter back to them at least this soon [s]; Python's default is 5 ms."""
+
 
 class Live:
     """Made by `World.go_live`."""
 
     def __init__(self, world: World) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL)
         self._world = world
         self._eye = Beside(THREAD)
         self._eye.step_back()
