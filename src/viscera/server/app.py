@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
+import resource
 import signal
 import socket
 import sys
@@ -36,15 +38,15 @@ from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
-from viscera.server.closing import LingeringProtocol
+from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
 from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
 
-MAX_CONNECTIONS = 2 * MAX_CLIENTS
-"""Sockets and requests at once; more get 503."""
+DESCRIPTORS = MAX_CONNECTIONS + 128
+"""Files that may be open at once: a connection each, sessions and the page."""
 
 
 class _Page(StaticFiles):
@@ -57,11 +59,12 @@ class _Page(StaticFiles):
         return response
 
 
-def make_app(hub: Hub, policy: Policy, static: Path = STATIC) -> Starlette:
+def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> Starlette:
     """The ASGI application; starting it starts the session."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(doors.complain)
         await hub.start()
         yield
         await hub.stop()
@@ -126,14 +129,15 @@ class Server:
         self.hub = Hub(spec, list(scenarios), own)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
+        doors = Doors()
         config = uvicorn.Config(
-            make_app(self.hub, Policy(host, self.port, self.token), static),
+            make_app(self.hub, Policy(host, self.port, self.token), doors, static),
             log_level="warning",
             access_log=False,
-            ws=LingeringProtocol,
+            **protocols(doors),
             ws_max_size=HARD_LIMIT,
             ws_per_message_deflate=False,
-            limit_concurrency=MAX_CONNECTIONS,
+            backlog=MAX_CONNECTIONS,
             timeout_graceful_shutdown=2,
             server_header=False,
         )
@@ -148,6 +152,7 @@ class Server:
 
     def run(self, on_ready: Callable[[str], None] | None = None) -> None:
         self._on_ready = on_ready
+        _allow_descriptors(DESCRIPTORS)
         with contextlib.suppress(KeyboardInterrupt):
             self._uvicorn.run(sockets=[self._socket])
 
@@ -174,6 +179,15 @@ class _Uvicorn(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_started()
+
+
+def _allow_descriptors(count: int) -> None:
+    """As many files as that may be open, where the system lets us say so."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -12,10 +12,10 @@ import ipaddress
 import secrets
 from dataclasses import dataclass
 from html import escape
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -104,13 +104,10 @@ class Policy:
         return parts.scheme in ("http", "https") and (parts.netloc == host or is_loopback(parts.hostname or ""))
 
     def _knows_token(self, headers: Headers, query: str) -> bool:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        # Other programs on this host set cookies too, and not all of them by the book.
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        return (
-            self.token_in(query)
-            or _same(bearer, self.token)
-            or (cookie is not None and _same(cookie.value, self.token))
-        )
+        return self.token_in(query) or _same(bearer, self.token) or (cookie is not None and _same(cookie, self.token))
 
 
 def _same(given: str, expected: str) -> bool:
