@@ -195,6 +195,8 @@ def replay(
         console.print_json(result)
     else:
         console.print_pairs([(key.replace("_", " "), str(value)) for key, value in result.items()])
+    if done.recording.damage:
+        raise RecordingError(f"{file} is damaged: {done.recording.torn_bytes} bytes of it are lost.", done.note)
     if done.same is False and result["device"] == result["recorded_on"]:
         raise RecordingError(f"{file} does not replay to what was recorded.", f"It was {done.note}.")
 

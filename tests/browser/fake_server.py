@@ -4,8 +4,8 @@
 
 The page's own tests need states that a healthy server does not show (a crash, another protocol, slow compilation);
 `POST /fake/NAME` makes them: starting, running, crash, stall, ended, protocol, problem, drop, refuse, accept. `paint`,
-`char`, `film` and `clean` change what lies on the slab (`fake_skin.py`); `two_hands`, `one_hand` and `no_hands` say which
-haptic devices there are. It speaks `messages.py`, so it cannot drift from the schema.
+`char`, `film` and `clean` change what lies on the slab (`fake_skin.py`); `two_hands`, `one_hand` and `no_hands` say
+which haptic devices there are. It speaks `messages.py`, so it cannot drift from the schema.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from viscera.bench import registry
 from viscera.bench.registry import Benchmark, Row
 from viscera.device import Device
 from viscera.geometry import atlas, icosphere
+from viscera.session.archive import _seal
+from viscera.session.recorder import Recorder, make_header
 
 HEADLESS_KEYS = {
     "scenario", "device", "seed", "detail", "steps", "seconds", "real_time_factor", "stages", "peak_force",
@@ -224,8 +226,29 @@ def test_a_changed_recording_is_noticed(viscera: Command, tmp_path: Path) -> Non
     with h5py.File(recording, "a") as file:
         file.attrs["seed"] = 99
     answer = viscera("replay", str(recording), "--json")
+    assert (answer.code, answer.out) == (5, "")
+    assert "digest" in answer.err
+    with open(recording, "r+b") as sealed:  # as somebody would who wants to deceive us
+        seal = _seal(sealed)
+        sealed.seek(0)
+        sealed.write(seal)
+    answer = viscera("replay", str(recording), "--json")
     assert answer.code == 5
     assert json.loads(answer.out)["same"] is False
+
+
+def test_a_flipped_bit_in_a_log_is_told_with_what_is_lost(viscera: Command, tmp_path: Path) -> None:
+    recorder = Recorder.create(tmp_path, make_header("palpation", 0, "cpu"))
+    recorder.flush(16)
+    recorder.finish(32, "0" * 64)
+    data = bytearray(recorder.path.read_bytes())
+    data[-3] ^= 8
+    recorder.path.write_bytes(data)
+    answer = viscera("replay", str(recorder.path), "--json")
+    assert answer.code == 5
+    assert json.loads(answer.out)["same"] is None
+    assert "are lost" in json.loads(answer.out)["note"]
+    assert "damaged" in answer.err
 
 
 def test_a_folder_that_cannot_be_written_is_refused(viscera: Command, tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def versions() -> dict[str, str]:
 
 def hash_file(path: Path) -> str:
     try:
+        if not path.is_file():
+            raise RecordingError(f"cannot read {path}: it is no file.", "Check the path.")
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
