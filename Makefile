@@ -55,7 +55,7 @@ soak: setup ## try to break it, without end and with fresh seeds; make soak ARGS
 	PYTHONPATH=src:.:tests $(PY) -m soak $(ARGS)
 
 audit: $(VENV)/.ready-audit ## known weaknesses of what we depend on (pip-audit, npm audit)
-	$(VENV)/audit/bin/pip-audit --progress-spinner off --requirement constraints.txt --no-deps --disable-pip
+	$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip
 	$(NPM) audit
 
 # Not with --quiet: that silences the warnings which --strict counts.

@@ -44,7 +44,7 @@ def _dates(jumps: list[int]) -> None:
             return now.astimezone(tz) if tz else now
 
     kept = recorder.datetime.datetime
-    recorder.datetime.datetime = Clock  # pyright: ignore[reportAttributeAccessIssue]
+    recorder.datetime.datetime = Clock
     try:
         with tempfile.TemporaryDirectory() as folder:
             for number, jump in enumerate(jumps):
@@ -55,7 +55,7 @@ def _dates(jumps: list[int]) -> None:
             if seeds != list(range(len(jumps))):
                 raise Broken(f"of {len(jumps)} recordings there are {seeds}")
     finally:
-        recorder.datetime.datetime = kept  # pyright: ignore[reportAttributeAccessIssue]
+        recorder.datetime.datetime = kept
 
 
 def _sleep(case: Case) -> None:

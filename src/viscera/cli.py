@@ -48,6 +48,9 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where re
 Host = Annotated[str, typer.Option("--host", help="Address to listen on. Any but this machine's own needs a token.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")]
 Token = Annotated[str | None, typer.Option("--token", envvar="VISCERA_TOKEN", help="What browsers must show.")]
+Public = Annotated[
+    str, typer.Option("--public", metavar="URL", help="Where a proxy on this machine makes it public: https://name.")
+]
 Haptics = Annotated[
     list[str] | None,
     typer.Option("--haptics", metavar="NAME", help="A device of `viscera haptics list`; repeat for a second one."),
@@ -108,6 +111,7 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     token: Token = None,
+    public: Public = "",
     open_page: Open = True,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
@@ -123,7 +127,8 @@ def run(
         _serve(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
-            host=host, port=port, token=token, open_page=open_page, haptics=haptics, haptics_file=haptics_file,
+            host=host, port=port, token=token, public=public, open_page=open_page,
+            haptics=haptics, haptics_file=haptics_file,
         )  # fmt: skip
         return
     if haptics or haptics_file is not None:
@@ -148,6 +153,7 @@ def serve_page(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     token: Token = None,
+    public: Public = "",
     device: DeviceName = None,
     seed: Seed = 0,
     detail: DetailText = None,
@@ -162,7 +168,7 @@ def serve_page(
     _serve(
         scenario,
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
-        host=host, port=port, token=token, open_page=False,
+        host=host, port=port, token=token, public=public, open_page=False,
         haptics=haptics, haptics_file=haptics_file,
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
-from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
+from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.session.process import SessionSpec
 
@@ -120,19 +120,22 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 8420,
         token: str | None = None,
+        public: str = "",
         static: Path = STATIC,
     ) -> None:
+        """`public` is where a proxy makes it public, `https://name`."""
+        self.public = check_public(public) if public else ""
+        self.token = choose_token(host, token, self.public)
         self._socket = _bind(host, port)
         self.port = int(self._socket.getsockname()[1])
-        self.token = choose_token(host, token)
         self.host = host
         self.hub = Hub(spec, list(scenarios), own)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
         doors = Doors()
         config = uvicorn.Config(
-            make_app(self.hub, Policy(host, self.port, self.token), doors, static),
-            log_level="warning",
+            make_app(self.hub, Policy(host, self.port, self.token, self.public), doors, static),
+            log_level="error",  # what anybody can cause from outside would fill the log
             access_log=False,
             **protocols(doors),
             ws_max_size=HARD_LIMIT,
@@ -146,9 +149,12 @@ class Server:
     @property
     def url(self) -> str:
         """Where to point a browser, with the token where one is needed."""
+        query = f"?token={quote(self.token)}" if self.token else ""
+        if self.public:
+            return f"{self.public}/{query}"
         shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
         name = f"[{shown}]" if ":" in shown else shown
-        return f"http://{name}:{self.port}/" + (f"?token={quote(self.token)}" if self.token else "")
+        return f"http://{name}:{self.port}/{query}"
 
     def run(self, on_ready: Callable[[str], None] | None = None) -> None:
         self._on_ready = on_ready
@@ -225,6 +231,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     host: str = "127.0.0.1",
     port: int = 8420,
     token: str | None = None,
+    public: str = "",
     device: str | None = None,
     seed: int = 0,
     mesh: str | Path | None = None,
@@ -240,8 +247,9 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
-    `detail` is that of `viscera.make`; `on_ready` is called with the address once it answers, instead of printing it;
-    `haptics` names the devices that hold the tools; `state` is a saved state to begin with (`SessionSpec.state`).
+    `public` is where a proxy makes it public (docs/security.md); `detail` is that of `viscera.make`; `on_ready` is
+    called with the address once it answers, instead of printing it; `haptics` names the devices that hold the tools;
+    `state` is a saved state to begin with (`SessionSpec.state`).
     """
     from viscera.scenarios import catalogue, find_scenario
 
@@ -267,7 +275,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),
             state=state,
         )
-        Server(spec, scenarios, own=first.name, host=host, port=port, token=token).run(ready)
+        Server(spec, scenarios, own=first.name, host=host, port=port, token=token, public=public).run(ready)
 
 
 @contextlib.contextmanager
@@ -287,4 +295,5 @@ def _print_address(url: str) -> None:
     print(f"viscera is at {url}", flush=True)
     host = url.split("//")[1].split("/")[0].rsplit(":", 1)[0]
     if not is_loopback(host.strip("[]")):
-        print("Whoever has this address, token included, can use it. The connection is not encrypted.", flush=True)
+        open_line = "" if url.startswith("https:") else " The connection is not encrypted."
+        print(f"Whoever has this address, token included, can use it.{open_line}", flush=True)
