@@ -21,7 +21,7 @@ from server_browser import SCENARIOS, Browser, get, health, running_server
 from starlette.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
-from viscera.server import doors, hub
+from viscera.server import client, doors, hub
 from viscera.server import messages as m
 from viscera.server.app import Server
 from viscera.server.doors import MAX_CONNECTIONS, MAX_PER_ADDRESS, Doors
@@ -69,6 +69,20 @@ def test_one_browsers_refusals_leave_anothers_alone(server: Server) -> None:
             quiet.send(m.SetParameter(name=f"unknown {number}", value=1.0))
             quiet.wait(m.Problem, lambda found, number=number: f"unknown {number}" in found.message, 5.0)
             quiet.watch(0.12)  # one refusal every 0.1 s is told to each
+
+
+def test_who_sent_too_much_still_gets_frames(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer to a frame was dropped with the rest of the flood, and no frame came any more."""
+    monkeypatch.setattr(client, "RATE", 0.001)
+    monkeypatch.setattr(client, "BURST", 5.0)
+    with Browser(server, acknowledge=False) as browser:
+        browser.wait(m.FrameMessage)
+        newest = browser.wait(m.FrameMessage)
+        for sequence in range(20):
+            browser.move(sequence)
+        browser.wait(m.Problem, lambda found: found.code == "flood")
+        browser.send(m.FrameAck(number=newest.number))
+        browser.wait(m.FrameMessage, seconds=5.0)
 
 
 @pytest.mark.parametrize("foreign", ["a/b=1", "foo@bar", "=", "x=\x7f;;y", 'q="'])

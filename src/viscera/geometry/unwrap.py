@@ -48,7 +48,8 @@ def unwrap(given: Any) -> dict[str, np.ndarray]:
 
 def main(source: str, target: str) -> None:
     with np.load(source) as given:
-        np.savez(target, **unwrap(dict(given)))  # pyright: ignore[reportArgumentType]
+        made: Any = unwrap(dict(given))
+    np.savez(target, **made)
 
 
 if __name__ == "__main__":
