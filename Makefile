@@ -17,7 +17,7 @@ NO_BROWSER ?=
 # How many test files run side by side; those with a browser come first (tests/conftest.py).
 WORKERS ?= 2
 
-.PHONY: help setup run test lint types format bench verify docs hooks web browser pin clean
+.PHONY: help setup run test lint types format bench verify soak audit docs hooks web browser pin clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -53,6 +53,13 @@ bench: setup ## measure what a step costs; make bench ARGS="--quick"
 verify: setup web browser ## slow tests, then every figure we claim, at full size; ARGS="--stale": what changed
 	$(if $(ARGS),,$(BIN)/pytest -m slow)
 	$(PY) -m verify $(ARGS)
+
+soak: setup ## try to break it, without end and with fresh seeds; make soak ARGS="--minutes 60"
+	PYTHONPATH=src:.:tests $(PY) -m soak $(ARGS)
+
+audit: $(VENV)/.ready-audit ## known weaknesses of what we depend on (pip-audit, npm audit)
+	$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip
+	$(NPM) audit
 
 # Not with --quiet: that silences the warnings which --strict counts.
 docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
@@ -92,6 +99,13 @@ $(VENV)/.ready-run: pyproject.toml constraints.txt hatch_build.py | $(PY)
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools"
 	@$(PIP) --group dev
+	@touch $@
+
+# In an environment of its own: what looks for weaknesses need not be among what is looked at.
+$(VENV)/.ready-audit: $(VENV)/.ready-run
+	@echo "Installing pip-audit"
+	@$(PY) -m venv $(VENV)/audit
+	@$(VENV)/audit/bin/pip --disable-pip-version-check -q install pip-audit
 	@touch $@
 
 $(VENV)/.ready-docs: $(VENV)/.ready-run

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import viscera
 from viscera import scenarios
-from viscera.errors import InputError
+from viscera.device import Device
+from viscera.errors import InputError, MeshError
+from viscera.scenarios import Setting
 
 
 @pytest.fixture
@@ -42,3 +45,15 @@ def test_a_broken_file_is_named_and_the_others_are_there(folder: Path, name: str
 def test_an_unknown_name_gets_the_nearest_one() -> None:
     with pytest.raises(InputError, match="Did you mean 'palpation'"):
         scenarios.find_scenario("palpatoin")
+
+
+@pytest.mark.parametrize("name", list(scenarios.catalogue()))
+def test_a_users_mesh_is_used_or_refused_but_never_ignored(name: str, cpu: Device, tmp_path: Path) -> None:
+    (tmp_path / "organ.stl").write_text("no mesh at all")
+    entry = scenarios.find_scenario(name)
+    if entry.takes_mesh:
+        with pytest.raises(MeshError, match=r"organ\.stl"):
+            entry.build(Setting(cpu, 0, tmp_path / "organ.stl"))
+    else:
+        with pytest.raises(InputError, match="mesh"):
+            viscera.make(name, device="cpu", mesh=tmp_path / "organ.stl")

@@ -3,7 +3,7 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -68,7 +68,7 @@ export interface Choose {
   detail?: string;
 }
 
-/** A crashed session resumes from its log. */
+/** A session that crashed or is stalled resumes from its log. */
 export interface Restart {
   type: "restart";
 }
@@ -575,10 +575,13 @@ export interface FrameMessage {
   values: ExactArray[];
 }
 
-/** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */
+/**
+ * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
+ * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
+ */
 export interface SessionState {
   type: "session_state";
-  state: "starting" | "running" | "paused" | "crashed" | "ended";
+  state: "starting" | "running" | "paused" | "stalled" | "crashed" | "ended";
   message: string;
   /** Of starting, 0 to 1. */
   progress: number;

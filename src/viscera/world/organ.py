@@ -32,6 +32,9 @@ from viscera.world.system import Field, Show
 FEWEST_MASSES = 100
 """With fewer the organ is too thin to feel like one."""
 
+MOST_TRIANGLES = 400_000
+"""Of a user's mesh; with more, making its atlas and following it take minutes."""
+
 Point = tuple[float, float, float]
 
 
@@ -191,11 +194,12 @@ def point(values: NDArray[np.float64]) -> Point:
 
 
 def load_organ(path: Path) -> TriangleMesh:
-    """The closed mesh of a file; refuses any other."""
-    from viscera.geometry.inspect import require_closed
+    """The closed mesh of a file; refuses any other, and one of too many triangles. What is odd but can be used (several
+    parts, one inside the other, surfaces that pass through each other) is in its notes."""
+    from viscera.geometry.inspect import require_closed, with_oddities
     from viscera.geometry.mesh import load_mesh
 
-    return require_closed(load_mesh(path))
+    return with_oddities(require_closed(load_mesh(path, most=MOST_TRIANGLES)))
 
 
 def on_the_table(mesh: TriangleMesh) -> TriangleMesh:
