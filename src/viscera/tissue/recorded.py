@@ -43,6 +43,8 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
         raise InputError(f"ticks = {ticks} is not possible.", allowed)
     for port in (state.live, state.tools, state.drive, state.poses):
         stage.upload(port)
+    if tissue.cutting is not None:
+        stage.upload(tissue.cutting.edges)
     begin = current = tissue.current
     for tick in range(1, ticks + 1):
         stage.clear(state.force)
