@@ -17,9 +17,6 @@ Ints = NDArray[np.int64]
 BITS = np.array([(c % 2, c // 2 % 2, c // 4) for c in range(8)], dtype=np.int64)
 """Position of each corner in its cell, shape (8, 3)."""
 
-PAIRS = tuple(itertools.combinations(range(8), 2))
-"""The 28 pairs of corners; each is a spring."""
-
 RING = ((0, 0), (-1, 0), (-1, -1), (0, -1))
 """Cells around a link along an axis: steps of their low corner along the two axes that follow it, counter-clockwise
 seen from the link's upper end."""
@@ -31,17 +28,26 @@ class Box:
     def __init__(self, nodes: NDArray[np.integer], border: int = 3) -> None:
         self._low = nodes.min(axis=0).astype(np.int64) - border
         self._size = nodes.max(axis=0).astype(np.int64) + border + 1 - self._low
+        self._stride = np.array([1, self._size[0], self._size[0] * self._size[1]])
         self.count = int(np.prod(self._size))
 
     def number(self, at: Ints) -> Ints:
         """Of positions, shape (…, 3)."""
-        x, y, z = np.moveaxis(at - self._low, -1, 0)
-        return (z * self._size[1] + y) * self._size[0] + x
+        return (at - self._low) @ self._stride
 
     def position(self, number: Ints) -> Ints:
         plane, x = np.divmod(number, self._size[0])
         z, y = np.divmod(plane, self._size[1])
         return np.stack([x, y, z], axis=-1) + self._low
+
+
+STEPS = np.array([step for step in np.ndindex(3, 3, 3) if step != (1, 1, 1)], dtype=np.int64) - 1
+"""To the 26 neighbours of a mass; the opposite of step n is step 25 - n."""
+_NUMBER_OF_STEP = {tuple(step): number for number, step in enumerate(STEPS.tolist())}
+
+
+PAIRS = [(a, b, _NUMBER_OF_STEP[tuple((BITS[b] - BITS[a]).tolist())]) for a, b in itertools.combinations(range(8), 2)]
+"""The 28 pairs of corners, each a spring, and the number of its step."""
 
 
 class Lattice:
@@ -50,40 +56,45 @@ class Lattice:
     def __init__(
         self, nodes: NDArray[np.integer], directions: tuple[tuple[int, int, int], ...], whole: NDArray[np.bool_]
     ) -> None:
+        """`whole`: which springs are there and not cut, per direction and node, shape (13, nodes)."""
         self.nodes = nodes.astype(np.int64)
-        self.whole = whole.copy()
-        """Which springs are there and not cut, per direction and node, shape (13, nodes)."""
-        self._mended = np.zeros_like(whole)
         self.box = Box(nodes)
         self._node_at = np.full(self.box.count, -1, dtype=np.int32)
         self._node_at[self.box.number(self.nodes)] = np.arange(len(nodes), dtype=np.int32)
-        self._direction = {direction: number for number, direction in enumerate(directions)}
+        self.near = np.stack([self.find(self.nodes + step) for step in STEPS])
+        """Neighbour of each node at each step, -1 where there is none, shape (26, nodes)."""
+        self._up = [_NUMBER_OF_STEP[direction] for direction in directions]
+        self._mended = np.zeros_like(whole)
+        self.tied = np.zeros(self.near.shape, dtype=np.bool_)
+        """Whether a whole spring leads there, shape (26, nodes)."""
+        self.lose(whole)
 
     def find(self, at: Ints) -> NDArray[np.int32]:
         """The node at each position, -1 where there is none."""
         return self._node_at[self.box.number(at)]
 
-    def tied(self, low: NDArray[np.integer], step: Ints) -> NDArray[np.bool_]:
-        """Whether nodes `low` (-1 for none) have a whole spring to their neighbour at this one step."""
-        key = (int(step[0]), int(step[1]), int(step[2]))
-        if key in self._direction:
-            return (low >= 0) & self.whole[self._direction[key], low]
-        other = np.where(low >= 0, self.find(self.nodes[low] + step), -1)
-        opposite = self._direction[(-key[0], -key[1], -key[2])]
-        return (other >= 0) & self.whole[opposite, other]
-
     def lose(self, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """These springs are left; says which nodes lost one."""
+        """These springs are left; says which nodes lost one that starts from them."""
         left = whole | self._mended
-        lost = np.asarray((self.whole & ~left).any(axis=0))
-        self.whole = left
+        lost = np.zeros(left.shape[1], dtype=np.bool_)
+        for row, up in zip(left, self._up, strict=True):
+            lost |= self.tied[up] & ~row
+            self.tied[up] = row
+            below = self.near[25 - up]
+            self.tied[25 - up] = (below >= 0) & row[below]
         return lost
 
     def mend(self, low: NDArray[np.integer], axis: int) -> None:
         """The links along an axis from these nodes count as whole from now on."""
         x, y, z = np.eye(3, dtype=np.int64)[axis].tolist()
-        self._mended[self._direction[x, y, z], low] = True
-        self.whole |= self._mended
+        up = _NUMBER_OF_STEP[x, y, z]
+        self._mended[self._up.index(up), low] = True
+        self.tied[up, low] = True
+        self.tied[25 - up, self.near[up, low]] = True
+
+    def parted(self) -> NDArray[np.bool_]:
+        """Which nodes have a neighbour that they are not tied to."""
+        return np.asarray(((self.near >= 0) & ~self.tied).any(axis=0))
 
     def corners(self, cells: Ints) -> NDArray[np.int32]:
         """Nodes of cells given by their low corner, shape (cells, 8)."""
@@ -92,7 +103,7 @@ class Lattice:
     def sides(self, corners: NDArray[np.int32]) -> NDArray[np.int8]:
         """Of every corner of cells, the lowest corner that it is tied to within its cell; -1 where there is no mass."""
         label = np.where(corners >= 0, np.arange(8, dtype=np.int8), np.int8(-1))
-        ties = [(a, b, self.tied(corners[:, a], BITS[b] - BITS[a]) & (corners[:, b] >= 0)) for a, b in PAIRS]
+        ties = [(a, b, self.tied[step, corners[:, a]] & (corners[:, a] >= 0)) for a, b, step in PAIRS]
         ties = [(a, b, tie) for a, b, tie in ties if tie.any()]
         while True:
             before = label.copy()

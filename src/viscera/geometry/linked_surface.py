@@ -36,9 +36,6 @@ NEW_CELLS, NEW_POINTS, NEW_TRIANGLES = 4, 16, 4
 """That a link may add when it is cut, at most: it has four cells, two sides there, points of the outside and of the
 cut."""
 
-STEPS = np.array([s for s in np.ndindex(3, 3, 3) if s != (1, 1, 1)], dtype=np.int64) - 1
-"""To the 26 neighbours of a mass."""
-
 
 @dataclass(eq=False)
 class Quads:
@@ -201,6 +198,8 @@ class LinkedSurface:
         around = self.lattice.nodes[lost][:, None, :] + steps
         near = self._row[np.unique(self.lattice.box.number(around.reshape(-1, 3)))]
         touched = near[near >= 0].astype(np.int64)
+        if len(touched) == 0:
+            return
         self._sides[touched] = self.lattice.sides(self._corners[touched])
         self._fit(touched)
 
@@ -258,27 +257,11 @@ class LinkedSurface:
     def _hang(self, cell: Ints, member: NDArray[np.bool_], point: Floats) -> tuple[NDArray[np.int32], Floats]:
         """Masses of a side and, where those are few, masses tied to them: the nearest; weights of an affine function
         through them."""
-        corners = self._corners[cell]
-        own = np.where(member, corners, -1)
-        near = np.full((len(cell), 8, len(STEPS)), -1, dtype=np.int32)
-        for corner in range(8):
-            some = np.flatnonzero(own[:, corner] >= 0)
-            for number, step in enumerate(STEPS):
-                tied = self.lattice.tied(own[some, corner], step)
-                which = some[tied]
-                near[which, corner, number] = self.lattice.find(self.lattice.nodes[own[which, corner]] + step)
-        every = np.concatenate([own, near.reshape(len(cell), -1)], axis=1)
-        nodes = _nearest(every, self.lattice.nodes, point, member.shape[1])
-        there = nodes >= 0
-        share = there / there.sum(axis=1, keepdims=True)
-        at = self.lattice.nodes[nodes].astype(np.float64)
-        mean = np.einsum("vn,vna->va", share, at)
-        spread = np.where(there[..., None], at - mean[:, None, :], 0.0)
-        square = np.einsum("vna,vnb->vab", spread, spread)
-        size, axes = np.linalg.eigh(square)
-        inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > FLAT * HANGS_ON)
-        slope = np.einsum("vna,vab,vb,vcb,vc->vn", spread, axes, inverse, axes, point - mean)
-        return np.where(there, nodes, 0).astype(np.int32), np.where(there, share + slope, 0.0)
+        own = np.where(member, self._corners[cell], -1)
+        lattice = self.lattice
+        near = np.where(lattice.tied[:, own] & (own >= 0), lattice.near[:, own], -1)
+        every = np.concatenate([own, np.moveaxis(near, 0, 2).reshape(len(cell), -1)], axis=1)
+        return fit_weights(nearest_eight(every, self.lattice.nodes, point, 8), self.lattice.nodes, point)
 
     # --- what is drawn ---
 
@@ -323,7 +306,7 @@ def _halves(quads: Ints) -> Ints:
     return np.stack([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]], axis=1).reshape(-1, 3)
 
 
-def _nearest(every: NDArray[np.int32], positions: Ints, point: Floats, first: int) -> NDArray[np.int32]:
+def nearest_eight(every: NDArray[np.int32], positions: Ints, point: Floats, first: int) -> NDArray[np.int32]:
     """Of each row's nodes (-1 for none, several times the same) eight: the `first` columns before all others, then the
     nearest to the point."""
     distance = ((positions[every] - point[:, None, :]) ** 2).sum(axis=2) + np.where(
@@ -338,3 +321,18 @@ def _nearest(every: NDArray[np.int32], positions: Ints, point: Floats, first: in
     best = np.argsort(distance, axis=1, kind="stable")[:, :HANGS_ON]
     found = np.take_along_axis(ranked, best, axis=1)
     return np.where(np.isfinite(np.take_along_axis(distance, best, axis=1)), found, -1)
+
+
+def fit_weights(nodes: NDArray[np.int32], positions: Ints, point: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Of nodes (-1 for none), shape (n, 8), the weights of an affine function through them at each point; 0 for none.
+    Across a plane of nodes it is constant."""
+    there = nodes >= 0
+    share = there / there.sum(axis=1, keepdims=True)
+    at = positions[nodes].astype(np.float64)
+    mean = np.einsum("vn,vna->va", share, at)
+    spread = np.where(there[..., None], at - mean[:, None, :], 0.0)
+    size, axes = np.linalg.eigh(np.einsum("vna,vnb->vab", spread, spread))
+    inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > FLAT * HANGS_ON)
+    slope = np.einsum("va,vab->vb", point - mean, np.einsum("vac,vc,vbc->vab", axes, inverse, axes))
+    weights = share + np.einsum("vna,va->vn", spread, slope)
+    return np.where(there, nodes, 0).astype(np.int32), np.where(there, weights, 0.0)

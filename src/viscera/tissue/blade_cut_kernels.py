@@ -128,6 +128,7 @@ def part_spring(
     """The spring is gone. A cell that lost an edge no longer keeps its volume."""
     spring = d * lattice.slots + i
     blades.cut[spring] = wp.uint8(1)
+    blades.news[0] = 1
     lattice.stiffness[spring] = wp.float16(0.0)
     axis = int(-1)
     if d == 0:

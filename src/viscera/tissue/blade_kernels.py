@@ -77,6 +77,8 @@ class Blades:
     """Of each place: sum of the weights of the samples that hang on it; scratch, 0 between substeps."""
     cut: wp.array(dtype=wp.uint8)
     """1 where a spring is cut, per direction and place."""
+    news: wp.array(dtype=wp.int32)
+    """1 when something was cut since somebody looked."""
     crossing: wp.array(dtype=wp.int64)
     """Where axis springs are cut, per axis and place; see `packed`. 0 where they are whole."""
 

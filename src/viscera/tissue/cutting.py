@@ -22,7 +22,6 @@ elements: Etheredge, Kunst and Sanders 2013, §6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +63,9 @@ class Cutting:
     edges: Port
     """Where the edges are, float64, shape (EDGES · EDGE_FLOATS,)."""
 
+    news: Port
+    """1 when something was cut since somebody looked, int32, shape (1,)."""
+
     def arrays(self) -> dict[str, Any]:
         """All that changes."""
         names = ("cut", "crossing", "known", "inside", "at", "way", "places", "weights", "bound", "stiffness")
@@ -93,6 +95,7 @@ def _make(tissue: Tissue) -> Cutting:
     toughness = np.zeros(slots, dtype=np.float32)
     toughness[tissue.layout.slot_of_node] = np.array([one.toughness for one in params.materials])[number]
     edges, samples = device.port(EDGES * EDGE_FLOATS, wp.float64), EDGES * SAMPLES
+    news = device.port(1, wp.int32)
 
     def zeros(count: int, dtype: Any) -> wp.array[Any]:
         return wp.zeros(count, dtype=dtype, device=device.warp)
@@ -108,8 +111,9 @@ def _make(tissue: Tissue) -> Cutting:
     made.places, made.weights = zeros(8 * samples, wp.int32), zeros(8 * samples, wp.float32)
     made.bound, made.stiffness = zeros(samples, wp.float32), zeros(samples, wp.float32)
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
+    made.news = news.array
     made.cut, made.crossing = zeros(13 * slots, wp.uint8), zeros(3 * slots, wp.int64)
-    return Cutting(made, _areas(tissue), edges)
+    return Cutting(made, _areas(tissue), edges, news)
 
 
 def _areas(tissue: Tissue) -> NDArray[np.float32]:
@@ -220,23 +224,3 @@ def pack_crossings(shares: NDArray[np.float64], normals: NDArray[np.float64]) ->
     for axis in range(3):
         value = value * 65536 + np.rint(normals[..., axis] * 32767.0).astype(np.int64) + 32768
     return value
-
-
-def labels_of(masses: int, pairs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> NDArray[np.int64]:
-    """Number of the piece that each mass belongs to, from 0 in the order of their first mass, given what is tied to
-    what. By spreading the least number of a piece, with shortcuts, until nothing changes."""
-    a = np.concatenate([one for one, _ in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    b = np.concatenate([other for _, other in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    label = np.arange(masses, dtype=np.int64)
-    while True:
-        least = np.minimum(label[a], label[b])
-        new = label.copy()
-        np.minimum.at(new, label[a], least)
-        np.minimum.at(new, label[b], least)
-        new = new[new]
-        if np.array_equal(new, label):
-            break
-        label = new
-    while not np.array_equal(label[label], label):
-        label = label[label]
-    return np.unique(label, return_inverse=True)[1].astype(np.int64)

@@ -47,6 +47,7 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
         stage.upload(port)
     if tissue.cutting is not None:
         stage.upload(tissue.cutting.edges)
+        stage.upload(tissue.cutting.news)
     stage.clear(state.force)
 
 
@@ -64,6 +65,8 @@ def record_end(stage: Stage, tissue: Tissue) -> None:
     stage.download(tissue.state.force)
     stage.download(tissue.state.broken)
     stage.download(tissue.need_touching().gauge)
+    if tissue.cutting is not None:
+        stage.download(tissue.cutting.news)
 
 
 def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:

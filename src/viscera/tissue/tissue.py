@@ -360,6 +360,9 @@ class Tissue:
         self.state.position[1 - self.current].assign(arrays["position"])
         self.state.broken.host[0] = 0
         self.state.clock.host[0] = ticks
+        if self.cutting is not None:
+            self.cutting.news.host[0] = 1
+            self.cutting.edges.host[:] = arrays["cutting/edges"]
         self._hand_on()
 
     def _refresh(self) -> None:
