@@ -62,6 +62,24 @@ def drop_cells(
         bulk_out[lattice.tile_slot[tile] + lane] = wp.float16(0.0)
 
 
+@wp.kernel
+def merge_cuts(
+    first: int,
+    # in
+    cut: wp.array(dtype=wp.uint8),
+    crossing: wp.array(dtype=wp.int64),
+    # out
+    cut_out: wp.array(dtype=wp.uint8),
+    crossing_out: wp.array(dtype=wp.int64),
+):
+    """What is cut in either is cut; where a blade has been since, its place counts."""
+    i = first + wp.tid()
+    if cut[i] != wp.uint8(0):
+        cut_out[i] = wp.uint8(1)
+    if i < crossing.shape[0] and crossing_out[i] == wp.int64(0):
+        crossing_out[i] = crossing[i]
+
+
 def record_drop(stage: Stage, tissue: Tissue, cut: wp.array[Any]) -> None:
     """Springs and cells that are cut are gone from this lattice, whatever was written into it."""
     stage.launch(drop_springs, cut.size, [cut, tissue.constants.stiffness])
@@ -85,7 +103,12 @@ class CutShadow:
             stage.once(lambda: wp.copy(self.crossing, blades.crossing))
             record_drop(stage, shadow, self.cut)
 
+        def record_landing(stage: Stage) -> None:
+            stage.launch(merge_cuts, self.cut.size, [self.cut, self.crossing, blades.cut, blades.crossing])
+            record_drop(stage, real, blades.cut)
+
         self._program = real.device.record(record, work=1)
+        self._landing = real.device.record(record_landing, work=1)
         self.changes = 0
         """Grows with every `take` that had news."""
 
@@ -97,6 +120,11 @@ class CutShadow:
             self._real.device.synchronize()
             news.host[0] = 0
             self.changes += 1
+
+    def land(self) -> None:
+        """What was torn here is cut in the lattice from the next tick on; between two ticks."""
+        self._landing.run()
+        self._real.device.synchronize()
 
     def springs(self) -> NDArray[np.bool_]:
         """Which springs are cut, per direction and mass, shape (13, masses)."""

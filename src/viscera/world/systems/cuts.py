@@ -1,10 +1,13 @@
 """What blades have cut is seen and felt: the surface opens, and tools touch each side for itself.
 
-Blades cut in the ticks (tissue/cutting.py). Here, once a frame with news, the drawn surface follows; the points that
-tools touch are hung on their own side, in force when it lands.
+Blades cut in the ticks (tissue/cutting.py); what is stretched too far tears here, once a frame (tissue/tearing.py).
+After either, the drawn surface follows, and the points that tools touch are hung on their own side, in force when it
+lands.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.tearing import make_tearing, step_tearing
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
@@ -41,6 +45,11 @@ class Cutting:
         """As the surface shows it."""
         self.landed = np.zeros((13, len(nodes)), dtype=np.bool_)
         """As tools touch it."""
+        shadow = organ.shadow.tissue
+        self.tearing = make_tearing(shadow, self.shadow)
+        self._tear = shadow.device.record(lambda stage: step_tearing(stage, self.tearing), work=len(nodes))
+        self.due = np.zeros(1, dtype=np.bool_)
+        """Whether something tore that has not landed."""
         self.numbers = np.array([1.0, 0.0, 1.0])
         """Version of the surface, area [m²], pieces."""
         device = organ.shadow.tissue.device
@@ -48,17 +57,29 @@ class Cutting:
         self._device = device
 
     def frame(self, now: Moment) -> None:
-        if self.shadow.changes != self._seen:
+        tore = self._tears()
+        if tore or self.shadow.changes != self._seen:
             self._seen = self.shadow.changes
             self._cut = self.shadow.springs()
             self.surface.follow(self._cut, self.shadow.links())
             self._put()
             self._count()
 
+    def _tears(self) -> bool:
+        before = int(self.tearing.torn.host[0])
+        self._tear.run()
+        self._device.synchronize()
+        tore = int(self.tearing.torn.host[0]) != before
+        self.due[0] |= tore
+        return tore
+
     def _record(self, stage: Stage) -> None:
         self.organ.record_vertices(stage, self.organ.shadow.displacement, self.organ.vertices)
 
     def land(self) -> None:
+        if self.due[0]:
+            self.shadow.land()
+            self.due[0] = False
         if self.touching.due:
             self.touching.land()
             self.landed[:] = self._cut
@@ -96,8 +117,10 @@ class Cutting:
 def cutting(organ: Organ) -> System:
     """First in the order of a frame: what follows sees the surface as it is."""
     state = Cutting(organ)
-    arrays = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
-    kept = Kept(arrays | {"landed": state.landed, "numbers": state.numbers}, state.loaded)
+    arrays: dict[str, Any] = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
+    arrays |= {"landed": state.landed, "numbers": state.numbers, "due": state.due, "torn": state.tearing.torn}
+    arrays |= {"stiffness": organ.shadow.tissue.constants.stiffness, "bulk": organ.shadow.tissue.bulk}
+    kept = Kept(arrays, state.loaded)
     return System(
         name="cutting",
         frame=state.frame,
