@@ -40,6 +40,8 @@ RADIUS, LENGTH, HEIGHT = 0.006, 0.044, 0.016
 MASSES = 1_000
 HELD = 0.021
 """Farther from the middle than this it holds fast [m]."""
+STRETCH = 0.1
+"""Along it: arteries are stretched in the body, and draw back when they are cut."""
 PIECES = 9
 """Of the vessel within, each with a wound of its own."""
 TEXELS = 256
@@ -47,15 +49,15 @@ PARTICLES, DROPS = 4_000, 1_000
 
 SHEATH = Material(
     "vessel in its sheath",
-    young=12_000.0,
+    young=25_000.0,
     density=1_060.0,
     poisson=0.35,
     viscous_time=2e-4,
     break_strain=0.6,
-    toughness=290.0,
+    toughness=150.0,
     sources=(
         "young: estimated; the wall alone has 630 kPa, its sheath of fat and loose tissue some kPa",
-        "toughness: as artery",
+        "toughness: estimated, between fat and artery",
     ),
 )
 
@@ -83,11 +85,14 @@ def build(setting: Setting) -> Contents:
         raise InputError("artery has a vessel of its own.", "Leave --mesh out, or choose another scenario.")
     body = fill(lying(capsule(RADIUS, LENGTH, 48)), setting.count(MASSES))
     held = np.abs(body.positions[:, 0]) > HELD
+    pulled = np.zeros_like(body.positions)
+    pulled[:, 0] = STRETCH * body.positions[:, 0]
     params = LatticeParams(
         nodes=body.nodes, spacing=body.spacing, origin=body.origin, anchored=held, material=SHEATH,
-        stiffest=SHEATH.young, drag=15.0,
+        stiffest=SHEATH.young, drag=15.0, driven=held, drive_direction=pulled,
     )  # fmt: skip
-    organ = cuttable("artery", body, make_lattice(setting.device, params), look="vessel", texels=setting.texels(TEXELS))
+    tissue = make_lattice(setting.device, params)
+    organ = cuttable("artery", body, tissue, look="vessel", texels=setting.texels(TEXELS))
     camera, bounds = looking_down([organ], (0.1, -0.9, 1.0))
     home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
     instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction()]
@@ -100,6 +105,9 @@ def build(setting: Setting) -> Contents:
     centres = organ.body.mesh.corners.mean(axis=1)
     tops = [_above(centres, 0.5 * (line[k] + line[k + 1])) for k in range(PIECES)]
     bleeders = bleeding(organ, wounds, [Wound(top, VESSEL, OPENING) for top in tops])
+    # Wounds are put onto the surface at rest.
+    tissue.set_motion(pulled, np.zeros_like(pulled))
+    tissue.set_drive(1.0, 1.0)
     return Contents(
         organs=[organ],
         tools=kit.hand_out(instruments, home, SHEATH.friction),

@@ -1,9 +1,9 @@
 """A vessel that runs through tissue bleeds where a blade, or a tear, has crossed it.
 
 The vessel is a line through the organ at rest, with a supply at its first point. Between two points of it there is one
-wound on the skin above, shut until the line is cut there: that is, until a link of the lattice near it was parted by a
-plane that has the two points on different sides. Of several cuts the one nearest to the supply bleeds, unless a clip or
-a burn is between it and the supply: behind, there is no pressure.
+wound on the skin above, shut until the line is cut there: that is, until links of the lattice near it were parted
+by planes that have the two points on different sides. Of several cuts the one nearest to the supply bleeds, unless a
+clip or a burn is between it and the supply: behind, there is no pressure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from viscera.world.organ import Organ
 from viscera.world.system import Moment, System
 from viscera.world.systems.wounds import Vessels
 
-NEAR = 1.0
+NEAR = 1.5
 """How far from a cut link its plane is known, in cells."""
+THROUGH = 4
+"""Links around the vessel that must be parted: a blade that crosses it parts nine, a small tear one or two."""
 
 CUT_THROUGH = Measure("vessel_cut", "Vessel cut", "", "1 once the vessel is cut through somewhere.", digits=0)
 
@@ -83,7 +85,8 @@ def pieces_cut(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDA
     parted = (low >= 0.0) != (high >= 0.0)
     along = np.where(parted, low / np.where(parted, low - high, 1.0), 0.0)
     at = line[:-1, None, :] + along[..., None] * (line[1:] - line[:-1])[:, None, :]
-    return np.asarray((parted & (np.linalg.norm(at - place, axis=2) <= NEAR)).any(axis=1))
+    near = parted & (np.linalg.norm(at - place, axis=2) <= NEAR)
+    return np.asarray(near.sum(axis=1) >= THROUGH)
 
 
 def cut_vessel(organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> System:
