@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from viscera.world import System as System
     from viscera.world import World as World
     from viscera.world import block as block
+    from viscera.world import cuttable as cuttable
     from viscera.world import fill as fill
     from viscera.world import looking_down as looking_down
     from viscera.world import organ as organ
@@ -86,7 +87,9 @@ _NAMES = {
     "viscera.inputs": ("Reset", "SetParameter", "SetTable", "ToolInput"),
     "viscera.scenarios": ("Scenario", "Setting", "make"),
     "viscera.showing": ("show",),
-    "viscera.world": ("Contents", "LiveParameter", "System", "World", "block", "fill", "looking_down", "organ"),
+    "viscera.world": ("Contents", "LiveParameter", "System", "World"),
+    "viscera.world.contents": ("looking_down",),
+    "viscera.world.organ": ("block", "cuttable", "fill", "organ"),
 }
 _FUNCTIONS = {name: home for home, names in _NAMES.items() for name in names}
 
@@ -106,6 +109,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "ToolInput",
     "World",
     "block",
+    "cuttable",
     "fill",
     "kit",
     "looking_down",

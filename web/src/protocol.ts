@@ -199,6 +199,24 @@ export interface Marks {
 }
 
 /**
+ * Cuts tissue with the axes of some of the instrument's parts, its edges; these parts push only while they do not
+ * cut.
+ */
+export interface Cuts {
+  /** Numbers of the parts whose axes are edges. */
+  parts: number[];
+  /**
+   * Share of the tissue's toughness that it takes. Pressed straight in, a blade takes all of it; drawn along its edge
+   * ξ times as fast as it goes in, 1/(1 + ξ²) (Atkins, Xu and Jeronimidis, J. Mater. Sci. 39, 2004). A hand draws its
+   * blade about three times as fast; that it does is not simulated.
+   */
+  need: number;
+  /** Whether it cuts only while its jaws close: scissors. */
+  closing: boolean;
+  kind: "cuts";
+}
+
+/**
  * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
  * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
  */
@@ -213,7 +231,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -225,7 +243,7 @@ export interface Instrument {
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */

@@ -262,8 +262,10 @@ export class View {
 
   private material({ name, material, uv, triangle_capacity }: Surface): ShaderMaterial {
     if (material === "steel") return makeSteelMaterial(this.light, "polished");
+    const cut = triangle_capacity > 0;
     const bare = { ...this.skins.of(name), burn: null, ink: null, film: null };
-    return makeTissueMaterial(material, this.light, this.textures, this.software, uv !== null || triangle_capacity > 0 ? this.skins.of(name) : bare);
+    const skin = uv !== null || cut ? { ...this.skins.of(name), cut } : bare;
+    return makeTissueMaterial(material, this.light, this.textures, this.software, skin);
   }
 
   // What the scene shows of itself in a whole window, it shows in the free area.

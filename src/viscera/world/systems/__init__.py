@@ -2,6 +2,8 @@
 
 | function, file | one frame |
 | --- | --- |
+| `cutting`, `cuts` | what blades have cut opens, and is counted |
+| `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
@@ -24,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
+    from viscera.world.systems.cuts import cutting as cutting
     from viscera.world.systems.drops import flying as flying
     from viscera.world.systems.film import flowing as flowing
     from viscera.world.systems.film import make_film_on as make_film_on
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 # A world that has no blood in it loads none of blood's kernels.
 _HOMES = {
     "burns": ("burning",),
+    "cut_vessels": ("cut_vessel",),
+    "cuts": ("cutting",),
     "drops": ("flying",),
     "film": ("flowing", "make_film_on"),
     "film_picture": ("painting",),
