@@ -62,18 +62,21 @@ class Carried:
 
 @dataclass(eq=False)
 class Grid:
-    """Made by `make`. Arrays are flat, as `Layout` says."""
+    """Made by `make`. Arrays are flat, float32 and of one shape unless they say otherwise, as `Layout` has it."""
 
     params: GridParams
     device: Device
     native: bool
+    """Whether loops in C are used."""
     layout: Layout
     velocity: tuple[Any, Any, Any]
     """Of fluid at the faces across x, y, z [m/s]."""
     other: tuple[Any, Any, Any]
     """Scratch of the same size."""
     third: tuple[Any, Any, Any]
+    """More of it."""
     levels: list[Level]
+    """Of the multigrid, the finest first."""
     solid: tuple[Any, Any, Any]
     """Velocity of what covers faces [m/s]."""
     still: Any
@@ -85,35 +88,48 @@ class Grid:
     cells: Any
     """1 in the box alone."""
     fluid: Any
-    """The same, 0 in solids."""
+    """1 in the box and beyond its open sides, where there is no solid."""
     bars: Port
+    """Rows of `BAR_FLOATS`, as solids.py has them."""
     bar_count: Port
+    """int32, one."""
     sources: Port
+    """Rows of `SOURCE_FLOATS`, as sources.py has them."""
     source_count: Port
+    """int32, one."""
     source_units: Port
-    """Of conservative substances, per source and step."""
+    """Of conservative substances, per source and step, int64."""
     source_values: Port
     """Of the others [value·m³], per source and step."""
     rate: Any
-    """[1/s]"""
+    """What sources bring [1/s]."""
     pressure: Any
-    """[m/s]"""
+    """[m/s]; where the next solve begins."""
     direction: Any
+    """Of the solver: the last one, …"""
     image: Any
+    """… what the matrix makes of the next one, …"""
     moved: Any
+    """… and what it made of the last one."""
     parts: Any
+    """Partial sums, vec3d."""
     second: Any
+    """Sums of them on cuda, vec3d."""
     solve: Any
     """Numbers of the solver, float64."""
     live: Any
     """Numbers that `set` may change."""
     curl: Any
+    """Of confinement, vec4."""
     carried: dict[str, Carried]
     counters: Any
     """int64, three for each substance."""
     fluxes: tuple[Any, ...] = ()
+    """Of conservative substances through faces, units."""
     wholes: tuple[Any, ...] = ()
+    """The same cut to whole units, int32."""
     share: Any = None
+    """Of what would leave a cell, the share that it has."""
     begun: dict[str, int] = field(default_factory=dict)
     """Units of conservative substances that were put there by hand."""
 
