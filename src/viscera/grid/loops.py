@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from viscera.device import BLOCK, Device, Stage
-from viscera.grid import dye, flow, pressure
+from viscera.grid import dye, flow, pressure, solids
 from viscera.grid import native_dye as dye_in_c
 from viscera.grid import native_flow as flow_in_c
 from viscera.grid import native_pressure as pressure_in_c
+from viscera.grid import native_solids as solids_in_c
 from viscera.grid.shape import Layout
 
 ROWS_AT_ONCE = 8
 """That one core takes from a launch over rows."""
 
 PLAIN: dict[str, tuple[Any, str]] = {
+    "fill_corners": (solids.fill_corners, "faces"),
+    "fill_faces": (solids.fill_faces, "faces"),
+    "find_cells": (solids.find_cells, "cells"),
+    "close_faces": (solids.close_faces, "faces"),
+    "invert_diagonal": (solids.invert_diagonal, "cells"),
     "find_divergence": (pressure.find_divergence, "cells"),
     "begin_residual": (pressure.begin_residual, "cells"),
     "relax": (pressure.relax, "half"),
@@ -36,6 +42,11 @@ PLAIN: dict[str, tuple[Any, str]] = {
 """Kernel, and what its elements are."""
 
 NATIVE: dict[str, tuple[Any, str]] = {
+    "fill_corners": (solids_in_c.fill_corners_rows, "face rows"),
+    "fill_faces": (solids_in_c.fill_faces_blocks, "face blocks"),
+    "find_cells": (solids_in_c.find_cells_blocks, "blocks"),
+    "close_faces": (solids_in_c.close_faces_blocks, "face blocks"),
+    "invert_diagonal": (solids_in_c.invert_diagonal_blocks, "blocks"),
     "find_divergence": (pressure_in_c.find_divergence_blocks, "blocks"),
     "begin_residual": (pressure_in_c.begin_residual_blocks, "blocks"),
     "relax": (pressure_in_c.relax_blocks, "blocks"),

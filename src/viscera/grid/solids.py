@@ -12,8 +12,6 @@ trouble.
 
 from __future__ import annotations
 
-from typing import Any
-
 import warp as wp
 
 from viscera.grid.shape import GridShape, Three
@@ -270,8 +268,3 @@ def coarsen_faces(
     faces_out.x[c] = wp.where(fine.nx > 1, 0.5 * x, x)
     faces_out.y[c] = wp.where(fine.ny > 1, 0.5 * y, y)
     faces_out.z[c] = wp.where(fine.nz > 1, 0.5 * z, z)
-
-
-def kernels() -> tuple[Any, ...]:
-    """In the order of a refresh."""
-    return (fill_corners, fill_faces, find_cells, close_faces, invert_diagonal, coarsen_faces)

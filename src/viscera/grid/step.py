@@ -38,21 +38,18 @@ def follow_solids(stage: Stage, grid: Grid) -> None:
     stage.upload(grid.bars)
     stage.upload(grid.bar_count)
     bars = [grid.bar_count.array, grid.bars.array]
-    all_faces = layout.count + layout.layer
-    stage.launch(solids.fill_corners, all_faces, [*where, grid.still, *bars, grid.distance])
-    stage.launch(
-        solids.fill_faces, all_faces, [*where, p.inflow, grid.distance, *bars, three(fine.faces), three(grid.solid)]
-    )
+    run(stage, grid.native, "fill_corners", layout, [*where, grid.still, *bars, grid.distance])
+    filled = [*where, p.inflow, grid.distance, *bars, three(fine.faces), three(grid.solid)]
+    run(stage, grid.native, "fill_faces", layout, filled)
     stage.once(lambda: wp.copy(grid.fluid, grid.box))
-    stage.launch(solids.find_cells, layout.count, [fine.shape, grid.box, three(fine.faces), grid.fluid])
-    stage.launch(solids.close_faces, all_faces, [fine.shape, grid.fluid, three(fine.faces)])
-    stage.launch(solids.invert_diagonal, layout.count, [fine.shape, three(fine.faces), fine.inverse])
+    run(stage, grid.native, "find_cells", layout, [fine.shape, grid.box, three(fine.faces), grid.fluid])
+    run(stage, grid.native, "close_faces", layout, [fine.shape, grid.fluid, three(fine.faces)])
+    run(stage, grid.native, "invert_diagonal", layout, [fine.shape, three(fine.faces), fine.inverse])
     for finer, coarser in zip(grid.levels, grid.levels[1:], strict=False):
         joined = [finer.shape, coarser.shape, three(finer.faces), three(coarser.faces)]
         stage.launch(solids.coarsen_faces, coarser.layout.count + coarser.layout.layer, joined)
-        stage.launch(
-            solids.invert_diagonal, coarser.layout.count, [coarser.shape, three(coarser.faces), coarser.inverse]
-        )
+        inverted = [coarser.shape, three(coarser.faces), coarser.inverse]
+        run(stage, grid.native, "invert_diagonal", coarser.layout, inverted)
 
 
 def step_grid(stage: Stage, grid: Grid) -> None:

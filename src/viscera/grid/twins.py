@@ -60,8 +60,19 @@ def _step(device: Device, feature: str, native: bool, size: int) -> Trial:
     return Trial(lambda stage: step_grid(stage, flow), results, flow.layout.count, grids.work(flow))
 
 
+def _follow(device: Device, feature: str, native: bool, size: int) -> Trial:
+    flow = _grid(device, feature, native, size)
+
+    def results() -> Results:
+        found = {f"level {n}": one.inverse.numpy() for n, one in enumerate(flow.levels)}
+        return found | {f"solid {n}": one.numpy() for n, one in enumerate(flow.solid[:2])}
+
+    return Trial(lambda stage: follow_solids(stage, flow), results, flow.layout.count, flow.layout.count)
+
+
 _MOVES = ("carry", "correct", "find_fluxes", "find_share", "cut_fluxes", "move_units")
-_SOLVES = tuple(name for name in PLAIN if name not in _MOVES)
+_FOLLOWS = ("fill_corners", "fill_faces", "find_cells", "close_faces", "invert_diagonal")
+_SOLVES = tuple(name for name in PLAIN if name not in (*_MOVES, *_FOLLOWS))
 
 register(Twin(
     "grid.project", tuple(PLAIN[name][0] for name in _SOLVES), {"cpu": tuple(NATIVE[name][0] for name in _SOLVES)},
@@ -74,4 +85,10 @@ register(Twin(
     ("deep", "one layer", "a few layers", "semi-Lagrangian"),
     2e-4,  # the same, and where MacCormack's limits begin to act
     _step, small=16, large=64,
+))  # fmt: skip
+register(Twin(
+    "grid.solids", tuple(PLAIN[name][0] for name in _FOLLOWS), {"cpu": tuple(NATIVE[name][0] for name in _FOLLOWS)},
+    ("deep", "one layer", "a few layers"),
+    1e-4,  # shares of faces that a bar nearly fills
+    _follow, small=16, large=64,
 ))  # fmt: skip
