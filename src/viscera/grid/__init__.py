@@ -26,13 +26,13 @@ from viscera.grid.params import GridParams, Substance
 from viscera.grid.solids import BAR_FLOATS, MOST_BARS
 from viscera.grid.sources import JET, MOST_SOURCES, PLACE, PULL, RATE, SOURCE_FLOATS
 from viscera.grid.state import Grid, corners, make_grid, middles, set_distance, set_numbers
-from viscera.grid.step import follow_solids, step_grid
+from viscera.grid.step import follow_solids, project, step_flow, step_grid, step_substances
 from viscera.states import Arrays, copy_in, copy_out, require_finite
 
 __all__ = [
     "MOST_SOURCES", "Grid", "GridParams", "Substance", "amount", "check", "clear", "corners", "counted", "divergence",
     "fill", "follow", "load", "make", "middles", "missing", "put", "save", "set", "set_bars", "set_distance",
-    "set_velocity", "step", "values", "velocity", "work",
+    "set_velocity", "step", "step_part", "values", "velocity", "work",
 ]  # fmt: skip
 
 
@@ -75,6 +75,11 @@ def follow(stage: Stage, grid: Grid) -> None:
 def step(stage: Stage, grid: Grid) -> None:
     """One step of `params.dt`."""
     step_grid(stage, grid)
+
+
+def step_part(stage: Stage, grid: Grid, part: int) -> None:
+    """A third of a step, 0, 1, 2 in this order: the flow, its pressure, what it carries. For those who take turns."""
+    (step_flow, project, step_substances)[part](stage, grid)
 
 
 def work(grid: Grid) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.device import Device, Port
+from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
 from viscera.grid.dye import COUNTERS
 from viscera.grid.loops import part_count
@@ -130,6 +131,8 @@ class Grid:
     """The same cut to whole units, int32."""
     share: Any = None
     """Of what would leave a cell, the share that it has."""
+    brings: list[Callable[[Stage], None]] = field(default_factory=list)
+    """Recorded after the sources of a step: what else brings something. Before programs are recorded."""
     begun: dict[str, int] = field(default_factory=dict)
     """Units of conservative substances that were put there by hand."""
 

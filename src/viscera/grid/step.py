@@ -54,12 +54,24 @@ def follow_solids(stage: Stage, grid: Grid) -> None:
 
 def step_grid(stage: Stage, grid: Grid) -> None:
     """One step of `params.dt`."""
+    step_flow(stage, grid)
+    project(stage, grid)
+    step_substances(stage, grid)
+
+
+def step_flow(stage: Stage, grid: Grid) -> None:
+    """The first part of a step: all but pressure and what is carried."""
     _put_sources(stage, grid)
+    for bring in grid.brings:
+        bring(stage)
     _carry_velocity(stage, grid)
     _push(stage, grid)
     if grid.params.viscosity > 0.0:
         _spread_velocity(stage, grid)
-    project(stage, grid)
+
+
+def step_substances(stage: Stage, grid: Grid) -> None:
+    """The last part: the new flow carries what is in it."""
     for place, carried in enumerate(grid.carried.values()):
         _carry_substance(stage, grid, place, carried)
 

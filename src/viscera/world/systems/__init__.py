@@ -13,6 +13,7 @@
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
+| `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
 | `swirling`, `water` | particles in a vessel, around the tools |
 | (by itself) `goals` | the clock of a drill |
 """
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
     from viscera.world.systems.search import Search as Search
+    from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
@@ -52,6 +54,7 @@ _HOMES = {
     "ink": ("ink_on",),
     "ledger": ("accounting",),
     "search": ("Search",),
+    "smoke": ("smoking",),
     "stiffening": ("stiffening",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
