@@ -95,8 +95,8 @@ def test_it_starts_where_tissue_burns_and_rises(smoke: Smoke) -> None:
 
 def test_an_organ_without_burns_costs_and_shows_nothing(smoke: Smoke) -> None:
     run(smoke, 6)
-    assert smoke._clock[2] == 0
-    assert not smoke.picture.numpy().any()
+    assert not smoke._awake[0]
+    assert not smoke.box.picture.numpy().any()
     assert smoke.view() == pytest.approx(100.0)
 
 
@@ -161,7 +161,7 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(smoke: Smoke) -> None:
 def test_the_picture_is_what_is_in_the_cells(smoke: Smoke) -> None:
     boil(smoke, (0.0, 0.0), 0.2, 0.2)
     run(smoke, 12)
-    picture = smoke.picture.numpy()[..., 0].reshape(CELLS[2], CELLS[1], CELLS[0])
+    picture = smoke.box.picture.numpy()[..., 0].reshape(CELLS[2], CELLS[1], CELLS[0])
     values = grid.values(smoke.flow, "smoke")
     assert picture.max() > 20
     lit = picture > 0
