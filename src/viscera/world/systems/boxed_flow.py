@@ -21,6 +21,7 @@ from viscera.geometry.distance import distance_field, sample
 from viscera.grid import Grid, GridParams
 from viscera.grid.shape import GridShape
 from viscera.grid.solids import MOST_BARS
+from viscera.inputs import Vector3
 from viscera.instruments import Tool
 from viscera.states import Arrays
 from viscera.timing import FRAME
@@ -30,8 +31,6 @@ from viscera.world.system import Kept, Moment, Saved, Show
 
 wp.set_module_options({"enable_backward": False})
 
-CELLS = (64, 40, 44)
-"""Along x, y, z: as many as 48³, with a width that travels to the page."""
 PARTS = 3
 """Frames in which a step is done."""
 STEP = PARTS * FRAME
@@ -68,15 +67,14 @@ def show_units(
     row_out[line] = total
 
 
-def box_over(organ: Organ, room: float) -> tuple[tuple[float, float, float], float]:
-    """The lowest corner and the side of a cell [m] of a box of `CELLS` that stands where the organ stands, `room`
-    times as long and as wide."""
+def box_over(organ: Organ, cells: tuple[int, int, int], room: float, above: float) -> tuple[Vector3, float]:
+    """The lowest corner and the side of a cell [m] of a box with the organ in its middle, `room` times as long and as
+    wide, of whose height the share `above` is over the organ."""
     low, high = organ.body.mesh.bounds
-    size = high - low
-    spacing = room * float(max(size[0] / CELLS[0], size[1] / CELLS[1], 1.5 * size[2] / CELLS[2]))
-    middle = 0.5 * (low + high)
-    x, y = (float(middle[axis] - 0.5 * spacing * CELLS[axis]) for axis in range(2))
-    return (x, y, float(low[2])), spacing
+    size, middle = high - low, 0.5 * (low + high)
+    spacing = room * float(max(size[0] / cells[0], size[1] / cells[1]))
+    x, y = (float(middle[axis] - 0.5 * spacing * cells[axis]) for axis in range(2))
+    return (x, y, float(high[2]) - (1.0 - above) * spacing * cells[2]), spacing
 
 
 def organ_distance(organ: Organ, params: GridParams) -> NDArray[np.float64]:
@@ -96,9 +94,9 @@ class BoxedFlow:
         self.flow: Grid = grid.make(params, organ_distance(organ, params), device=device)
         self._tools = len(tools)
         self._shown = (shown, per_unit, blood)
-        rows = CELLS[1] * CELLS[2]
+        rows = params.cells[1] * params.cells[2]
         self._rows = device.port(rows, wp.int64)
-        self.picture = wp.zeros((rows, CELLS[0], 4), dtype=wp.uint8, device=device.warp)
+        self.picture = wp.zeros((rows, params.cells[0], 4), dtype=wp.uint8, device=device.warp)
         self._ends = np.zeros((len(tools), *tools[0].end.shape)) if tools else np.zeros((0, 1, 2, 3))
         self._inside = np.zeros(len(tools), dtype=np.bool_)
         self._clock = np.zeros(2, dtype=np.int64)
@@ -123,7 +121,7 @@ class BoxedFlow:
     def _record_show(self, stage: Stage) -> None:
         name, per_unit, blood = self._shown
         args = [self.flow.levels[0].shape, per_unit, int(blood), self.flow.carried[name].amount]
-        stage.launch(show_units, CELLS[1] * CELLS[2], [*args, self.picture, self._rows.array], block=16)
+        stage.launch(show_units, len(self._rows.host), [*args, self.picture, self._rows.array], block=16)
         stage.download(self._rows)
 
     def run(self, name: str) -> None:

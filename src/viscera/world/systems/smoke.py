@@ -29,12 +29,14 @@ from viscera.units import LITRE, MINUTE
 from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, Moment, System, Watch
-from viscera.world.systems.boxed_flow import CELLS, STEP, BoxedFlow, box_over
+from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
 
 wp.set_module_options({"enable_backward": False})
 
-ROOM = 1.5
-"""The box is so much longer and wider than the organ."""
+CELLS = (64, 40, 44)
+"""Along x, y, z: as many as 48³, with a width that travels to the page."""
+ROOM, ABOVE = 1.5, 0.75
+"""The box is so much longer and wider than the organ, and so much of it is over it."""
 UNIT = 1.0e-13
 """Of smoke, and of water that boils [kg]."""
 MIST, SOOT = 0.02, 0.3
@@ -158,7 +160,7 @@ class Smoke:
     def __init__(self, organ: Organ, burn: Burn, tools: Sequence[Tool]) -> None:
         self.organ, self.burn = organ, burn
         self._device = device = organ.need_skin().device
-        params = _params(*box_over(organ, ROOM))
+        params = _params(*box_over(organ, CELLS, ROOM, ABOVE))
         per_unit = EXTINCTION * UNIT / (params.cell_volume * DENSEST)
         self.box = BoxedFlow(organ, params, tools, "smoke", per_unit=per_unit, blood=False)
         self.flow = self.box.flow
