@@ -125,7 +125,7 @@ def test_it_stays_in_a_closed_abdomen_until_it_is_drawn_away(
 def test_a_vent_lets_it_out(smoke: Smoke) -> None:
     boil(smoke, (0.0, 0.0), 0.6, 0.6)
     smoke._set_vent(10.0)
-    run(smoke, 120)
+    run(smoke, 220)
     assert grid.counted(smoke.flow, "smoke")[1] > 0
 
 

@@ -181,12 +181,10 @@ def lift(
     # out
     w_out: wp.array[wp.float32],
 ):
-    """`numbers[place]` is the speed that a step gives per value [m/s]."""
+    """`numbers[place]` is the speed that a step gives per value [m/s]. Rims have no value; walls decide for
+    themselves."""
     c = shape.layer + first + wp.tid()
-    if is_entry(shape, 2, c):
-        below = wp.where(in_cells(shape, c - shape.layer), value[c - shape.layer], value[c])
-        here = wp.where(in_cells(shape, c), value[c], below)
-        w_out[c] = w_out[c] + 0.5 * numbers[place] * (here + below)
+    w_out[c] = w_out[c] + 0.5 * numbers[place] * (value[c] + value[c - shape.layer])
 
 
 @wp.func

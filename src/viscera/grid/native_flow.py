@@ -1,6 +1,6 @@
 """The loops in C for cpu that carry velocity and substances: a row of cells for each element, sixteen cells at once.
 
-Same arithmetic as `carry` and `correct` of `flow.py`, up to the last bits.
+Same arithmetic as `carry`, `correct` and `lift` of `flow.py`, up to the last bits.
 """
 
 from __future__ import annotations
@@ -115,6 +115,15 @@ _CORRECT = on_cpu(
     )
 )
 
+_LIFT = on_cpu("""
+const Place layer = shape.layer;
+const Place from = layer + 1024 * (Place)block, all = layer * (2 + (Place)shape.nz);
+const Place to = from + 1024 < all ? from + 1024 : all;
+const float half = 0.5f * numbers.data[place];
+for (Place t = from; t < to; t += 16)
+    STORE(w.data + t, LOAD(w.data + t) + half * (LOAD(value.data + t) + LOAD(value.data + t - layer)));
+""")
+
 A = wp.array[wp.float32]
 
 
@@ -126,6 +135,15 @@ def _carry(line: int, shape: GridShape, axis: int, cells_per_speed: float, veloc
 def _correct(
     line: int, shape: GridShape, axis: int, cells_per_speed: float, velocity: Three, values: A, carried: A, out: A
 ): ...
+
+
+@wp.func_native(_LIFT)
+def _lift(block: int, shape: GridShape, place: int, numbers: A, value: A, w: A): ...
+
+
+@wp.kernel
+def lift_blocks(first: int, shape: GridShape, place: int, numbers: A, value: A, w_out: A):
+    _lift(first + wp.tid(), shape, place, numbers, value, w_out)
 
 
 @wp.kernel

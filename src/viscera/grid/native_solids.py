@@ -143,6 +143,38 @@ STORE(inverse.data + t, one);
 """,
 )
 
+_COARSEN = on_cpu("""
+const int rows = shape.ny + 1, k = 1 + line / rows, j = 1 + line % rows;
+const int sx = fine.nx > 1 ? 2 : 1, sy = fine.ny > 1 ? 2 : 1, sz = fine.nz > 1 ? 2 : 1;
+// The first fine cell of a coarse one, how many it has, and the fine face in its lower face.
+const auto first = [](int coarse, int step) { return step * (coarse - 1) + 1; };
+const auto many = [](int coarse, int step, int cells) { return step == 2 && 2 * coarse <= cells ? 2 : 1; };
+const auto face = [](int coarse, int step, int cells) {
+    const int at = step * (coarse - 1) + 1;
+    return step == 2 && at > cells + 1 ? cells + 1 : at;
+};
+const auto entry = [&](int k, int j, int i) { return (Place)k * fine.layer + (Place)j * fine.row + i; };
+const int fj = first(j, sy), fk = first(k, sz), mj = many(j, sy, fine.ny), mk = many(k, sz, fine.nz);
+const int row_j = face(j, sy, fine.ny), row_k = face(k, sz, fine.nz);
+const Place to = (Place)k * shape.layer + (Place)j * shape.row;
+for (int i = 1; i <= shape.nx + 1; ++i) {
+    const int fi = first(i, sx), mi = many(i, sx, fine.nx), at = face(i, sx, fine.nx);
+    float x = 0.0f, y = 0.0f, z = 0.0f;
+    if (j <= shape.ny && k <= shape.nz)
+        for (int b = 0; b < mk; ++b)
+            for (int a = 0; a < mj; ++a) x += finer.x.data[entry(fk + b, fj + a, at)];
+    if (i <= shape.nx && k <= shape.nz)
+        for (int b = 0; b < mk; ++b)
+            for (int a = 0; a < mi; ++a) y += finer.y.data[entry(fk + b, row_j, fi + a)];
+    if (i <= shape.nx && j <= shape.ny)
+        for (int b = 0; b < mj; ++b)
+            for (int a = 0; a < mi; ++a) z += finer.z.data[entry(row_k, fj + b, fi + a)];
+    faces.x.data[to + i] = sx == 2 ? 0.5f * x : x;
+    faces.y.data[to + i] = sy == 2 ? 0.5f * y : y;
+    faces.z.data[to + i] = sz == 2 ? 0.5f * z : z;
+}
+""")
+
 A = wp.array[wp.float32]
 N = wp.array[wp.int32]
 
@@ -178,6 +210,15 @@ def _close(block: int, shape: GridShape, fluid: A, faces: Three): ...
 
 @wp.func_native(_INVERT)
 def _invert(block: int, shape: GridShape, faces: Three, inverse: A): ...
+
+
+@wp.func_native(_COARSEN)
+def _coarsen(line: int, fine: GridShape, shape: GridShape, finer: Three, faces: Three): ...
+
+
+@wp.kernel
+def coarsen_faces_rows(first: int, fine: GridShape, shape: GridShape, finer: Three, faces_out: Three):
+    _coarsen(first + wp.tid(), fine, shape, finer, faces_out)
 
 
 @wp.kernel

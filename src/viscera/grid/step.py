@@ -11,7 +11,7 @@ from typing import Any
 import warp as wp
 
 from viscera.device import Stage
-from viscera.grid import dye, flow, numbers, solids, sources
+from viscera.grid import dye, flow, numbers, sources
 from viscera.grid.loops import part_count, run
 from viscera.grid.shape import three
 from viscera.grid.state import (
@@ -47,7 +47,7 @@ def follow_solids(stage: Stage, grid: Grid) -> None:
     run(stage, grid.native, "invert_diagonal", layout, [fine.shape, three(fine.faces), fine.inverse])
     for finer, coarser in zip(grid.levels, grid.levels[1:], strict=False):
         joined = [finer.shape, coarser.shape, three(finer.faces), three(coarser.faces)]
-        stage.launch(solids.coarsen_faces, coarser.layout.count + coarser.layout.layer, joined)
+        run(stage, grid.native, "coarsen_faces", coarser.layout, joined)
         inverted = [coarser.shape, three(coarser.faces), coarser.inverse]
         run(stage, grid.native, "invert_diagonal", coarser.layout, inverted)
 
@@ -192,7 +192,7 @@ def _push(stage: Stage, grid: Grid) -> None:
     for place, carried in enumerate(grid.carried.values()):
         if carried.substance.lift != 0.0 and grid.params.cells[2] > 1:
             args = [fine.shape, FIRST_SUBSTANCE + PER_SUBSTANCE * place + LIFT, grid.live, carried.value]
-            stage.launch(flow.lift, layout.count, [*args, grid.velocity[2]])
+            run(stage, grid.native, "lift", layout, [*args, grid.velocity[2]])
     if grid.params.confinement > 0.0:
         stage.launch(flow.find_curl, layout.count, [fine.shape, three(grid.velocity), grid.curl])
         stage.launch(flow.confine, layout.count, [fine.shape, grid.live, grid.curl, three(grid.velocity)])

@@ -19,7 +19,7 @@ def _grid(device: Device, feature: str, native: bool, size: int) -> Grid:
     layers = {"one layer": 1, "a few layers": 3}.get(feature, size)
     if feature in ("semi-Lagrangian", "Gauss–Seidel"):
         layers = 1
-    substances = (Substance("ink", diffusivity=1e-5), Substance("warm", "maccormack"))
+    substances = (Substance("ink", diffusivity=1e-5, lift=1e-10), Substance("warm", "maccormack"))
     params = GridParams(
         (size, size - 3, layers), 0.01, dt=0.02, substances=substances, open_sides=("+x",),
         transport="semi_lagrangian" if feature == "semi-Lagrangian" else "maccormack",
@@ -70,8 +70,8 @@ def _follow(device: Device, feature: str, native: bool, size: int) -> Trial:
     return Trial(lambda stage: follow_solids(stage, flow), results, flow.layout.count, flow.layout.count)
 
 
-_MOVES = ("carry", "correct", "find_fluxes", "find_share", "cut_fluxes", "move_units")
-_FOLLOWS = ("fill_corners", "fill_faces", "find_cells", "close_faces", "invert_diagonal")
+_MOVES = ("carry", "correct", "lift", "find_fluxes", "find_share", "cut_fluxes", "move_units")
+_FOLLOWS = ("fill_corners", "fill_faces", "find_cells", "close_faces", "invert_diagonal", "coarsen_faces")
 _SOLVES = tuple(name for name in PLAIN if name not in (*_MOVES, *_FOLLOWS))
 
 register(Twin(

@@ -28,7 +28,7 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import Goal
+from viscera.view import Goal, Surface
 from viscera.world import Body, Contents, Organ, World, looking_down, trocar_beside
 from viscera.world.organ import fill, make_organ, on_the_table
 from viscera.world.systems.burns import burning
@@ -48,6 +48,9 @@ SALINE_COOLS = 400.0
 """Heat that slowly moving water takes from a surface [W/(m²·K)]; forced convection, some 100 to 1000."""
 RINSE, SUCTION = 4.0e-6, 6.0e-6
 """[m³/s]; 240 and 360 mL/min."""
+
+BOWL = (0.075, 0.065)
+"""Radius and height of the cavity around, as it is drawn [m]."""
 
 ARTERY, VEIN = vessel_mmhg(75.0, 50.0, 0.4, 20.0), vessel_mmhg(45.0, 42.0, 1.0, 40.0)
 """Of the endometrium: a spiral artery, and a vein that the pressure of the saline nearly closes."""
@@ -111,8 +114,27 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         force_scale=0.1,
         goals=GOALS,
+        scenery=[] if setting.mesh is not None else [_cavity()],
         script=script,
     )
+
+
+def _cavity() -> Surface:
+    """What is seen of the rest of the cavity: a bowl that the wall lies in."""
+    rings, around = 24, 72
+    radius = np.linspace(0.0, BOWL[0], rings + 1)[1:]
+    angle = 2.0 * np.pi * np.arange(around) / around
+    r, a = (grid.ravel() for grid in np.meshgrid(radius, angle, indexing="ij"))
+    z = BOWL[1] * (r / BOWL[0]) ** 2 + 0.0015 * np.sin(5.0 * a) * r / BOWL[0] - 0.001
+    points = np.concatenate([[(0.0, 0.0, -0.001)], np.stack([r * np.cos(a), 0.85 * r * np.sin(a), z], axis=1)])
+    inner = 1 + np.arange((rings - 1) * around)
+    beside = 1 + (inner - 1) // around * around + inner % around
+    triangles = np.concatenate([
+        np.stack([np.zeros(around), 1 + np.arange(around), 1 + (np.arange(around) + 1) % around], axis=1),
+        np.stack([inner, inner + around, beside + around], axis=1),
+        np.stack([inner, beside + around, beside], axis=1),
+    ]).astype(np.int32)  # fmt: skip
+    return Surface("cavity", "tissue", triangles, "cavity", len(points), points.astype(np.float32))
 
 
 def _with(instrument: kit.Instrument, effect: Rinses | Sucks) -> kit.Instrument:

@@ -134,6 +134,11 @@ class BoxedFlow:
         self.run("show")
 
     @property
+    def begins(self) -> bool:
+        """Whether the next frame begins a step."""
+        return int(self._clock[0]) == 0
+
+    @property
     def units(self) -> int:
         """Of what is shown, in the box, as of the last step."""
         return int(self._rows.host.sum())
@@ -174,9 +179,11 @@ class BoxedFlow:
                 radii.append(tool.bars.radii)
                 speeds.append(speed if follows else np.zeros_like(speed))
             self._ends[number], self._inside[number] = tool.end, tool.active
+        before = (self.flow.bars.host.copy(), int(self.flow.bar_count.host[0]))
         bars = (np.concatenate(part)[:MOST_BARS] for part in (ends, radii, speeds))
         grid.set_bars(self.flow, *bars)
-        self.run("follow")
+        if int(self.flow.bar_count.host[0]) != before[1] or not np.array_equal(self.flow.bars.host, before[0]):
+            self.run("follow")
 
     def corner(self, *shares: float) -> tuple[float, float, float]:
         """The place in the box at these shares of its sides [m]."""

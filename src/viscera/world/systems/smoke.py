@@ -28,7 +28,7 @@ from viscera.timing import FRAME
 from viscera.units import LITRE, MINUTE
 from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
-from viscera.world.system import LiveParameter, Moment, System, Watch
+from viscera.world.system import Kept, LiveParameter, Moment, Saved, System, Watch
 from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
 
 wp.set_module_options({"enable_backward": False})
@@ -175,6 +175,8 @@ class Smoke:
         """Whether the air moves."""
         self._hazy = np.zeros(1)
         self._vent = 0.0
+        self._loaded = False
+        """Whether a state was loaded, in which something may have burnt that was not looked at yet."""
         self.flow.brings.append(self._record_mixing)
         self._release = device.record(self._record_release, work=1)
         self.box.record()
@@ -207,7 +209,9 @@ class Smoke:
     # --- a frame ---
 
     def frame(self, now: Moment) -> None:
-        if self._burnt.changed():
+        # Once a step is often enough, and all that burns is looked at.
+        if self.box.begins and (self._burnt.changed() or self._loaded):
+            self._loaded = False
             self._release.run()
             self._device.synchronize()
             if self._released.host[0] > 0:
@@ -230,7 +234,7 @@ class Smoke:
 
     def _rest(self) -> None:
         """Air without smoke stands still."""
-        if self.box.units == 0 and self._released.host[0] == 0 and self._vent == 0.0:
+        if self.box.units == 0:
             for part in self.flow.velocity:
                 part.zero_()
             self.flow.carried["warmth"].value.zero_()
@@ -243,6 +247,10 @@ class Smoke:
     def _set_vent(self, value: float) -> None:
         self._vent = value * LITRE / MINUTE
 
+    def _load(self, kept: Kept, saved: Saved) -> None:
+        kept.load(saved)
+        self._loaded = True
+
     def system(self) -> System:
         kept = self.box.kept(
             {"texel": self._texel, "fresh": self._smoke, "steam": self._steam, "awake": self._awake, "hazy": self._hazy}
@@ -253,7 +261,7 @@ class Smoke:
             reads=(f"{self.organ.name}.burn_level",),
             uses=(Evacuates,),
             save=kept.save,
-            load=kept.load,
+            load=lambda saved: self._load(kept, saved),
             shows=[self.box.show(f"{self.organ.name}.smoke", "smoke", DENSEST)],
             measures=lambda: [(VIEW, self.view()), (HAZY, float(self._hazy[0]))],
             parameters=[LiveParameter(VENT, self._set_vent)],
