@@ -127,6 +127,11 @@ export interface Surface {
    * come anew whenever `Frame.versions[NAME]` grows.
    */
   triangle_capacity: number;
+  /**
+   * Whether it is what lies around everything, as the walls of a cavity: the first view need not hold all of it, and
+   * there is no cloth.
+   */
+  backdrop: boolean;
 }
 
 /**

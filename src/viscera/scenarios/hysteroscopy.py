@@ -49,12 +49,12 @@ SALINE_COOLS = 400.0
 RINSE, SUCTION = 4.0e-6, 6.0e-6
 """[m³/s]; 240 and 360 mL/min."""
 
-BOWL = (0.075, 0.065)
+BOWL = (0.085, 0.075)
 """Radius and height of the cavity around, as it is drawn [m]."""
 
 ARTERY, VEIN = vessel_mmhg(75.0, 50.0, 0.4, 20.0), vessel_mmhg(45.0, 42.0, 1.0, 40.0)
 """Of the endometrium: a spiral artery, and a vein that the pressure of the saline nearly closes."""
-ARTERY_OPENING, VEIN_OPENING = 0.09e-3, 0.12e-3
+ARTERY_OPENING, VEIN_OPENING = 0.13e-3, 0.18e-3
 """Radii [m]."""
 
 FORCEPS, IRRIGATOR, SUCKER = range(3)
@@ -134,7 +134,7 @@ def _cavity() -> Surface:
         np.stack([inner, inner + around, beside + around], axis=1),
         np.stack([inner, beside + around, beside], axis=1),
     ]).astype(np.int32)  # fmt: skip
-    return Surface("cavity", "tissue", triangles, "cavity", len(points), points.astype(np.float32))
+    return Surface("cavity", "tissue", triangles, "cavity", len(points), points.astype(np.float32), backdrop=True)
 
 
 def _with(instrument: kit.Instrument, effect: Rinses | Sucks) -> kit.Instrument:
