@@ -254,26 +254,6 @@ def confine(
             )
 
 
-@wp.func
-def beside(
-    shape: GridShape,
-    axis: int,
-    no_slip: int,
-    n: int,
-    face_open: wp.array[wp.float32],
-    values: wp.array[wp.float32],
-):
-    """Strength and value of a neighbour in the sum of viscosity: a wall half a cell away counts twice."""
-    if axis < 3:
-        if not is_entry(shape, axis, n):
-            return wp.vec2(wp.where(no_slip != 0, 2.0, 0.0), 0.0)
-        if face_open[n] <= 0.0 and no_slip == 0:
-            return wp.vec2(0.0, 0.0)
-        return wp.vec2(1.0, values[n])
-    # Of substances nothing goes through walls.
-    return wp.vec2(wp.where(in_cells(shape, n) and face_open[n] > 0.0, 1.0, 0.0), values[n])
-
-
 @wp.kernel
 def diffuse(
     first: int,
@@ -285,24 +265,30 @@ def diffuse(
     no_slip: int,
     # in
     numbers: wp.array[wp.float32],
+    cells: wp.array[wp.float32],
     face_open: wp.array[wp.float32],
     before: wp.array[wp.float32],
     # out
     values_out: wp.array[wp.float32],
 ):
-    """One sweep over one colour. `numbers[place]` is a = νΔt/h². Of substances (axis 3), `face_open` says where there
-    is fluid."""
+    """One sweep over one colour. `numbers[place]` is a = νΔt/h². Neighbours that count are faces of the box across this
+    axis that are open, with no slip closed ones too. Of substances (axis 3) `face_open` says where there is fluid;
+    nothing goes through walls."""
     c = shape.layer + 2 * (first + wp.tid()) + (colour + shape.layer) % 2
-    if not is_entry(shape, axis, c) or face_open[c] <= 0.0:
+    if face_open[c] <= 0.0:
         return
-    total = wp.vec2()
+    back = wp.where(axis == 0, 1, wp.where(axis == 1, shape.row, wp.where(axis == 2, shape.layer, 0)))
+    count = float(0.0)
+    total = float(0.0)
     for n in range(6):
         step = wp.where(n < 2, 1, wp.where(n < 4, shape.row, shape.layer))
-        if n < 4 or shape.nz > 1:
-            one = beside(shape, axis, no_slip, c + wp.where(n % 2 == 0, -step, step), face_open, values_out)
-            total += wp.vec2(one[0], one[0] * one[1])
+        beside = c + wp.where(n % 2 == 0, -step, step)
+        inside = cells[beside] > 0.0 or (axis < 3 and cells[beside - back] > 0.0)
+        if inside and (face_open[beside] > 0.0 or no_slip != 0):
+            count += 1.0
+            total += values_out[beside]
     a = numbers[place]
-    values_out[c] = (before[c] + a * total[1]) / (1.0 + a * total[0])
+    values_out[c] = (before[c] + a * total) / (1.0 + a * count)
 
 
 @wp.kernel

@@ -36,6 +36,7 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "carry": (flow.carry, "faces"),
     "correct": (flow.correct, "faces"),
     "lift": (flow.lift, "faces"),
+    "diffuse": (flow.diffuse, "half faces"),
     "find_fluxes": (dye.find_fluxes, "faces"),
     "find_share": (dye.find_share, "cells"),
     "cut_fluxes": (dye.cut_fluxes, "faces"),
@@ -64,6 +65,7 @@ NATIVE: dict[str, tuple[Any, str]] = {
     "carry": (flow_in_c.carry_rows, "face rows"),
     "correct": (flow_in_c.correct_rows, "face rows"),
     "lift": (flow_in_c.lift_blocks, "face blocks"),
+    "diffuse": (flow_in_c.diffuse_blocks, "face blocks"),
     "find_fluxes": (dye_in_c.find_fluxes_blocks, "face blocks"),
     "find_share": (dye_in_c.find_share_blocks, "blocks"),
     "cut_fluxes": (dye_in_c.cut_fluxes_blocks, "face blocks"),
@@ -92,6 +94,8 @@ def run(stage: Stage, native: bool, name: str, layout: Layout, args: list[Any]) 
         stage.launch(kernel, faces, args)
     elif unit == "half":
         stage.launch(kernel, (layout.count + 1) // 2, args)
+    elif unit == "half faces":
+        stage.launch(kernel, (faces + 1) // 2, args)
     elif unit == "parts":
         stage.launch(kernel, part_count(stage.device, layout), args, block=BLOCK if stage.device.is_cuda else 1)
     elif unit == "blocks":

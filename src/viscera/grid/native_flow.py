@@ -1,6 +1,6 @@
 """The loops in C for cpu that carry velocity and substances: a row of cells for each element, sixteen cells at once.
 
-Same arithmetic as `carry`, `correct` and `lift` of `flow.py`, up to the last bits.
+Same arithmetic as `carry`, `correct`, `lift` and `diffuse` of `flow.py`, up to the last bits.
 """
 
 from __future__ import annotations
@@ -124,6 +124,31 @@ for (Place t = from; t < to; t += 16)
     STORE(w.data + t, LOAD(w.data + t) + half * (LOAD(value.data + t) + LOAD(value.data + t - layer)));
 """)
 
+_DIFFUSE = on_cpu("""
+const Place row = shape.row, layer = shape.layer;
+const Place from = layer + 1024 * (Place)block, all = layer * ((axis == 2 ? 2 : 1) + (Place)shape.nz);
+const Place to = from + 1024 < all ? from + 1024 : all;
+const Place back = axis == 0 ? 1 : axis == 1 ? row : axis == 2 ? layer : 0;
+const float a = numbers.data[place];
+const V none = FILL(0.0f), one = FILL(1.0f);
+const M mine = ((PLACES((int)from) & 1) == FILL_INT(colour));
+for (Place t = from; t < to; t += 16) {
+    const M open = mine & (LOAD(face_open.data + t) > none);
+    if (!ANY(open)) continue;
+    V count = none, total = none;
+    const auto add = [&](Place n) {
+        M counts = LOAD(face_open.data + n) > none;
+        if (no_slip) counts |= FILL_INT(-1);
+        counts &= (LOAD(cells.data + n) + LOAD(cells.data + n - back)) > none;
+        count += counts ? one : none;
+        total += counts ? LOAD(values.data + n) : none;
+    };
+    add(t - 1); add(t + 1); add(t - row); add(t + row); add(t - layer); add(t + layer);
+    const V next = (LOAD(before.data + t) + a * total) / (1.0f + a * count);
+    STORE(values.data + t, open ? next : LOAD(values.data + t));
+}
+""")
+
 A = wp.array[wp.float32]
 
 
@@ -144,6 +169,39 @@ def _lift(block: int, shape: GridShape, place: int, numbers: A, value: A, w: A):
 @wp.kernel
 def lift_blocks(first: int, shape: GridShape, place: int, numbers: A, value: A, w_out: A):
     _lift(first + wp.tid(), shape, place, numbers, value, w_out)
+
+
+@wp.func_native(_DIFFUSE)
+def _diffuse(
+    block: int,
+    shape: GridShape,
+    axis: int,
+    colour: int,
+    place: int,
+    no_slip: int,
+    numbers: A,
+    cells: A,
+    face_open: A,
+    before: A,
+    values: A,
+): ...
+
+
+@wp.kernel
+def diffuse_blocks(
+    first: int,
+    shape: GridShape,
+    axis: int,
+    colour: int,
+    place: int,
+    no_slip: int,
+    numbers: A,
+    cells: A,
+    face_open: A,
+    before: A,
+    values_out: A,
+):
+    _diffuse(first + wp.tid(), shape, axis, colour, place, no_slip, numbers, cells, face_open, before, values_out)
 
 
 @wp.kernel

@@ -60,7 +60,7 @@ class GridParams:
     viscosity: float = 0.0
     """ν [m²/s]"""
     no_slip: bool = False
-    """Whether walls and obstacles hold the fluid beside them; where viscosity matters."""
+    """Whether obstacles hold the fluid beside them; where viscosity matters. Along the walls of the box it slips."""
     transport: Transport = "maccormack"
     confinement: float = 0.0
     """ε of Fedkiw, Stam and Jensen (2001): gives back small whirls that a coarse grid loses."""

@@ -207,11 +207,12 @@ def _spread_velocity(stage: Stage, grid: Grid) -> None:
 
 
 def _spread(stage: Stage, grid: Grid, axis: int, number: int, face_open: Any, before: Any, now: Any) -> None:
-    half = (grid.layout.count + grid.layout.layer + 1) // 2
+    # Nothing holds a substance at a wall.
+    held = int(grid.params.no_slip and axis < CELLS)
     for _ in range(grid.params.diffusion_sweeps):
         for colour in (RED, BLACK):
-            args = [grid.levels[0].shape, axis, colour, number, int(grid.params.no_slip)]
-            stage.launch(flow.diffuse, half, [*args, grid.live, face_open, before, now])
+            args = [grid.levels[0].shape, axis, colour, number, held, grid.live, grid.cells, face_open, before, now]
+            run(stage, grid.native, "diffuse", grid.layout, args)
 
 
 def _carry_substance(stage: Stage, grid: Grid, place: int, carried: Carried) -> None:

@@ -17,11 +17,12 @@ from viscera.native.twins import Results
 def _grid(device: Device, feature: str, native: bool, size: int) -> Grid:
     """Random speeds around a bar that moves, with dye."""
     layers = {"one layer": 1, "a few layers": 3}.get(feature, size)
-    if feature in ("semi-Lagrangian", "Gauss–Seidel"):
+    if feature in ("semi-Lagrangian", "Gauss–Seidel", "no slip"):
         layers = 1
-    substances = (Substance("ink", diffusivity=1e-5, lift=1e-10), Substance("warm", "maccormack"))
+    substances = (Substance("ink", diffusivity=1e-5, lift=1e-10), Substance("warm", "maccormack", diffusivity=1e-4))
     params = GridParams(
-        (size, size - 3, layers), 0.01, dt=0.02, substances=substances, open_sides=("+x",),
+        (size, size - 3, layers), 0.01, dt=0.02, substances=substances, open_sides=("+x",), viscosity=1e-4,
+        no_slip=feature == "no slip",
         transport="semi_lagrangian" if feature == "semi-Lagrangian" else "maccormack",
         solver="gauss_seidel" if feature == "Gauss–Seidel" else "multigrid",
     )  # fmt: skip
@@ -70,7 +71,7 @@ def _follow(device: Device, feature: str, native: bool, size: int) -> Trial:
     return Trial(lambda stage: follow_solids(stage, flow), results, flow.layout.count, flow.layout.count)
 
 
-_MOVES = ("carry", "correct", "lift", "find_fluxes", "find_share", "cut_fluxes", "move_units")
+_MOVES = ("carry", "correct", "lift", "diffuse", "find_fluxes", "find_share", "cut_fluxes", "move_units")
 _FOLLOWS = ("fill_corners", "fill_faces", "find_cells", "close_faces", "invert_diagonal", "coarsen_faces")
 _SOLVES = tuple(name for name in PLAIN if name not in (*_MOVES, *_FOLLOWS))
 
@@ -82,7 +83,7 @@ register(Twin(
 ))  # fmt: skip
 register(Twin(
     "grid.carry", tuple(PLAIN[name][0] for name in _MOVES), {"cpu": tuple(NATIVE[name][0] for name in _MOVES)},
-    ("deep", "one layer", "a few layers", "semi-Lagrangian"),
+    ("deep", "one layer", "a few layers", "semi-Lagrangian", "no slip"),
     2e-4,  # the same, and where MacCormack's limits begin to act
     _step, small=16, large=64,
 ))  # fmt: skip
