@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from viscera import anatomy as anatomy
+    from viscera import grid as grid
     from viscera import heat as heat
     from viscera import skin as skin
     from viscera import tissue as tissue
@@ -69,6 +70,7 @@ _MODULES = {
     "drops": "viscera.blood.drops",
     "electrodes": "viscera.heat.electrodes",
     "film": "viscera.blood.film",
+    "grid": "viscera.grid",
     "heat": "viscera.heat",
     "ledger": "viscera.blood.ledger",
     "picture": "viscera.blood.picture",
@@ -121,6 +123,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "drops",
     "electrodes",
     "film",
+    "grid",
     "heat",
     "ledger",
     "picture",

@@ -127,6 +127,11 @@ export interface Surface {
    * come anew whenever `Frame.versions[NAME]` grows.
    */
   triangle_capacity: number;
+  /**
+   * Whether it is what lies around everything, as the walls of a cavity: the first view need not hold all of it, and
+   * there is no cloth.
+   */
+  backdrop: boolean;
 }
 
 /**
@@ -216,6 +221,13 @@ export interface Cuts {
   kind: "cuts";
 }
 
+/** Draws gas and the smoke in it away at the tip; as much fresh gas flows in. */
+export interface Evacuates {
+  /** [m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20. */
+  rate: number;
+  kind: "evacuates";
+}
+
 /**
  * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
  * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
@@ -231,7 +243,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */

@@ -104,4 +104,13 @@ class Cuts:
     kind: Literal["cuts"] = "cuts"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts
+@dataclass(frozen=True)
+class Evacuates:
+    """Draws gas and the smoke in it away at the tip; as much fresh gas flows in."""
+
+    rate: float = 3.0e-4
+    """[m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20."""
+    kind: Literal["evacuates"] = "evacuates"
+
+
+Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates

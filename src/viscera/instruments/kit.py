@@ -20,7 +20,7 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Cuts, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -120,6 +120,18 @@ def suction() -> Instrument:
 def irrigator() -> Instrument:
     return Instrument(
         "irrigator", (_end(TUBE[0]), Rinses()), label="Irrigator", icon="water", action="rinse", parts=TUBE_PARTS
+    )
+
+
+def evacuator() -> Instrument:
+    """A tube that draws smoke away."""
+    return Instrument(
+        "evacuator",
+        (_end(TUBE[0]), Evacuates()),
+        label="Smoke evacuator",
+        icon="suction",
+        action="evacuate",
+        parts=TUBE_PARTS,
     )
 
 

@@ -15,6 +15,8 @@
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
+| `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
+| `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
 | `swirling`, `water` | particles in a vessel, around the tools |
 | (by itself) `goals` | the clock of a drill |
 """
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
+    from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
@@ -57,7 +61,9 @@ _HOMES = {
     "heat": ("heating",),
     "ink": ("ink_on",),
     "ledger": ("accounting",),
+    "saline": ("bathing",),
     "search": ("Search",),
+    "smoke": ("smoking",),
     "stiffening": ("stiffening",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
