@@ -140,14 +140,14 @@ def test_density_holds_the_water_that_contacts_let_sink(device: Device) -> None:
 
 @pytest.mark.parametrize("equation", ["tait", "incompressible"])
 def test_c_and_plain_loops_agree_at_walls(cpu: Device, equation: Equation) -> None:
-    """After 60 steps in a full ball, to rounding that has grown a little."""
+    """After 20 steps in a full ball, to rounding that has grown a little."""
     ends = []
     for native in (True, False):
         pond, _ = ball_of_water(cpu, equation, native=native)
-        cpu.record(lambda stage, pond=pond: water.step(stage, pond)).run(60)
+        cpu.record(lambda stage, pond=pond: water.step(stage, pond)).run(20)
         ends.append(water.particles(pond))
     most = float(ends[0]["pressure"].max())
-    assert most > 300.0
+    assert most > 50.0
     assert np.abs(ends[0]["position"] - ends[1]["position"]).max() < 1e-5
     assert ends[0]["pressure"] == pytest.approx(ends[1]["pressure"], abs=0.01 * most)
 
@@ -167,7 +167,8 @@ def ball_of_water(device: Device, equation: Equation, native: bool | None = None
     mesh = icosphere(0.05, 3)
     params = FluidParams(0.01, (-0.05,) * 3, (0.05,) * 3, dt=2e-4, equation=equation, sound_speed=8.0, viscosity=1.0)
     points = water.block((-0.05,) * 3, (0.05,) * 3, 0.01)
-    points = points[np.linalg.norm(points, axis=1) < 0.0449]
+    # A little too dense, so that it presses on the wall from the first step on.
+    points = 0.98 * points[np.linalg.norm(points, axis=1) < 0.0459]
     pond = water.make(params, points, device=device, native=native)
     walls = water.make_walls(mesh, radius=0.005, device=device)
     water.add_wall_density(pond, walls)
