@@ -6,6 +6,8 @@ kernel, and with the kernel's gradient, are products of Fourier transforms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,18 +75,32 @@ def volume_map(
     weight /= weight.sum()
     steep = _spline_slope(r, radius) / np.maximum(r, 1e-9 * radius) * spacing**3
     slopes = [steep * along for along in (x, y, z)]
-    share = _convolved(filled, weight)
-    gradient = [radius * _convolved(filled, one) for one in slopes]
+    share, *gradient = _convolved(filled, [weight, *(radius * one for one in slopes)])
     if fluid_inside:
         share, gradient = 1.0 - share, [-one for one in gradient]
     values = np.stack([*gradient, share], axis=-1).astype(np.float32)
     return np.asarray(field.grid.origin, dtype=np.float64), spacing, values
 
 
-def _convolved(values: FloatArray, kernel: FloatArray) -> FloatArray:
-    """Same shape as `values`, nothing beyond their rim."""
-    shape = [a + b - 1 for a, b in zip(values.shape, kernel.shape, strict=True)]
-    product = np.fft.rfftn(values, shape, AXES) * np.fft.rfftn(kernel, shape, AXES)
-    whole = np.fft.irfftn(product, shape, AXES)
-    inner = tuple(slice(b // 2, b // 2 + a) for a, b in zip(values.shape, kernel.shape, strict=True))
-    return whole[inner]
+def _convolved(values: FloatArray, kernels: Sequence[FloatArray]) -> list[FloatArray]:
+    """With each of the kernels, in the shape of `values`; there is nothing beyond their rim."""
+    reach = kernels[0].shape[0] // 2
+    shape = [_quick(length + 2 * reach) for length in values.shape]
+    transformed = np.fft.rfftn(values.astype(np.float32), shape, AXES)
+    inner = tuple(slice(reach, reach + length) for length in values.shape)
+    return [
+        np.fft.irfftn(transformed * np.fft.rfftn(one.astype(np.float32), shape, AXES), shape, AXES)[inner]
+        for one in kernels
+    ]
+
+
+def _quick(length: int) -> int:
+    """The next length with no factors but 2, 3 and 5, whose transform is quick."""
+    while True:
+        rest = length
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return length
+        length += 1
