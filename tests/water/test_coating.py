@@ -92,7 +92,7 @@ def test_a_saved_coating_goes_on(device: Device) -> None:
 
 
 def test_a_film_runs_down_a_wall_as_a_thin_layer_does(device: Device) -> None:
-    """An upright plate with a film of 0.2 mm: below its upper rim the front of what has run off follows Nusselt's layer,
+    """An upright plate with a film of 0.2 mm: below its upper rim what is left follows Nusselt's layer,
     h(z, t) = √(μ z/(ρ g t)) (Jeffreys 1930). First order upwind on triangles of 5 mm smears it: 20 %."""
     mesh = box((0.1, 0.005, 0.2), (20, 1, 40))
     params = FluidParams(0.008, (-0.05,) * 3, (0.05,) * 3, dt=1e-4, gravity=(0.0, 0.0, -9.81), rest_density=1311.0)

@@ -1,7 +1,7 @@
 """What a suspension leaves on the wall it touched: a film per triangle of the wall, which thins by gravity.
 
-Every particle carries the suspension it came with, counted in whole units (`FULL` in a new particle), and gives of it to
-the triangle it touches until the film there is as thick as the wall holds, H:
+Every particle carries the suspension it came with, counted in whole units (`FULL` in a new particle), and gives of it
+to the triangle it touches until the film there is as thick as the wall holds, H:
 
     gift = (H A − film) dt/τ,   at most a 64th of what the particle has
 

@@ -78,12 +78,15 @@ class Xray:
     counted: NDArray[np.float64]
     """Pulses; time of fluoroscopy [s]; dose area product [Gy·m²]; air kerma per pulse at the detector with nothing in
     the beam [Gy]; I₀ of the next picture."""
+    pulse_rate: float = 15.0
+    """Of the pulses that come [1/s]: how much time each counts for."""
     lit_area: float = 0.0
     """Of the detector, inside the collimator [m²]."""
     aimed: bool = False
     """Whether what stays has been projected from where the C-arm is."""
     still_program: Program | None = None
-    pulse_program: Program | None = None
+    pulse_programs: tuple[Program, ...] = ()
+    """One for each of `PARTS`."""
 
     @property
     def pixels(self) -> int:
@@ -126,11 +129,12 @@ def make(scene: Scene, params: XrayParams | None = None, *, device: Device) -> X
         "picture": zeros(n, wp.uint32),
     }
     counted = np.array([0.0, 0.0, 0.0, p.detector.wanted, 1.0])
-    xray = Xray(p, device, p.arm, materials, spectrum, place(scene, materials, device), arrays,
-                device.port(2 * side, wp.int32), device.port(1, wp.int32), zeros(1, det.Exposure), counted)  # fmt: skip
+    ports = device.port(2 * side, wp.int32), device.port(1, wp.int32), zeros(1, det.Exposure)
+    parts = place(scene, materials, device)
+    xray = Xray(p, device, p.arm, materials, spectrum, parts, arrays, *ports, counted, p.pulse_rate)
     _open_collimator(xray)
     xray.still_program = device.record(lambda stage: project_still(stage, xray), work=n)
-    xray.pulse_program = device.record(lambda stage: step(stage, xray), work=n)
+    xray.pulse_programs = tuple(device.record(part, work=n, arguments=[xray]) for part in PARTS)
     return xray
 
 
@@ -160,18 +164,33 @@ def project_still(stage: Stage, xray: Xray) -> None:
 
 
 def step(stage: Stage, xray: Xray) -> None:
-    """Records a pulse: the lengths in all that moves, and the picture."""
-    a, d, side = xray.arrays, xray.params.detector, xray.pixels
-    n = side**2
-    stage.once(a["moving"].zero_)
+    """Records a pulse: the lengths in all that moves, what comes through, and the picture."""
+    for part in PARTS:
+        part(stage, xray)
+
+
+def project_moving(stage: Stage, xray: Xray) -> None:
+    """Records the lengths in all that moves."""
+    stage.once(xray.arrays["moving"].zero_)
     for placed in xray.parts:
         if getattr(placed.part, "moving", False):
-            _add(stage, xray, placed, a["moving"])
+            _add(stage, xray, placed, xray.arrays["moving"])
     stage.download(xray.report)
+
+
+def shine(stage: Stage, xray: Xray) -> None:
+    """Records what comes through, by Beer and Lambert."""
+    a, side = xray.arrays, xray.pixels
     focal = xray.arm.source_detector / xray.arm.pitch
     lengths = [a["weight"], a["attenuation"], a["still"], a["moving"], a["opening"]]
     sizes = [side, focal, len(xray.spectrum.energies), len(xray.materials)]
-    stage.launch(det.find_primary, n, [*sizes, *lengths, a["primary"]])
+    stage.launch(det.find_primary, side**2, [*sizes, *lengths, a["primary"]])
+
+
+def develop(stage: Stage, xray: Xray) -> None:
+    """Records scatter, quanta, blur and the window."""
+    a, d, side = xray.arrays, xray.params.detector, xray.pixels
+    n = side**2
     if d.scatter > 0.0:
         tiles = -(-side // det.TILE)
         stage.launch(det.mean_tiles, tiles**2, [side, a["primary"], a["tile"]], block=tiles)
@@ -187,6 +206,10 @@ def step(stage: Stage, xray: Xray) -> None:
     stage.download(xray.measured)
     sign = 1.0 if d.positive else -1.0
     stage.launch(det.show, n, [d.window, sign, xray.exposure, a["light"], a["opening"], a["picture"]])
+
+
+PARTS = (project_moving, shine, develop)
+"""Of a pulse; a world that must not be late takes one a frame."""
 
 
 def _add(stage: Stage, xray: Xray, placed: Placed, lengths: Any) -> None:
@@ -208,17 +231,29 @@ def _add(stage: Stage, xray: Xray, placed: Placed, lengths: Any) -> None:
 
 def expose(xray: Xray) -> None:
     """One pulse. Automatic brightness has seen the pulse before."""
+    for part in range(len(PARTS)):
+        expose_part(xray, part)
+
+
+def expose_part(xray: Xray, part: int) -> None:
+    """One of the `PARTS` of a pulse; the last one counts it."""
     assert xray.still_program is not None
-    assert xray.pulse_program is not None
-    c, p = xray.counted, xray.params
-    _write_exposure(xray)
     if not xray.aimed:
         xray.still_program.run()
         xray.aimed = True
-    xray.pulse_program.run()
-    xray.device.synchronize()
+    if part == len(PARTS) - 1:
+        _write_exposure(xray)
+    xray.pulse_programs[part].run()
+    if part == len(PARTS) - 1:
+        xray.device.synchronize()
+        _count(xray)
+
+
+def _count(xray: Xray) -> None:
+    """Dose and time of the pulse that was, and the dose of the next one."""
+    c, p = xray.counted, xray.params
     c[PULSES] += 1.0
-    c[SECONDS] += 1.0 / p.pulse_rate
+    c[SECONDS] += 1.0 / xray.pulse_rate
     c[DOSE_AREA] += c[KERMA] * xray.lit_area
     total, lit = xray.measured.host.reshape(-1, 2).sum(axis=0, dtype=np.int64)
     mean = max(float(total) / det.MEASURED / max(int(lit), 1), 1e-6)
@@ -264,17 +299,19 @@ def check(xray: Xray, tick: int = 0) -> None:
 
 
 def save(xray: Xray) -> Arrays:
-    """What a continued run needs: counts, brightness, and the picture that is held."""
-    kept = copy_out(_kept(xray))
-    return kept | {"arm": np.array([xray.arm.primary, xray.arm.secondary, *xray.arm.isocentre])}
+    """What a continued run needs: counts, brightness, the picture that is held, and a pulse that is under way. Where
+    the C-arm is belongs to whoever turns it."""
+    return copy_out(_kept(xray))
 
 
 def load(xray: Xray, arrays: Arrays) -> None:
     copy_in("X-ray", _kept(xray), arrays)
+    xray.aimed = False
 
 
 def _kept(xray: Xray) -> dict[str, Any]:
-    return {"counted": xray.counted, "picture": xray.arrays["picture"], "light": xray.arrays["light"]}
+    names = ("picture", "light", "moving", "primary")
+    return {"counted": xray.counted} | {name: xray.arrays[name] for name in names}
 
 
 def _write_exposure(xray: Xray) -> None:
