@@ -34,7 +34,7 @@ def test_a_broken_file_is_named_and_the_others_are_there(folder: Path, name: str
     (folder / f"{name}.py").write_text(text)
     with pytest.warns(UserWarning, match=rf"{name}\.py does not load.*{why}"):
         found = scenarios.catalogue()
-    assert list(found) == ["palpation", "bleeding", "cautery", "liver", "river"]
+    assert list(found) == ["palpation", "barium", "bleeding", "cautery", "liver", "river"]
     with pytest.raises(InputError, match=rf"{name}\.py does not load.*{why}"):
         scenarios.find_scenario(name)
 
