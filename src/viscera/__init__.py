@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from viscera import skin as skin
     from viscera import tissue as tissue
     from viscera import water as water
+    from viscera import xray as xray
     from viscera.blood import drops as drops
     from viscera.blood import film as film
     from viscera.blood import ledger as ledger
@@ -78,6 +79,7 @@ _MODULES = {
     "tissue": "viscera.tissue",
     "water": "viscera.water",
     "wounds": "viscera.blood.wounds",
+    "xray": "viscera.xray",
 }
 _MODULES |= {
     "kit": "viscera.instruments.kit",

@@ -40,6 +40,7 @@ def test_a_broken_file_is_named_and_the_others_are_there(folder: Path, name: str
     assert list(found) == [
         "palpation",
         "artery",
+        "barium",
         "bleeding",
         "cautery",
         "hysteroscopy",

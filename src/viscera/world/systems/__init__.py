@@ -18,6 +18,8 @@
 | `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
 | `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
 | `swirling`, `water` | particles in a vessel, around the tools |
+| `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
+| `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
 | (by itself) `goals` | the clock of a drill |
 """
 
@@ -27,6 +29,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from viscera.world.systems.barium import Enema as Enema
+    from viscera.world.systems.barium import filling as filling
     from viscera.world.systems.burns import burning as burning
     from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
     from viscera.world.systems.cuts import cutting as cutting
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.film import flowing as flowing
     from viscera.world.systems.film import make_film_on as make_film_on
     from viscera.world.systems.film_picture import painting as painting
+    from viscera.world.systems.fluoroscopy import fluoroscopy as fluoroscopy
     from viscera.world.systems.gauze import Gauze as Gauze
     from viscera.world.systems.gauze import covering as covering
     from viscera.world.systems.heat import heating as heating
@@ -51,12 +56,14 @@ if TYPE_CHECKING:
 
 # A world that has no blood in it loads none of blood's kernels.
 _HOMES = {
+    "barium": ("Enema", "filling"),
     "burns": ("burning",),
     "cut_vessels": ("cut_vessel",),
     "cuts": ("cutting",),
     "drops": ("flying",),
     "film": ("flowing", "make_film_on"),
     "film_picture": ("painting",),
+    "fluoroscopy": ("fluoroscopy",),
     "gauze": ("Gauze", "covering"),
     "heat": ("heating",),
     "ink": ("ink_on",),
