@@ -16,7 +16,19 @@ from __future__ import annotations
 
 from viscera.device import Stage
 from viscera.neighbors import grid as ng
-from viscera.water import density, emitter, forces, native, pressure_solver, teams, tension, timestep, walls
+from viscera.water import (
+    density,
+    emitter,
+    forces,
+    mixed,
+    mixed_sums,
+    native,
+    pressure_solver,
+    teams,
+    tension,
+    timestep,
+    walls,
+)
 from viscera.water.state import Fluid
 
 
@@ -69,11 +81,15 @@ def sort(stage: Stage, fluid: Fluid) -> None:
     stage.launch(density.sort_particles, n, [f.grid.view, counts_lost, f.live, f.grid.original, *before, *after])
     if f.native:
         stage.launch(native.split_places, n, [f.grid.view, f.place, *f.axes[:3]])
+    if f.params.sizes is not None:
+        mixed.sort_levels(stage, f)
 
 
 def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.params.density == "summation" and f.team:
+    if f.params.sizes is not None:
+        mixed_sums.find_density(stage, f, then_pressure=pressure_is_fused(f))
+    elif f.params.density == "summation" and f.team:
         teams.find_density(stage, f, then_pressure=pressure_is_fused(f))
     elif f.params.density == "summation" and f.native:
         around = [f.grid.view, f.smoothing, f.live]
@@ -98,7 +114,9 @@ def find_pressure(stage: Stage, fluid: Fluid) -> None:
 
 def find_forces(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.team:
+    if f.params.sizes is not None:
+        mixed_sums.find_forces(stage, f, then_move=move_is_fused(f))
+    elif f.team:
         teams.find_forces(stage, f, then_move=move_is_fused(f))
     elif f.native:
         around = [f.grid.view, f.smoothing, int(f.params.alpha + f.params.beta > 0.0), f.live]
@@ -113,6 +131,8 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
 
 def move(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if f.params.sizes is not None:
+        mixed.move_levels(stage, f)
     if move_is_fused(f):
         return
     kept = [f.grid.position, f.held, f.sorted_tag, f.rate]

@@ -1,0 +1,32 @@
+"""Which loops sum density and forces among several sizes: in C on cpu, by teams on cuda, plain elsewhere."""
+
+from __future__ import annotations
+
+from viscera.device import Stage
+from viscera.water import mixed, native, native_mixed, team_mixed
+from viscera.water.state import Fluid
+
+
+def find_density(stage: Stage, fluid: Fluid, *, then_pressure: bool) -> None:
+    f, n, e = fluid, fluid.capacity, fluid.extra
+    if f.team:
+        team_mixed.find_density(stage, f, then_pressure=then_pressure)
+    elif f.native:
+        inverse, load, _ = e["size_axes"]
+        arrays = [*f.axes[:3], inverse, load, f.density, e["hits"]]
+        native.launch(stage, native_mixed.sum_density, n, [f.grid.view, e["unit"], *arrays])
+    else:
+        stage.launch(mixed.sum_density, n, [f.grid.view, e["unit"], f.place, e["size"], f.density])
+
+
+def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:
+    f, n, e = fluid, fluid.capacity, fluid.extra
+    if f.team:
+        team_mixed.find_forces(stage, f, then_move=then_move)
+    elif f.native:
+        inverse, _, pull = e["size_axes"]
+        arrays = [*f.axes, inverse, pull, e["hits"], f.rate]
+        native.launch(stage, native_mixed.sum_forces, n, [f.grid.view, e["unit"], f.live, *arrays])
+    else:
+        arrays = [f.place, f.motion, e["size"], f.rate]
+        stage.launch(mixed.sum_forces, n, [f.grid.view, e["unit"], f.live, *arrays])
