@@ -39,14 +39,17 @@ def sort_sizes(
     # in
     original: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
+    carried: wp.array(dtype=wp.vec4),
     # out
     sorted_level_out: wp.array(dtype=wp.int32),
+    sorted_carried_out: wp.array(dtype=wp.vec4),
     size_out: wp.array(dtype=wp.vec2),
 ):
     s = first + wp.tid()
     if s < particle_count(grid):
         mine = level[original[s]]
         sorted_level_out[s] = mine
+        sorted_carried_out[s] = carried[original[s]]
         size_out[s] = table[mine]
 
 
@@ -59,8 +62,10 @@ def sort_sizes_split(
     # in
     original: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
+    carried: wp.array(dtype=wp.vec4),
     # out
     sorted_level_out: wp.array(dtype=wp.int32),
+    sorted_carried_out: wp.array(dtype=wp.vec4),
     size_out: wp.array(dtype=wp.vec2),
     inverse_out: wp.array(dtype=float),
     load_out: wp.array(dtype=float),
@@ -72,6 +77,7 @@ def sort_sizes_split(
         mine = level[original[s]]
         here = table[mine]
         sorted_level_out[s] = mine
+        sorted_carried_out[s] = carried[original[s]]
         size_out[s] = here
         inverse_out[s] = here[0]
         load_out[s] = here[1]
@@ -84,15 +90,20 @@ def keep_levels(
     # in
     count: wp.array(dtype=wp.int32),
     sorted_level: wp.array(dtype=wp.int32),
+    sorted_carried: wp.array(dtype=wp.vec4),
     # out
     level_out: wp.array(dtype=wp.int32),
+    carried_out: wp.array(dtype=wp.vec4),
 ):
-    """Who comes in later, at the end of the arrays, is of the largest size."""
+    """Who comes in later, at the end of the arrays, is of the largest size and does not turn."""
     s = first + wp.tid()
     mine = wp.int32(0)
+    turning = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if s < count[0]:
         mine = sorted_level[s]
+        turning = sorted_carried[s]
     level_out[s] = mine
+    carried_out[s] = turning
 
 
 @wp.kernel
@@ -169,11 +180,12 @@ def sort_levels(stage: Stage, fluid: Fluid) -> None:
     """After a sort."""
     f, e = fluid, fluid.extra
     kernel = sort_sizes_split if f.native else sort_sizes
-    known = [f.grid.view, e["size_table"], f.grid.original, e["level"]]
-    stage.launch(kernel, f.capacity, [*known, e["sorted_level"], e["size"], *e["size_axes"]])
+    known = [f.grid.view, e["size_table"], f.grid.original, e["level"], e["carried"]]
+    stage.launch(kernel, f.capacity, [*known, e["sorted_level"], e["sorted_carried"], e["size"], *e["size_axes"]])
 
 
 def move_levels(stage: Stage, fluid: Fluid) -> None:
     """At the end of a step: all that is kept is in the order of its sort."""
     e = fluid.extra
-    stage.launch(keep_levels, fluid.capacity, [fluid.count, e["sorted_level"], e["level"]])
+    known = [fluid.count, e["sorted_level"], e["sorted_carried"]]
+    stage.launch(keep_levels, fluid.capacity, [*known, e["level"], e["carried"]])

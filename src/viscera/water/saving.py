@@ -73,8 +73,7 @@ def add_particles(fluid: Fluid, positions: ArrayLike, velocities: ArrayLike | No
         "rate": np.zeros((len(places), 4)),
         "warm": np.zeros(len(places)),
         "level": np.zeros(len(places)),
-        "spin": np.zeros((len(places), 3)),
-        "seen": np.zeros((len(places), 4)),
+        "carried": np.zeros((len(places), 4)),
     }
     for name, values in joined.items():
         if name in saved:

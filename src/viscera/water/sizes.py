@@ -83,6 +83,8 @@ def make_sizes(params: FluidParams, device: Any, n: int, native: bool) -> dict[s
     return {
         "level": wp.zeros(n, dtype=wp.int32, device=device),
         "sorted_level": wp.zeros(n, dtype=wp.int32, device=device),
+        "carried": wp.zeros(n, dtype=wp.vec4, device=device),
+        "sorted_carried": wp.zeros(n, dtype=wp.vec4, device=device),
         "size": wp.zeros(n, dtype=wp.vec2, device=device),
         "size_axes": axes,
         "size_table": wp.array(size_table(params), dtype=wp.vec2, device=device),

@@ -52,7 +52,7 @@ DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 particles ever made, which is the next tag."""
 
 
-KEPT = ("warm", "level", "spin", "seen")
+KEPT = ("warm", "level", "carried")
 """Arrays in `Fluid.extra` that belong to particles and are kept between steps, where they are there."""
 
 MARKED = -(2**31)
