@@ -8,17 +8,24 @@ With u = 1/h, f = m u^(d/2), W and its slopes those of radius 1, and q = r √(u
 `sizes` says why; density.py and forces.py have the same among equals.
 """
 
+# ruff: noqa: PLR0913 (a kernel names each array)
+
 from __future__ import annotations
 
 import warp as wp
 
 from viscera.device import Stage
 from viscera.neighbors.cells import GridView, cell_of, particle_count, row_range, sorted_count
+from viscera.water.density import state_pressure
 from viscera.water.periodic import front, read4
 from viscera.water.smoothing import Smoothing, diffusion, slope, weight
 from viscera.water.state import Fluid, Live
 
 wp.set_module_options({"enable_backward": False})
+
+
+KEPT_OF_SIZES = ("level", "carried", "fresh")
+"""What particles of several sizes keep between steps, in `Fluid.extra`; with `sorted_` before it, in sorted order."""
 
 
 @wp.func
@@ -30,19 +37,32 @@ def half_power(u: float, layer: int) -> float:
     return p
 
 
+@wp.func
+def older(fresh: wp.vec2, dt: float, settling: float) -> wp.vec2:
+    """How much of the pressure it came from a particle still has, after a step."""
+    left = float(0.0)
+    if settling > 0.0:
+        left = wp.max(fresh[0] - dt / settling, 0.0)
+    return wp.vec2(left, fresh[1])
+
+
 @wp.kernel
 def sort_sizes(
     first: int,
     # params
     grid: GridView,
     table: wp.array(dtype=wp.vec2),
+    settling: float,
+    live: wp.array(dtype=Live),
     # in
     original: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
     carried: wp.array(dtype=wp.vec4),
+    fresh: wp.array(dtype=wp.vec2),
     # out
     sorted_level_out: wp.array(dtype=wp.int32),
     sorted_carried_out: wp.array(dtype=wp.vec4),
+    sorted_fresh_out: wp.array(dtype=wp.vec2),
     size_out: wp.array(dtype=wp.vec2),
 ):
     s = first + wp.tid()
@@ -50,6 +70,7 @@ def sort_sizes(
         mine = level[original[s]]
         sorted_level_out[s] = mine
         sorted_carried_out[s] = carried[original[s]]
+        sorted_fresh_out[s] = older(fresh[original[s]], live[0].dt, settling)
         size_out[s] = table[mine]
 
 
@@ -59,13 +80,17 @@ def sort_sizes_split(
     # params
     grid: GridView,
     table: wp.array(dtype=wp.vec2),
+    settling: float,
+    live: wp.array(dtype=Live),
     # in
     original: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
     carried: wp.array(dtype=wp.vec4),
+    fresh: wp.array(dtype=wp.vec2),
     # out
     sorted_level_out: wp.array(dtype=wp.int32),
     sorted_carried_out: wp.array(dtype=wp.vec4),
+    sorted_fresh_out: wp.array(dtype=wp.vec2),
     size_out: wp.array(dtype=wp.vec2),
     inverse_out: wp.array(dtype=float),
     load_out: wp.array(dtype=float),
@@ -78,6 +103,7 @@ def sort_sizes_split(
         here = table[mine]
         sorted_level_out[s] = mine
         sorted_carried_out[s] = carried[original[s]]
+        sorted_fresh_out[s] = older(fresh[original[s]], live[0].dt, settling)
         size_out[s] = here
         inverse_out[s] = here[0]
         load_out[s] = here[1]
@@ -91,19 +117,63 @@ def keep_levels(
     count: wp.array(dtype=wp.int32),
     sorted_level: wp.array(dtype=wp.int32),
     sorted_carried: wp.array(dtype=wp.vec4),
+    sorted_fresh: wp.array(dtype=wp.vec2),
     # out
     level_out: wp.array(dtype=wp.int32),
     carried_out: wp.array(dtype=wp.vec4),
+    fresh_out: wp.array(dtype=wp.vec2),
 ):
     """Who comes in later, at the end of the arrays, is of the largest size and does not turn."""
     s = first + wp.tid()
     mine = wp.int32(0)
     turning = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    young = wp.vec2(0.0, 0.0)
     if s < count[0]:
         mine = sorted_level[s]
         turning = sorted_carried[s]
+        young = sorted_fresh[s]
     level_out[s] = mine
     carried_out[s] = turning
+    fresh_out[s] = young
+
+
+@wp.func
+def settled_pressure(live: Live, fresh: wp.vec2, density: float) -> float:
+    return (1.0 - fresh[0]) * state_pressure(live, density) + fresh[0] * fresh[1]
+
+
+@wp.func
+def thickness(fresh: wp.vec2, thickening: float) -> float:
+    """√k: both ends of a pair have their share in its viscosity."""
+    return wp.sqrt(1.0 + fresh[0] * (thickening - 1.0))
+
+
+@wp.kernel
+def find_pressure(
+    first: int,
+    # params
+    grid: GridView,
+    thickening: float,
+    live: wp.array(dtype=Live),
+    # in
+    density: wp.array(dtype=float),
+    fresh: wp.array(dtype=wp.vec2),
+    # out
+    pressure_out: wp.array(dtype=float),
+    place_out: wp.array(dtype=wp.vec4),
+    motion_out: wp.array(dtype=wp.vec4),
+):
+    """As `density.find_pressure`; the fourth number of a motion is √k/ρ."""
+    s = first + wp.tid()
+    if s >= sorted_count(grid):
+        return
+    inverse = 1.0 / density[s]
+    p = settled_pressure(live[0], fresh[s], density[s])
+    pressure_out[s] = p
+    x = place_out[s]
+    v = motion_out[s]
+    place_out[s] = wp.vec4(x[0], x[1], x[2], p * inverse * inverse)
+    motion_out[s] = wp.vec4(v[0], v[1], v[2], inverse * thickness(fresh[s], thickening))
 
 
 @wp.kernel
@@ -180,12 +250,15 @@ def sort_levels(stage: Stage, fluid: Fluid) -> None:
     """After a sort."""
     f, e = fluid, fluid.extra
     kernel = sort_sizes_split if f.native else sort_sizes
-    known = [f.grid.view, e["size_table"], f.grid.original, e["level"], e["carried"]]
-    stage.launch(kernel, f.capacity, [*known, e["sorted_level"], e["sorted_carried"], e["size"], *e["size_axes"]])
+    sizes = f.params.sizes
+    how = [f.grid.view, e["size_table"], 0.0 if sizes is None else sizes.settling, f.live]
+    known = [f.grid.original, *(e[name] for name in KEPT_OF_SIZES)]
+    out = [*(e[f"sorted_{name}"] for name in KEPT_OF_SIZES), e["size"], *e["size_axes"]]
+    stage.launch(kernel, f.capacity, [*how, *known, *out])
 
 
 def move_levels(stage: Stage, fluid: Fluid) -> None:
     """At the end of a step: all that is kept is in the order of its sort."""
     e = fluid.extra
-    known = [fluid.count, e["sorted_level"], e["sorted_carried"]]
-    stage.launch(keep_levels, fluid.capacity, [*known, e["level"], e["carried"]])
+    known = [e[f"sorted_{name}"] for name in KEPT_OF_SIZES]
+    stage.launch(keep_levels, fluid.capacity, [fluid.count, *known, *(e[name] for name in KEPT_OF_SIZES)])

@@ -7,16 +7,24 @@ from viscera.water import mixed, native, native_mixed, team_mixed
 from viscera.water.state import Fluid
 
 
-def find_density(stage: Stage, fluid: Fluid, *, then_pressure: bool) -> None:
+def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n, e = fluid, fluid.capacity, fluid.extra
     if f.team:
-        team_mixed.find_density(stage, f, then_pressure=then_pressure)
+        team_mixed.find_density(stage, f)
     elif f.native:
         inverse, load, _ = e["size_axes"]
         arrays = [*f.axes[:3], inverse, load, f.density, e["hits"]]
         native.launch(stage, native_mixed.sum_density, n, [f.grid.view, e["unit"], *arrays])
     else:
         stage.launch(mixed.sum_density, n, [f.grid.view, e["unit"], f.place, e["size"], f.density])
+
+
+def find_pressure(stage: Stage, fluid: Fluid) -> None:
+    f, sizes = fluid, fluid.params.sizes
+    how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.live]
+    stage.launch(
+        mixed.find_pressure, f.capacity, [*how, f.density, f.extra["sorted_fresh"], f.pressure, f.place, f.motion]
+    )
 
 
 def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:

@@ -137,6 +137,7 @@ class FluidParams:
 def step_limits(params: FluidParams) -> dict[str, float]:
     """The longest step [s] that each cause allows."""
     half, spacing = 0.5 * min(params.radii), min(params.spacings)
+    viscosity = params.viscosity * (params.sizes.thickening if params.sizes is not None else 1.0)
     sound = params.sound_speed if params.compressible else 0.0
     signal = sound * (1.0 + ARTIFICIAL * params.alpha) + params.fastest
     size = half if params.compressible else spacing
@@ -144,9 +145,7 @@ def step_limits(params: FluidParams) -> dict[str, float]:
     force = half if params.compressible else spacing
     limits = {
         "sound" if params.compressible else "speed": COURANT * size / signal if signal > 0.0 else math.inf,
-        "viscosity": VISCOUS * spacing**2 * params.rest_density / params.viscosity
-        if params.viscosity > 0.0
-        else math.inf,
+        "viscosity": VISCOUS * spacing**2 * params.rest_density / viscosity if viscosity > 0.0 else math.inf,
         "gravity": FORCE * math.sqrt(force / pull) if pull > 0.0 else math.inf,
         "surface tension": math.inf,
     }

@@ -74,6 +74,7 @@ def add_particles(fluid: Fluid, positions: ArrayLike, velocities: ArrayLike | No
         "warm": np.zeros(len(places)),
         "level": np.zeros(len(places)),
         "carried": np.zeros((len(places), 4)),
+        "fresh": np.zeros((len(places), 2)),
     }
     for name, values in joined.items():
         if name in saved:

@@ -14,6 +14,14 @@ It is the same from both ends, so momentum is kept; and since the radii are fixe
 one potential. What depends on j is a factor of its own, so a pair costs two loads and three products more than among
 equals.
 
+New particles lie anyhow, up to a fifth too dense or too thin, and in a stiff fluid they would burst. So one that was
+split or merged keeps the pressure it came from, and takes that of its own density little by little, with b falling from
+1 to 0 in the time of settling; meanwhile it is k times as viscous:
+
+    p_i = (1 − b) p(ρ_i) + b p_before,   μ_ij = μ √(k_i k_j),   k_i = 1 + b (k − 1)
+
+Forces stay those of pairs, so momentum is kept.
+
 Differs from the source, which takes the mean of both kernels, ½ W(r, h_i) + ½ W(r, h_j) (eq. 3.35), and cuts it at the
 mean of the radii (eq. 3.34), where the larger one has not ended yet: forces jump there.
 """
@@ -47,12 +55,21 @@ class Sizes:
     """Particles that one splits into, and that merge into one."""
     supports: tuple[float, ...] = ()
     """Radius of each size's kernel over its own spacing; without, that of the fluid for all."""
+    settling: float = 0.0
+    """Time that a new particle takes to get the pressure of its own density [s]; 0 is at once."""
+    thickening: float = 1.0
+    """How much more viscous new particles are meanwhile."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.count, int) and 2 <= self.count <= MOST_SIZES):
             raise InputError(f"{self.count} sizes are not possible.", f"Allowed are 2 to {MOST_SIZES}.")
         if not (isinstance(self.children, int) and 2 <= self.children <= MOST_CHILDREN):
             raise InputError(f"{self.children} children are not possible.", f"Allowed are 2 to {MOST_CHILDREN}.")
+        if not (0.0 <= self.settling < math.inf and 1.0 <= self.thickening < math.inf):
+            raise InputError(
+                f"settling = {self.settling} and thickening = {self.thickening} are not possible.",
+                "Give finite numbers, of at least 0 s and at least 1.",
+            )
         if self.supports and len(self.supports) != self.count:
             raise InputError(f"supports has {len(self.supports)} numbers.", f"Give one for each of {self.count} sizes.")
 
@@ -85,6 +102,8 @@ def make_sizes(params: FluidParams, device: Any, n: int, native: bool) -> dict[s
         "sorted_level": wp.zeros(n, dtype=wp.int32, device=device),
         "carried": wp.zeros(n, dtype=wp.vec4, device=device),
         "sorted_carried": wp.zeros(n, dtype=wp.vec4, device=device),
+        "fresh": wp.zeros(n, dtype=wp.vec2, device=device),
+        "sorted_fresh": wp.zeros(n, dtype=wp.vec2, device=device),
         "size": wp.zeros(n, dtype=wp.vec2, device=device),
         "size_axes": axes,
         "size_table": wp.array(size_table(params), dtype=wp.vec2, device=device),

@@ -52,7 +52,7 @@ def step_fluid(stage: Stage, fluid: Fluid) -> None:
 def pressure_is_fused(fluid: Fluid) -> bool:
     """Whether pressure follows in density's own launch: on cuda, if nothing else adds to density."""
     alone = not any(getattr(b, "adds_density", True) for b in fluid.boundaries)
-    return fluid.team > 0 and fluid.params.density == "summation" and alone
+    return fluid.team > 0 and fluid.params.density == "summation" and fluid.params.sizes is None and alone
 
 
 def move_is_fused(fluid: Fluid) -> bool:
@@ -88,7 +88,7 @@ def sort(stage: Stage, fluid: Fluid) -> None:
 def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
     if f.params.sizes is not None:
-        mixed_sums.find_density(stage, f, then_pressure=pressure_is_fused(f))
+        mixed_sums.find_density(stage, f)
     elif f.params.density == "summation" and f.team:
         teams.find_density(stage, f, then_pressure=pressure_is_fused(f))
     elif f.params.density == "summation" and f.native:
@@ -103,7 +103,9 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if not pressure_is_fused(f):
+    if f.params.sizes is not None:
+        mixed_sums.find_pressure(stage, f)
+    elif not pressure_is_fused(f):
         stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.density, f.pressure, f.place, f.motion])
     if f.walls and f.params.no_slip:
         around = [f.grid.view, f.smoothing, f.images]

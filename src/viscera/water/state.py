@@ -52,7 +52,7 @@ DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 particles ever made, which is the next tag."""
 
 
-KEPT = ("warm", "level", "carried")
+KEPT = ("warm", "level", "carried", "fresh")
 """Arrays in `Fluid.extra` that belong to particles and are kept between steps, where they are there."""
 
 MARKED = -(2**31)

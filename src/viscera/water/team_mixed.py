@@ -9,7 +9,7 @@ from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Fluid, Live
 from viscera.water.team_loops import LONG, WIDE, source
-from viscera.water.teams import Kept, Sorted, end_density, end_forces, keep_lost, kept_arrays, sorted_arrays
+from viscera.water.teams import Kept, Sorted, end_forces, keep_lost, kept_arrays, sorted_arrays
 
 wp.set_module_options({"enable_backward": False})
 
@@ -134,15 +134,14 @@ def sum_density(
     # params
     team: int,
     wide: int,
-    then_pressure: int,
     grid: GridView,
     unit: Smoothing,
     farthest2: float,
-    live: wp.array(dtype=Live),
     # in
+    place: wp.array(dtype=wp.vec4),
     size: wp.array(dtype=wp.vec2),
     # out
-    fluid_out: Sorted,
+    density_out: wp.array(dtype=float),
 ):
     thread = first + wp.tid()
     s = thread // team
@@ -150,11 +149,11 @@ def sum_density(
         return
     density = float(0.0)
     if wide != 0:
-        density = wide_density(grid, unit, farthest2, s, thread % team, team, fluid_out.place, size)
+        density = wide_density(grid, unit, farthest2, s, thread % team, team, place, size)
     else:
-        density = long_density(grid, unit, farthest2, s, thread % team, team, fluid_out.place, size)
+        density = long_density(grid, unit, farthest2, s, thread % team, team, place, size)
     if thread % team == 0:
-        end_density(live[0], s, then_pressure, density, fluid_out)
+        density_out[s] = density
 
 
 @wp.kernel
@@ -193,10 +192,10 @@ def sum_forces(
         end_forces(live[0], s, then_move, rate, fluid_out, kept_out)
 
 
-def find_density(stage: Stage, fluid: Fluid, *, then_pressure: bool) -> None:
+def find_density(stage: Stage, fluid: Fluid) -> None:
     f = fluid
-    how = [f.team, int(f.wide), int(then_pressure), f.grid.view, f.extra["unit"], f.params.radius**2, f.live]
-    stage.launch(sum_density, f.team * f.capacity, [*how, f.extra["size"], sorted_arrays(f)])
+    how = [f.team, int(f.wide), f.grid.view, f.extra["unit"], f.params.radius**2]
+    stage.launch(sum_density, f.team * f.capacity, [*how, f.place, f.extra["size"], f.density])
 
 
 def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:

@@ -47,6 +47,8 @@ class Particles:
     level: wp.array(dtype=wp.int32)
     carried: wp.array(dtype=wp.vec4)
     """Angular momentum about itself [kg·m²/s; kg·m/s in 2D], and the size it is drawn with, from 0 for the largest."""
+    fresh: wp.array(dtype=wp.vec2)
+    """How new it is, from 1 to 0, and the pressure it came from [Pa]: see sizes.py."""
     density: wp.array(dtype=float)
     pressure: wp.array(dtype=float)
 
@@ -146,6 +148,7 @@ def split_one(
         next_out.tag[at + k] = wp.where(k == 0, now.tag[s], tag + k - 1)
         next_out.level[at + k] = level
         next_out.carried[at + k] = wp.vec4(left[0], left[1], left[2], carried[3])
+        next_out.fresh[at + k] = wp.vec2(1.0, now.pressure[s])
         next_out.density[at + k] = now.density[s]
         next_out.pressure[at + k] = now.pressure[s]
 
@@ -164,11 +167,13 @@ def merge_some(
     way = wp.vec3(0.0, 0.0, 0.0)
     velocity = wp.vec3(0.0, 0.0, 0.0)
     seen = float(0.0)
+    pressure = float(0.0)
     t = s
     while t >= 0:
         way += share * (now.position[t] - now.position[s])
         velocity += share * (now.velocity[t] - now.velocity[s])
         seen += share * now.carried[t][3]
+        pressure += share * now.pressure[t]
         t = follower[t]
     middle = now.position[s] + way
     drift = now.velocity[s] + velocity
@@ -185,8 +190,9 @@ def merge_some(
     next_out.tag[at] = now.tag[s]
     next_out.level[at] = now.level[s] - 1
     next_out.carried[at] = wp.vec4(spin[0], spin[1], spin[2], seen)
+    next_out.fresh[at] = wp.vec2(1.0, pressure)
     next_out.density[at] = now.density[s]
-    next_out.pressure[at] = now.pressure[s]
+    next_out.pressure[at] = pressure
 
 
 @wp.func
@@ -196,6 +202,7 @@ def copy_one(s: int, at: int, now: Particles, next_out: Particles):
     next_out.tag[at] = now.tag[s]
     next_out.level[at] = now.level[s]
     next_out.carried[at] = now.carried[s]
+    next_out.fresh[at] = now.fresh[s]
     next_out.density[at] = now.density[s]
     next_out.pressure[at] = now.pressure[s]
 
@@ -251,6 +258,7 @@ def finish(
     else:
         now_out.level[s] = 0
         now_out.carried[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
+        now_out.fresh[s] = wp.vec2(0.0, 0.0)
     if s == 0:
         count_out[0] = ends[last]
         report_out[_CREATED] = report_out[_CREATED] + births[last]
@@ -278,7 +286,7 @@ def child_figure(children: int, dimension: int) -> np.ndarray:
 def particles_of(fluid: Fluid) -> Particles:
     f, view = fluid, Particles()
     view.position, view.velocity, view.tag = f.position, f.velocity, f.tag
-    view.level, view.carried = f.extra["level"], f.extra["carried"]
+    view.level, view.carried, view.fresh = f.extra["level"], f.extra["carried"], f.extra["fresh"]
     view.density, view.pressure = f.density, f.pressure
     return view
 
@@ -289,6 +297,7 @@ def room_for(fluid: Fluid) -> Particles:
     view.position, view.velocity = (wp.zeros(n, dtype=wp.vec3, device=device) for _ in range(2))
     view.tag, view.level = (wp.zeros(n, dtype=wp.int32, device=device) for _ in range(2))
     view.carried = wp.zeros(n, dtype=wp.vec4, device=device)
+    view.fresh = wp.zeros(n, dtype=wp.vec2, device=device)
     view.density, view.pressure = (wp.zeros(n, dtype=float, device=device) for _ in range(2))
     return view
 

@@ -14,8 +14,6 @@ Differs from the source in that the threshold for the normal does not depend on 
 merge them, and that d ends at the reach.
 """
 
-# ruff: noqa: PLR0913 (a kernel names each array)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ import warp as wp
 from viscera.device import BLOCK, Stage
 from viscera.native import fill
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.neighbors.grid import LANES
 from viscera.water import native
 from viscera.water.mixed import half_power
 from viscera.water.native import GROUP, SQUARE, loop
@@ -50,7 +49,7 @@ def find_normals(
     steep_from: float,
     # in
     place: wp.array(dtype=wp.vec4),
-    motion: wp.array(dtype=wp.vec4),
+    density: wp.array(dtype=float),
     size: wp.array(dtype=wp.vec2),
     # out
     at_surface_out: wp.array(dtype=wp.int32),
@@ -75,7 +74,7 @@ def find_normals(
             q2 = wp.dot(offset, offset) * (own * theirs[0])
             if q2 < 1.0:
                 near += 1
-                normal += (theirs[0] * theirs[1] * read4(motion, t)[3] * (1.0 - q2) * (1.0 - q2)) * offset
+                normal += (theirs[0] * theirs[1] / density[t] * (1.0 - q2) * (1.0 - q2)) * offset
     # |n| h: one of the 1/h that the slope has falls out.
     steep = 6.0 * unit.curve * half_power(own, grid.layer) * wp.length(normal)
     neighbours_out[s] = near
@@ -90,7 +89,7 @@ _START = """
 
 _BODY = """
             const V a = 1.0f - r2;
-            const V w = inside ? a * a * LOAD(pull.data + t) * LOAD(inverse.data + t) : (V)0.0f;
+            const V w = inside ? a * a * LOAD(volume.data + t) : (V)0.0f;
             nx += w * dx;
             ny += w * dy;
             nz += w * dz;
@@ -119,13 +118,28 @@ def normals(
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
-    inverse: wp.array(dtype=float),
     inverse_radius: wp.array(dtype=float),
-    pull: wp.array(dtype=float),
+    volume: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
     at_surface: wp.array(dtype=wp.int32),
     neighbours: wp.array(dtype=wp.int32),
 ): ...
+
+
+@wp.kernel
+def find_volumes(
+    first: int,
+    # in
+    grid: GridView,
+    density: wp.array(dtype=float),
+    pull: wp.array(dtype=float),
+    # out
+    volume_out: wp.array(dtype=float),
+):
+    """What a neighbour's place weighs in a normal."""
+    s = first + wp.tid()
+    if s < sorted_count(grid):
+        volume_out[s] = pull[s] / density[s]
 
 
 @wp.kernel
@@ -139,9 +153,8 @@ def find_normals_natively(
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
-    inverse: wp.array(dtype=float),
     inverse_radius: wp.array(dtype=float),
-    pull: wp.array(dtype=float),
+    volume: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
     # out
     at_surface_out: wp.array(dtype=wp.int32),
@@ -151,7 +164,7 @@ def find_normals_natively(
     for k in range(wp.max(s, sorted_count(grid)), wp.min(s + _GROUP, at_surface_out.shape[0])):
         at_surface_out[k] = 0
     normals(
-        grid, unit, steep_from, s, x, y, z, inverse, inverse_radius, pull, hits, at_surface_out, neighbours_out
+        grid, unit, steep_from, s, x, y, z, inverse_radius, volume, hits, at_surface_out, neighbours_out
     )  # fmt: skip
 
 
@@ -306,6 +319,7 @@ class Character:
     maxima: wp.array
     field: wp.array
     """c, float (n,)."""
+    volume: wp.array
 
 
 def make_character(fluid: Fluid) -> Character:
@@ -316,8 +330,9 @@ def make_character(fluid: Fluid) -> Character:
 
     blocks = -(-n // BLOCK)
     return Character(
-        make(wp.int32), make(wp.int32), make(wp.int32), make(wp.vec3), make(float), make(wp.vec3, blocks), make(float)
-    )
+        make(wp.int32), make(wp.int32), make(wp.int32), make(wp.vec3), make(float), make(wp.vec3, blocks), make(float),
+        make(float, n + LANES),
+    )  # fmt: skip
 
 
 def find_field(
@@ -328,10 +343,11 @@ def find_field(
     around = [f.grid.view, e["unit"], steep_from]
     if f.native:
         inverse_radius, _, pull = e["size_axes"]
-        known = [*f.axes[:3], f.axes[7], inverse_radius, pull, e["hits"]]
+        stage.launch(find_volumes, n, [f.grid.view, f.density, pull, c.volume])
+        known = [*f.axes[:3], inverse_radius, c.volume, e["hits"]]
         native.launch(stage, find_normals_natively, n, [*around, *known, c.at_surface, c.neighbours])
     else:
-        stage.launch(find_normals, n, [*around, f.place, f.motion, e["size"], c.at_surface, c.neighbours])
+        stage.launch(find_normals, n, [*around, f.place, f.density, e["size"], c.at_surface, c.neighbours])
     stage.once(lambda: wp.utils.array_scan(c.at_surface, c.ordinal, inclusive=True))
     stage.launch(list_surface, n, [f.grid.view, f.place, c.at_surface, c.ordinal, c.listed])
     stage.launch(find_depths, n, [f.grid.view, reach, f.place, c.at_surface, c.ordinal, c.listed, c.depth])
