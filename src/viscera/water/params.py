@@ -93,6 +93,8 @@ class FluidParams:
     """Whether dt follows speed and force, up to `dt`."""
     fastest: float = 0.0
     """Speed of flow that `dt` is checked for [m/s]."""
+    courant: float = COURANT
+    """Part of a smoothing length that sound may travel in a step; more than 0.4 wants a viscous fluid."""
     sizes: Sizes | None = None
     """Particles of several sizes; `spacing` and `support` are those of the largest."""
 
@@ -144,7 +146,7 @@ def step_limits(params: FluidParams) -> dict[str, float]:
     pull = math.sqrt(sum(g * g for g in params.gravity))
     force = half if params.compressible else spacing
     limits = {
-        "sound" if params.compressible else "speed": COURANT * size / signal if signal > 0.0 else math.inf,
+        "sound" if params.compressible else "speed": params.courant * size / signal if signal > 0.0 else math.inf,
         "viscosity": VISCOUS * spacing**2 * params.rest_density / viscosity if viscosity > 0.0 else math.inf,
         "gravity": FORCE * math.sqrt(force / pull) if pull > 0.0 else math.inf,
         "surface tension": math.inf,
@@ -173,7 +175,7 @@ def check_step(params: FluidParams) -> None:
 
 # --- what is allowed ---------------------------------------------------------------------------------------------
 
-_POSITIVE = ("spacing", "rest_density", "sound_speed", "gamma")
+_POSITIVE = ("spacing", "rest_density", "sound_speed", "gamma", "courant")
 _NOT_NEGATIVE = ("dt", "viscosity", "alpha", "beta", "tension_coefficient", "fastest")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "kernels": ("muller", "spline"),
