@@ -75,42 +75,6 @@ def sort_sizes(
 
 
 @wp.kernel
-def sort_sizes_split(
-    first: int,
-    # params
-    grid: GridView,
-    table: wp.array(dtype=wp.vec2),
-    settling: float,
-    live: wp.array(dtype=Live),
-    # in
-    original: wp.array(dtype=wp.int32),
-    level: wp.array(dtype=wp.int32),
-    carried: wp.array(dtype=wp.vec4),
-    fresh: wp.array(dtype=wp.vec2),
-    # out
-    sorted_level_out: wp.array(dtype=wp.int32),
-    sorted_carried_out: wp.array(dtype=wp.vec4),
-    sorted_fresh_out: wp.array(dtype=wp.vec2),
-    size_out: wp.array(dtype=wp.vec2),
-    inverse_out: wp.array(dtype=float),
-    load_out: wp.array(dtype=float),
-    pull_out: wp.array(dtype=float),
-):
-    """Also one array each of u, f and f u, for the loops in C."""
-    s = first + wp.tid()
-    if s < particle_count(grid):
-        mine = level[original[s]]
-        here = table[mine]
-        sorted_level_out[s] = mine
-        sorted_carried_out[s] = carried[original[s]]
-        sorted_fresh_out[s] = older(fresh[original[s]], live[0].dt, settling)
-        size_out[s] = here
-        inverse_out[s] = here[0]
-        load_out[s] = here[1]
-        pull_out[s] = here[0] * here[1]
-
-
-@wp.kernel
 def keep_levels(
     first: int,
     # in
@@ -249,12 +213,11 @@ def sum_forces(
 def sort_levels(stage: Stage, fluid: Fluid) -> None:
     """After a sort."""
     f, e = fluid, fluid.extra
-    kernel = sort_sizes_split if f.native else sort_sizes
     sizes = f.params.sizes
     how = [f.grid.view, e["size_table"], 0.0 if sizes is None else sizes.settling, f.live]
     known = [f.grid.original, *(e[name] for name in KEPT_OF_SIZES)]
-    out = [*(e[f"sorted_{name}"] for name in KEPT_OF_SIZES), e["size"], *e["size_axes"]]
-    stage.launch(kernel, f.capacity, [*how, *known, *out])
+    out = [*(e[f"sorted_{name}"] for name in KEPT_OF_SIZES), e["size"]]
+    stage.launch(sort_sizes, f.capacity, [*how, *known, *out])
 
 
 def move_levels(stage: Stage, fluid: Fluid) -> None:

@@ -23,6 +23,7 @@ from viscera.water import (
     mixed,
     mixed_sums,
     native,
+    native_steps,
     pressure_solver,
     teams,
     tension,
@@ -61,6 +62,11 @@ def move_is_fused(fluid: Fluid) -> bool:
     return fluid.team > 0 and fluid.params.compressible and fluid.params.tension == "none" and alone
 
 
+def in_three_passes(fluid: Fluid) -> bool:
+    """Whether all but the loops over neighbours is native_steps.py: several sizes on cpu."""
+    return fluid.native and fluid.params.sizes is not None
+
+
 PARTICLE_WORK = 20
 """Cost of a particle's step in elements of `Device.record`: from 3 000 particles on, a second core gains."""
 
@@ -72,6 +78,9 @@ def step_work(fluid: Fluid) -> int:
 
 def sort(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if in_three_passes(f):
+        native_steps.sort(stage, f)
+        return
     ng.build(stage, f.grid_params, f.grid, f.position)
     if "drained" in f.extra:
         emitter.shorten_count(stage, f)
@@ -103,6 +112,9 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if in_three_passes(f):
+        native_steps.find_pressure(stage, f)
+        return
     if f.params.sizes is not None:
         mixed_sums.find_pressure(stage, f)
     elif not pressure_is_fused(f):
@@ -133,6 +145,9 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
 
 def move(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if in_three_passes(f):
+        native_steps.move(stage, f)
+        return
     if f.params.sizes is not None:
         mixed.move_levels(stage, f)
     if move_is_fused(f):

@@ -27,9 +27,7 @@ from viscera.errors import InputError
 from viscera.timing import FRAME
 from viscera.view import Camera
 from viscera.water.adaptive import AdaptiveParams
-from viscera.water.boundary.shapes import Shape, plane
-from viscera.water.boundary.vessel import Vessel
-from viscera.water.boundary.walls import make_walls
+from viscera.water.basin import Basin, Obstacle
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.sizes import Sizes
 from viscera.water.smoothing import Kernels, lattice_sum
@@ -57,7 +55,7 @@ SETTLING, THICKENING = 0.3, 18.0
 FASTEST = 3.0
 """Speed of flow that steps are chosen for [m/s]."""
 CONTACT = 0.3
-"""Distance of particles from walls over the spacing of the largest."""
+"""Distance of particles from walls, over their own spacing."""
 WAVE_STROKE, WAVE_RATE = 0.15, 0.5
 """How far the wall goes [m], and how often a second."""
 CRITERIA = AdaptiveParams()
@@ -77,7 +75,7 @@ class Pool:
     seconds: float
     frames: int
     """Length of the source's runs: for its frame rates, and for its counts and times."""
-    obstacles: tuple[Shape, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     waves: bool = False
 
 
@@ -87,9 +85,9 @@ def _from_the_front(target: Vector, distance: float) -> Camera:
 
 
 _OBSTACLES = (
-    Shape("cylinder", (0.85, 0.15, 0.6), (0.06, 1.3)),
-    Shape("cylinder", (0.85, 0.35, 0.6), (0.06, 1.3)),
-    Shape("sphere", (1.15, 0.25, 0.1), (0.1,)),
+    Obstacle((0.85, 0.15, 0.0), 0.06, pillar=True),
+    Obstacle((0.85, 0.35, 0.0), 0.06, pillar=True),
+    Obstacle((1.15, 0.25, 0.1), 0.1),
 )
 _DAM = ((0.0, 0.0, 0.0), (0.5, 0.5, 0.9))
 
@@ -122,7 +120,7 @@ class Filled:
 
     pool: Pool
     fluid: Fluid
-    vessel: Vessel
+    basin: Basin
     stiffness: Stiffness
 
     @property
@@ -131,10 +129,11 @@ class Filled:
         return self.fluid.params.dt
 
     def move_wall(self, time: float) -> None:
-        """Sets the speed of the wall that makes waves, at this time [s]."""
+        """Where the wall that makes waves is at this time [s]; far in the box at the start."""
         if self.pool.waves:
             turn = 2.0 * math.pi * WAVE_RATE
-            self.vessel.walls.motion.host[0] = (-0.5 * WAVE_STROKE * turn * math.sin(turn * time), 0.0, 0.0)
+            inside = 0.5 * WAVE_STROKE * (1.0 + math.cos(turn * time))
+            self.basin.move_wall(inside, 0.5 * WAVE_STROKE * turn * math.sin(turn * time))
 
 
 def find_pool(name: str) -> Pool:
@@ -200,9 +199,6 @@ def fill_pool(
     if len(places) < count:
         raise InputError(f"{count} particles do not fit into {pool.name}.", "Take fewer.")
     fluid = water.make(params, places[:count], capacity=2 * base, device=device)
-    middle = tuple(0.5 * side for side in pool.box)
-    box = Shape("box", middle, pool.box, fluid_inside=True)
-    wall = [plane((pool.box[0], 0.0, 0.0), (-1.0, 0.0, 0.0))] if pool.waves else []
-    walls = make_walls(None, [*wall, box, *pool.obstacles], radius=margin, device=device)
-    vessel = water.add_vessel(fluid, walls, moving=pool.waves)
-    return Filled(pool, fluid, vessel, stiffness)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, [CONTACT * one for one in params.spacings], pool.obstacles)
+    fluid.boundaries.append(basin)
+    return Filled(pool, fluid, basin, stiffness)

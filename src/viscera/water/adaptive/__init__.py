@@ -22,7 +22,7 @@ from viscera.device import Port, Stage
 from viscera.errors import InputError
 from viscera.water.adaptive.changing import child_figure, launch_changes, room_for
 from viscera.water.adaptive.character import Character, find_field, make_character
-from viscera.water.adaptive.matching import Merging, find_groups
+from viscera.water.adaptive.matching import Merging, find_groups, in_groups
 from viscera.water.adaptive.wishes import CRITERIA, Eye, Rules, find_wishes
 from viscera.water.params import FluidParams
 from viscera.water.state import Fluid
@@ -129,14 +129,14 @@ def make(fluid: Fluid, params: AdaptiveParams | None = None) -> Adaptive:
     merging = Merging()
     merging.children, merging.reach2 = sizes.children, numbers(apart**2)
     merging.position, merging.level = fluid.grid.position, fluid.extra["level"]
-    merging.wish, merging.leader, merging.follower = integers(), integers(), integers()
+    merging.wish, merging.leader, merging.follower, merging.waiting = (integers() for _ in range(4))
     figure = wp.array(child_figure(sizes.children, p.dimension), dtype=wp.vec3, device=device.warp)
     masses = p.mass / float(sizes.children) ** np.arange(sizes.count)
     tables = [figure, numbers(own.spread * np.asarray(p.spacings)), numbers(masses)]
     eye = device.port(1, Eye)
     made = Adaptive(
         fluid, own, eye, merging, make_character(fluid), room_for(fluid), tables, numbers(particle_radii(p)),
-        [integers() for _ in range(3)],
+        [*(integers() for _ in range(3)), wp.zeros(3, dtype=wp.int32, device=device.warp)],
     )  # fmt: skip
     look(made, _Ahead(), 1.0, gaze=(0.5, 0.5))
     return made
@@ -194,7 +194,7 @@ def step(stage: Stage, fine: Adaptive, criterion: Criterion) -> None:
     rules.threshold, rules.depth = p.threshold, p.depth
     seen = [f.count, f.position, f.extra["level"], fine.character.field, fine.character.depth]
     how = [CRITERIA[criterion], rules, fine.eye.array, fine.radii]
-    stage.launch(find_wishes, f.capacity, [*how, *seen, fine.merging])
+    in_groups(stage, find_wishes, f.capacity, [*how, *seen, fine.merging])
     find_groups(stage, f, fine.merging)
     launch_changes(stage, f, fine.merging, fine.room, fine.tables, fine.counts)
 

@@ -28,7 +28,7 @@ import numpy as np
 import warp as wp
 
 from viscera.device import Stage
-from viscera.water.adaptive.matching import Merging
+from viscera.water.adaptive.matching import Merging, in_groups
 from viscera.water.state import CREATED, Fluid
 
 wp.set_module_options({"enable_backward": False})
@@ -51,6 +51,46 @@ class Particles:
     """How new it is, from 1 to 0, and the pressure it came from [Pa]: see sizes.py."""
     density: wp.array(dtype=float)
     pressure: wp.array(dtype=float)
+
+
+@wp.kernel
+def plan_in_order(
+    # params
+    children: int,
+    capacity: int,
+    # in
+    count: wp.array(dtype=wp.int32),
+    leader: wp.array(dtype=wp.int32),
+    # out
+    wish_out: wp.array(dtype=wp.int32),
+    births_out: wp.array(dtype=wp.int32),
+    heirs_out: wp.array(dtype=wp.int32),
+    ends_out: wp.array(dtype=wp.int32),
+    totals_out: wp.array(dtype=wp.int32),
+):
+    """One thread, for cpu: what `count_births`, `count_heirs` and two sums do for cuda."""
+    births = wp.int32(0)
+    end = wp.int32(0)
+    changes = wp.int32(0)
+    for s in range(count[0]):
+        heirs = wp.int32(1)
+        if wish_out[s] == SPLIT:
+            births += children - 1
+            if count[0] + births <= capacity:
+                heirs = children
+            else:
+                wish_out[s] = 0
+        elif leader[s] >= 0 and leader[s] != s:
+            heirs = 0
+        if heirs != 1:
+            changes = 1
+        end += heirs
+        births_out[s] = births
+        heirs_out[s] = heirs
+        ends_out[s] = end
+    totals_out[0] = end
+    totals_out[1] = births
+    totals_out[2] = changes
 
 
 @wp.kernel
@@ -211,6 +251,7 @@ def copy_one(s: int, at: int, now: Particles, next_out: Particles):
 def change(
     first: int,
     # params
+    group: int,
     flat: int,
     figure: wp.array(dtype=wp.vec3),
     reach: wp.array(dtype=float),
@@ -221,47 +262,68 @@ def change(
     births: wp.array(dtype=wp.int32),
     ends: wp.array(dtype=wp.int32),
     heirs: wp.array(dtype=wp.int32),
+    totals: wp.array(dtype=wp.int32),
     merging: Merging,
     now: Particles,
     # out
     next_out: Particles,
 ):
-    s = first + wp.tid()
-    if s >= count[0] or heirs[s] == 0:
+    if totals[2] == 0:
         return
+    start = (first + wp.tid()) * group
     children = figure.shape[0]
-    at = ends[s] - heirs[s]
-    if heirs[s] > 1:
-        split_one(s, at, report[_CREATED] + births[s] - (children - 1), flat, figure, reach, masses, now, next_out)
-    elif merging.leader[s] == s:
-        merge_some(s, at, children, merging.follower, masses, now, next_out)
-    else:
-        copy_one(s, at, now, next_out)
+    for s in range(start, wp.min(start + group, count[0])):
+        at = ends[s] - heirs[s]
+        if heirs[s] > 1:
+            tag = report[_CREATED] + births[s] - (children - 1)
+            split_one(s, at, tag, flat, figure, reach, masses, now, next_out)
+        elif heirs[s] == 1 and merging.leader[s] == s:
+            merge_some(s, at, children, merging.follower, masses, now, next_out)
+        elif heirs[s] == 1:
+            copy_one(s, at, now, next_out)
+
+
+@wp.kernel
+def total(
+    # in
+    births: wp.array(dtype=wp.int32),
+    ends: wp.array(dtype=wp.int32),
+    # out
+    totals_out: wp.array(dtype=wp.int32),
+):
+    """Particles after the changes, births asked for, and whether there is anything to do."""
+    last = ends.shape[0] - 1
+    totals_out[0] = ends[last]
+    totals_out[1] = births[last]
+    totals_out[2] = 1
 
 
 @wp.kernel
 def finish(
     first: int,
+    # params
+    group: int,
     # in
-    births: wp.array(dtype=wp.int32),
-    ends: wp.array(dtype=wp.int32),
+    totals: wp.array(dtype=wp.int32),
     next: Particles,
     # out
     now_out: Particles,
     count_out: wp.array(dtype=wp.int32),
     report_out: wp.array(dtype=wp.int32),
 ):
-    s = first + wp.tid()
-    last = ends.shape[0] - 1
-    if s < ends[last]:
-        copy_one(s, s, next, now_out)
-    else:
-        now_out.level[s] = 0
-        now_out.carried[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
-        now_out.fresh[s] = wp.vec2(0.0, 0.0)
-    if s == 0:
-        count_out[0] = ends[last]
-        report_out[_CREATED] = report_out[_CREATED] + births[last]
+    start = (first + wp.tid()) * group
+    if totals[2] == 0:
+        return
+    for s in range(start, wp.min(start + group, now_out.level.shape[0])):
+        if s < totals[0]:
+            copy_one(s, s, next, now_out)
+        else:
+            now_out.level[s] = 0
+            now_out.carried[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
+            now_out.fresh[s] = wp.vec2(0.0, 0.0)
+    if start == 0:
+        count_out[0] = totals[0]
+        report_out[_CREATED] = report_out[_CREATED] + totals[1]
 
 
 def child_figure(children: int, dimension: int) -> np.ndarray:
@@ -304,15 +366,20 @@ def room_for(fluid: Fluid) -> Particles:
 
 def launch_changes(stage: Stage, fluid: Fluid, merging: Merging, room: Particles, tables: list[wp.array],
                    counts: list[wp.array]) -> None:  # fmt: skip
-    """After wishes and groups are known. `tables`: figure, reach and masses; `counts`: three integers per particle."""
+    """After wishes and groups are known. `tables`: figure, reach and masses; `counts`: three integers per particle, and
+    three in all."""
     f, n = fluid, fluid.capacity
-    births, heirs, ends = counts
-    children = merging.children
-    stage.launch(count_births, n, [children, f.count, merging.wish, births])
-    stage.once(lambda: wp.utils.array_scan(births, births, inclusive=True))
-    stage.launch(count_heirs, n, [children, n, f.count, births, merging.leader, merging.wish, heirs])
-    stage.once(lambda: wp.utils.array_scan(heirs, ends, inclusive=True))
-    now = particles_of(f)
-    flat = int(f.params.dimension == 2)
-    stage.launch(change, n, [flat, *tables, f.count, f.report, births, ends, heirs, merging, now, room])
-    stage.launch(finish, n, [births, ends, room, now, f.count, f.report])
+    births, heirs, ends, totals = counts
+    children, device = merging.children, f.device.warp
+    if f.device.is_cuda:
+        stage.launch(count_births, n, [children, f.count, merging.wish, births])
+        stage.once(lambda: wp.utils.array_scan(births, births, inclusive=True))
+        stage.launch(count_heirs, n, [children, n, f.count, births, merging.leader, merging.wish, heirs])
+        stage.once(lambda: wp.utils.array_scan(heirs, ends, inclusive=True))
+        stage.once(lambda: wp.launch(total, dim=1, inputs=[births, ends, totals], device=device))
+    else:
+        plan = [children, n, f.count, merging.leader, merging.wish, births, heirs, ends, totals]
+        stage.once(lambda: wp.launch(plan_in_order, dim=1, inputs=plan, device=device))
+    now, flat = particles_of(f), int(f.params.dimension == 2)
+    in_groups(stage, change, n, [flat, *tables, f.count, f.report, births, ends, heirs, totals, merging, now, room])
+    in_groups(stage, finish, n, [totals, room, now, f.count, f.report])

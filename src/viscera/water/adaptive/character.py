@@ -26,6 +26,7 @@ from viscera.native import fill
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 from viscera.neighbors.grid import LANES
 from viscera.water import native
+from viscera.water.adaptive.matching import in_groups
 from viscera.water.mixed import half_power
 from viscera.water.native import GROUP, SQUARE, loop
 from viscera.water.periodic import front, read4
@@ -129,6 +130,8 @@ def normals(
 @wp.kernel
 def find_volumes(
     first: int,
+    # params
+    group: int,
     # in
     grid: GridView,
     density: wp.array(dtype=float),
@@ -137,8 +140,8 @@ def find_volumes(
     volume_out: wp.array(dtype=float),
 ):
     """What a neighbour's place weighs in a normal."""
-    s = first + wp.tid()
-    if s < sorted_count(grid):
+    start = (first + wp.tid()) * group
+    for s in range(start, wp.min(start + group, sorted_count(grid))):
         volume_out[s] = pull[s] / density[s]
 
 
@@ -171,6 +174,8 @@ def find_normals_natively(
 @wp.kernel
 def list_surface(
     first: int,
+    # params
+    group: int,
     # in
     grid: GridView,
     place: wp.array(dtype=wp.vec4),
@@ -180,9 +185,10 @@ def list_surface(
     listed_out: wp.array(dtype=wp.vec3),
 ):
     """Places of those at the surface, in sorted order; `ordinal` counts them up to and with each."""
-    s = first + wp.tid()
-    if s < sorted_count(grid) and at_surface[s] != 0:
-        listed_out[ordinal[s] - 1] = front(place[s])
+    start = (first + wp.tid()) * group
+    for s in range(start, wp.min(start + group, sorted_count(grid))):
+        if at_surface[s] != 0:
+            listed_out[ordinal[s] - 1] = front(place[s])
 
 
 @wp.func
@@ -282,6 +288,7 @@ def find_maxima(
 def find_character(
     first: int,
     # params
+    group: int,
     weights: wp.vec3,
     # in
     grid: GridView,
@@ -292,16 +299,15 @@ def find_character(
     # out
     character_out: wp.array(dtype=float),
 ):
-    s = first + wp.tid()
-    if s >= sorted_count(grid):
-        return
+    start = (first + wp.tid()) * group
     most = wp.vec3(1.0e-20, 1.0e-20, 1.0)
     for b in range(maxima.shape[0]):
         most = wp.max(most, maxima[b])
-    total = weights[0] * depth[s] / most[0]
-    total += weights[1] * (1.0 - wp.max(pressure[s], 0.0) / most[1])
-    total += weights[2] * float(neighbours[s]) / most[2]
-    character_out[s] = total / (weights[0] + weights[1] + weights[2])
+    for s in range(start, wp.min(start + group, sorted_count(grid))):
+        total = weights[0] * depth[s] / most[0]
+        total += weights[1] * (1.0 - wp.max(pressure[s], 0.0) / most[1])
+        total += weights[2] * float(neighbours[s]) / most[2]
+        character_out[s] = total / (weights[0] + weights[1] + weights[2])
 
 
 @dataclass(eq=False)
@@ -343,14 +349,14 @@ def find_field(
     around = [f.grid.view, e["unit"], steep_from]
     if f.native:
         inverse_radius, _, pull = e["size_axes"]
-        stage.launch(find_volumes, n, [f.grid.view, f.density, pull, c.volume])
+        in_groups(stage, find_volumes, n, [f.grid.view, f.density, pull, c.volume])
         known = [*f.axes[:3], inverse_radius, c.volume, e["hits"]]
         native.launch(stage, find_normals_natively, n, [*around, *known, c.at_surface, c.neighbours])
     else:
         stage.launch(find_normals, n, [*around, f.place, f.density, e["size"], c.at_surface, c.neighbours])
     stage.once(lambda: wp.utils.array_scan(c.at_surface, c.ordinal, inclusive=True))
-    stage.launch(list_surface, n, [f.grid.view, f.place, c.at_surface, c.ordinal, c.listed])
+    in_groups(stage, list_surface, n, [f.grid.view, f.place, c.at_surface, c.ordinal, c.listed])
     stage.launch(find_depths, n, [f.grid.view, reach, f.place, c.at_surface, c.ordinal, c.listed, c.depth])
     found = [f.grid.view, c.depth, f.pressure, c.neighbours]
     stage.launch(find_maxima, len(c.maxima), [*found, c.maxima], block=1)
-    stage.launch(find_character, n, [wp.vec3(*weights), *found, c.maxima, c.field])
+    in_groups(stage, find_character, n, [wp.vec3(*weights), *found, c.maxima, c.field])

@@ -109,10 +109,29 @@ def surface_wish(rules: Rules, character: float, level: int) -> int:
     return wish
 
 
+@wp.func
+def wish_of(
+    criterion: int, rules: Rules, eye: Eye, radius: float, x: wp.vec3, level: int, character: float, depth: float
+) -> int:
+    wish = wp.int32(0)
+    if criterion != _SURFACE:
+        wish = gaze_wish(rules, eccentricity(eye, x, radius), level)
+    if criterion == _SURFACE:
+        wish = surface_wish(rules, character, level)
+    elif criterion == _BOTH:
+        other = surface_wish(rules, character, level)
+        if wish == 1 and (other != 1 or depth > rules.depth):
+            wish = 0
+        if other == -1 and wish == 0:
+            wish = -1
+    return wish
+
+
 @wp.kernel
 def find_wishes(
     first: int,
     # params
+    group: int,
     criterion: int,
     rules: Rules,
     eye: wp.array(dtype=Eye),
@@ -127,21 +146,12 @@ def find_wishes(
     merging_out: Merging,
 ):
     """Also frees everybody from the groups of before. `radii` are those of the particles of each size [m]."""
-    s = first + wp.tid()
-    if s >= count[0]:
-        return
-    mine = level[s]
-    wish = wp.int32(0)
-    if criterion != _SURFACE:
-        wish = gaze_wish(rules, eccentricity(eye[0], position[s], radii[mine]), mine)
-    if criterion == _SURFACE:
-        wish = surface_wish(rules, character[s], mine)
-    elif criterion == _BOTH:
-        other = surface_wish(rules, character[s], mine)
-        if wish == 1 and (other != 1 or depth[s] > rules.depth):
-            wish = 0
-        if other == -1 and wish == 0:
-            wish = -1
-    merging_out.wish[s] = wish
-    merging_out.leader[s] = -1
-    merging_out.follower[s] = -1
+    start = (first + wp.tid()) * group
+    seen_from = eye[0]
+    for s in range(start, wp.min(start + group, count[0])):
+        mine = level[s]
+        merging_out.wish[s] = wish_of(
+            criterion, rules, seen_from, radii[mine], position[s], mine, character[s], depth[s]
+        )  # fmt: skip
+        merging_out.leader[s] = -1
+        merging_out.follower[s] = -1
