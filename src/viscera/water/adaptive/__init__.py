@@ -56,7 +56,7 @@ class AdaptiveParams:
     """Weights of distance, pressure and neighbours in the character field."""
     threshold: float = 0.225
     """T"""
-    steep: float = 0.32
+    steep: float = 1.0
     """ν: |n| h from which a particle is at a surface."""
     reach: int = 4
     """Cells up to which the distance to a surface is found."""
