@@ -155,33 +155,32 @@ def spacing_of(mass: float, neighbours: float, kernels: Kernels) -> tuple[float,
 
 def pool_params(pool: Pool, stiffness: Stiffness, *, regular: bool = False, base: int = BASE) -> FluidParams:
     """Of its water; `regular` is all small and of one size. With another number of base particles they are smaller or
-    larger: the water is the same."""
+    larger: the water is the same. Both take the same steps."""
     if stiffness not in GAS:
         raise InputError(f"stiffness {stiffness!r} is not known.", f"Allowed are {', '.join(GAS)}.")
+    both = [_without_step(pool, stiffness, one, base) for one in (False, True)]
+    longest = 0.98 * min(map(largest_step, both))
+    if stiffness == "document":
+        dt = min(DOCUMENT_STEP, longest) if base != BASE else DOCUMENT_STEP
+    else:
+        dt = FRAME / math.ceil(FRAME / longest)
+    return replace(both[regular], dt=dt)
+
+
+def _without_step(pool: Pool, stiffness: Stiffness, regular: bool, base: int) -> FluidParams:
     kernels: Kernels = "muller" if stiffness == "document" else "spline"
-    scale = BASE / base
-    large, large_radius = spacing_of(scale * MASS, KERNEL_PARTICLES[0], kernels)
-    small, small_radius = spacing_of(0.5 * scale * MASS, KERNEL_PARTICLES[1], kernels)
-    settling, thickening = (SETTLING, THICKENING) if stiffness == "stiff" else (0.0, 1.0)
+    mass = MASS * BASE / base
+    large, large_radius = spacing_of(mass, KERNEL_PARTICLES[0], kernels)
+    small, small_radius = spacing_of(0.5 * mass, KERNEL_PARTICLES[1], kernels)
+    stiff = stiffness == "stiff"
     supports = (large_radius / large, small_radius / (large / 2.0 ** (1.0 / 3.0)))
-    sizes = None if regular else Sizes(2, 2, supports, settling, thickening)
+    sizes = Sizes(2, 2, supports, *((SETTLING, THICKENING) if stiff else ()))
     spacing, support = (small, small_radius / small) if regular else (large, supports[0])
-    params = FluidParams(
+    return FluidParams(
         spacing, (0.0, 0.0, 0.0), pool.box, dt=1e-9, support=support, kernels=kernels, rest_density=DENSITY,
         equation="gas", sound_speed=math.sqrt(GAS[stiffness]), viscosity=VISCOSITY, gravity=(0.0, 0.0, -9.81),
-        fastest=FASTEST if stiffness == "stiff" else 0.0, courant=0.4 if stiffness == "stiff" else 0.8, sizes=sizes,
+        fastest=FASTEST if stiff else 0.0, courant=0.4 if stiff else 0.8, sizes=None if regular else sizes,
     )  # fmt: skip
-    if stiffness == "document":
-        # A finer fluid needs shorter steps in proportion.
-        return replace(params, dt=DOCUMENT_STEP * scale ** (1.0 / 3.0))
-    # Steps of all kinds of a pool are equal: those of the shortest.
-    either = pool_params_limit(params, pool, base) if regular else largest_step(params)
-    return replace(params, dt=FRAME / math.ceil(FRAME / (0.98 * either)))
-
-
-def pool_params_limit(regular: FluidParams, pool: Pool, base: int) -> float:
-    """The longest step that both the regular fluid and the adaptive one can take [s]."""
-    return min(largest_step(regular), 1.02 * pool_params(pool, "stiff", base=base).dt)
 
 
 def fill_pool(

@@ -129,7 +129,8 @@ def make(fluid: Fluid, params: AdaptiveParams | None = None) -> Adaptive:
     merging = Merging()
     merging.children, merging.reach2 = sizes.children, numbers(apart**2)
     merging.position, merging.level = fluid.grid.position, fluid.extra["level"]
-    merging.wish, merging.leader, merging.follower, merging.waiting = (integers() for _ in range(4))
+    merging.wish, merging.leader, merging.follower = (integers() for _ in range(3))
+    merging.waiting, merging.ordinal = integers(), integers()
     figure = wp.array(child_figure(sizes.children, p.dimension), dtype=wp.vec3, device=device.warp)
     masses = p.mass / float(sizes.children) ** np.arange(sizes.count)
     tables = [figure, numbers(own.spread * np.asarray(p.spacings)), numbers(masses)]

@@ -27,7 +27,7 @@ from viscera.native import fill
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 from viscera.neighbors.grid import LANES
 from viscera.water import native
-from viscera.water.adaptive.matching import in_groups
+from viscera.water.adaptive.matching import count_before, in_groups
 from viscera.water.mixed import half_power
 from viscera.water.native import GROUP, SQUARE, loop
 from viscera.water.periodic import front, read4
@@ -190,14 +190,6 @@ def list_surface(
     for s in range(start, wp.min(start + group, sorted_count(grid))):
         if at_surface[s] != 0:
             listed_out[ordinal[s] - 1] = front(place[s])
-
-
-@wp.func
-def count_before(ordinal: wp.array(dtype=wp.int32), s: int) -> int:
-    n = wp.int32(0)
-    if s > 0:
-        n = ordinal[s - 1]
-    return n
 
 
 @wp.func

@@ -50,26 +50,36 @@ class Merging:
     follower: wp.array(dtype=wp.int32)
     """Next member of the group, -1 at its last."""
     waiting: wp.array(dtype=wp.int32)
-    """Room for a list of those who wish to merge, for cpu."""
+    """Those who wish to merge, in sorted order: few among all, so that only they are looked through."""
+    ordinal: wp.array(dtype=wp.int32)
+    """How many of them come up to and with each particle."""
 
 
 @wp.func
-def cube_row(grid: GridView, corner: wp.vec3i, row: int):
-    """Sorted places [begin, end) of row 0 … 3 of the cube of cells that begins at `corner`."""
+def count_before(ordinal: wp.array(dtype=wp.int32), s: int) -> int:
+    n = wp.int32(0)
+    if s > 0:
+        n = ordinal[s - 1]
+    return n
+
+
+@wp.func
+def cube_row(grid: GridView, all: Merging, corner: wp.vec3i, row: int):
+    """Places [begin, end) in the waiting list of row 0 … 3 of the cube of cells that begins at `corner`."""
     y = corner[1] + row % 2
     z = corner[2] + row // 2
     begin = wp.int32(0)
     end = wp.int32(0)
     if y >= 0 and y < grid.cells_y and z >= 0 and z < grid.cells_z:
         base = (z * grid.cells_y + y) * grid.cells_x
-        begin = grid.cell_start[base + wp.max(corner[0], 0)]
-        end = grid.cell_start[base + wp.min(corner[0] + 1, grid.cells_x - 1) + 1]
+        begin = count_before(all.ordinal, grid.cell_start[base + wp.max(corner[0], 0)])
+        end = count_before(all.ordinal, grid.cell_start[base + wp.min(corner[0] + 1, grid.cells_x - 1) + 1])
     return begin, end
 
 
 @wp.func
 def is_free(all: Merging, s: int) -> bool:
-    return all.wish[s] == MERGE and all.leader[s] < 0
+    return all.leader[s] < 0
 
 
 @wp.func
@@ -82,8 +92,9 @@ def make_group(grid: GridView, all: Merging, s: int, corner: wp.vec3i):
     away = Distances()
     found = wp.int32(0)
     for row in range(4):
-        begin, end = cube_row(grid, corner, row)
-        for t in range(begin, end):
+        begin, end = cube_row(grid, all, corner, row)
+        for k in range(begin, end):
+            t = all.waiting[k]
             if t != s and is_free(all, t) and all.level[t] == mine:
                 offset = all.position[t] - here
                 r2 = wp.dot(offset, offset)
@@ -107,6 +118,34 @@ def make_group(grid: GridView, all: Merging, s: int, corner: wp.vec3i):
 
 
 @wp.kernel
+def mark_waiting(
+    first: int,
+    # in
+    grid: GridView,
+    # out
+    all_out: Merging,
+):
+    s = first + wp.tid()
+    waits = wp.int32(0)
+    if s < sorted_count(grid) and all_out.wish[s] == MERGE:
+        waits = 1
+    all_out.ordinal[s] = waits
+
+
+@wp.kernel
+def list_waiting(
+    first: int,
+    # in
+    grid: GridView,
+    # out
+    all_out: Merging,
+):
+    s = first + wp.tid()
+    if s < sorted_count(grid) and all_out.wish[s] == MERGE:
+        all_out.waiting[all_out.ordinal[s] - 1] = s
+
+
+@wp.kernel
 def match_cubes(
     first: int,
     # params
@@ -124,8 +163,9 @@ def match_cubes(
     z = 2 * (k // (across * deep)) - ((colour >> 2) & 1)
     corner = wp.vec3i(x, y, z)
     for row in range(4):
-        begin, end = cube_row(grid, corner, row)
-        for s in range(begin, end):
+        begin, end = cube_row(grid, all_out, corner, row)
+        for i in range(begin, end):
+            s = all_out.waiting[i]
             if is_free(all_out, s):
                 make_group(grid, all_out, s, corner)
 
@@ -144,6 +184,7 @@ def match_in_order(
         if all_out.wish[s] == MERGE:
             all_out.waiting[waiting] = s
             waiting += 1
+        all_out.ordinal[s] = waiting
     for colour in range(colours):
         for k in range(waiting):
             s = all_out.waiting[k]
@@ -173,6 +214,9 @@ def find_groups(stage: Stage, fluid: Fluid, merging: Merging) -> None:
     if not device.is_cuda:
         stage.once(lambda: wp.launch(match_in_order, dim=1, inputs=[view, colours, merging], device=device.warp))
         return
+    stage.launch(mark_waiting, fluid.capacity, [view, merging])
+    stage.once(lambda: wp.utils.array_scan(merging.ordinal, merging.ordinal, inclusive=True))
+    stage.launch(list_waiting, fluid.capacity, [view, merging])
     cubes = (x // 2 + 1) * (y // 2 + 1) * (z // 2 + 1)
     for colour in range(colours):
         stage.launch(match_cubes, cubes, [view, colour, merging])
