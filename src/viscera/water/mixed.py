@@ -63,15 +63,19 @@ def sort_sizes(
     sorted_level_out: wp.array(dtype=wp.int32),
     sorted_carried_out: wp.array(dtype=wp.vec4),
     sorted_fresh_out: wp.array(dtype=wp.vec2),
-    size_out: wp.array(dtype=wp.vec2),
+    place_out: wp.array(dtype=wp.vec4),
+    load_out: wp.array(dtype=wp.vec2),
 ):
+    """The fourth number of a place is u here: every neighbour is asked for it."""
     s = first + wp.tid()
     if s < particle_count(grid):
         mine = level[original[s]]
         sorted_level_out[s] = mine
         sorted_carried_out[s] = carried[original[s]]
         sorted_fresh_out[s] = older(fresh[original[s]], live[0].dt, settling)
-        size_out[s] = table[mine]
+        x = place_out[s]
+        place_out[s] = wp.vec4(x[0], x[1], x[2], table[mine][0])
+        load_out[s] = wp.vec2(0.0, table[mine][1])
 
 
 @wp.kernel
@@ -124,19 +128,18 @@ def find_pressure(
     fresh: wp.array(dtype=wp.vec2),
     # out
     pressure_out: wp.array(dtype=float),
-    place_out: wp.array(dtype=wp.vec4),
+    load_out: wp.array(dtype=wp.vec2),
     motion_out: wp.array(dtype=wp.vec4),
 ):
-    """As `density.find_pressure`; the fourth number of a motion is √k/ρ."""
+    """As `density.find_pressure`; p/ρ² goes with the load, and the fourth number of a motion is √k/ρ."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
     inverse = 1.0 / density[s]
     p = settled_pressure(live[0], fresh[s], density[s])
     pressure_out[s] = p
-    x = place_out[s]
     v = motion_out[s]
-    place_out[s] = wp.vec4(x[0], x[1], x[2], p * inverse * inverse)
+    load_out[s] = wp.vec2(p * inverse * inverse, load_out[s][1])
     motion_out[s] = wp.vec4(v[0], v[1], v[2], inverse * thickness(fresh[s], thickening))
 
 
@@ -148,7 +151,7 @@ def sum_density(
     unit: Smoothing,
     # in
     place: wp.array(dtype=wp.vec4),
-    size: wp.array(dtype=wp.vec2),
+    load: wp.array(dtype=wp.vec2),
     # out
     density_out: wp.array(dtype=float),
 ):
@@ -156,15 +159,15 @@ def sum_density(
     if s >= sorted_count(grid):
         return
     here = front(read4(place, s))
-    own = size[s][0]
+    own = place[s][3]
     total = float(0.0)
     cell = cell_of(grid, here)
     for row in range(grid.rows):
         begin, end = row_range(grid, cell, row)
         for t in range(begin, end):
-            offset = here - front(read4(place, t))
-            other = size[t]
-            total += other[1] * weight(unit, wp.dot(offset, offset) * (own * other[0]))
+            other = read4(place, t)
+            offset = here - front(other)
+            total += load[t][1] * weight(unit, wp.dot(offset, offset) * (own * other[3]))
     density_out[s] = half_power(own, grid.layer) * total
 
 
@@ -178,7 +181,7 @@ def sum_forces(
     # in
     place: wp.array(dtype=wp.vec4),
     motion: wp.array(dtype=wp.vec4),
-    size: wp.array(dtype=wp.vec2),
+    load: wp.array(dtype=wp.vec2),
     # out
     rate_out: wp.array(dtype=wp.vec4),
 ):
@@ -189,23 +192,24 @@ def sum_forces(
     own_motion = read4(motion, s)
     here = front(own_place)
     v = front(own_motion)
-    own = size[s][0]
+    own = own_place[3]
+    own_push = load[s][0]
     pull = wp.vec3(0.0, 0.0, 0.0)
     cell = cell_of(grid, here)
     for row in range(grid.rows):
         begin, end = row_range(grid, cell, row)
         for t in range(begin, end):
             other = read4(place, t)
-            theirs = size[t]
             offset = here - front(other)
-            q2 = wp.dot(offset, offset) * (own * theirs[0])
+            q2 = wp.dot(offset, offset) * (own * other[3])
             if q2 < 1.0:
                 moving = read4(motion, t)
+                theirs = load[t]
                 q = wp.sqrt(q2)
                 steep = slope(unit, q)
                 drag = live[0].viscosity * (own_motion[3] * moving[3]) * diffusion(unit, q, steep)
-                push = (own_place[3] + other[3]) * steep
-                pull -= (theirs[0] * theirs[1]) * (push * offset + drag * (v - front(moving)))
+                push = (own_push + theirs[0]) * steep
+                pull -= (other[3] * theirs[1]) * (push * offset + drag * (v - front(moving)))
     pull = (own * half_power(own, grid.layer)) * pull + live[0].gravity
     rate_out[s] = wp.vec4(pull[0], pull[1], pull[2], 0.0)
 
@@ -216,7 +220,7 @@ def sort_levels(stage: Stage, fluid: Fluid) -> None:
     sizes = f.params.sizes
     how = [f.grid.view, e["size_table"], 0.0 if sizes is None else sizes.settling, f.live]
     known = [f.grid.original, *(e[name] for name in KEPT_OF_SIZES)]
-    out = [*(e[f"sorted_{name}"] for name in KEPT_OF_SIZES), e["size"]]
+    out = [*(e[f"sorted_{name}"] for name in KEPT_OF_SIZES), f.place, e["load"]]
     stage.launch(sort_sizes, f.capacity, [*how, *known, *out])
 
 

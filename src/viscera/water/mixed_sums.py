@@ -16,14 +16,16 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
         arrays = [*f.axes[:3], inverse, load, f.density, e["hits"]]
         native.launch(stage, native_mixed.sum_density, n, [f.grid.view, e["unit"], *arrays])
     else:
-        stage.launch(mixed.sum_density, n, [f.grid.view, e["unit"], f.place, e["size"], f.density])
+        stage.launch(mixed.sum_density, n, [f.grid.view, e["unit"], f.place, e["load"], f.density])
 
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, sizes = fluid, fluid.params.sizes
     how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.live]
     stage.launch(
-        mixed.find_pressure, f.capacity, [*how, f.density, f.extra["sorted_fresh"], f.pressure, f.place, f.motion]
+        mixed.find_pressure,
+        f.capacity,
+        [*how, f.density, f.extra["sorted_fresh"], f.pressure, f.extra["load"], f.motion],
     )
 
 
@@ -36,5 +38,5 @@ def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:
         arrays = [*f.axes, inverse, pull, e["hits"], f.rate]
         native.launch(stage, native_mixed.sum_forces, n, [f.grid.view, e["unit"], f.live, *arrays])
     else:
-        arrays = [f.place, f.motion, e["size"], f.rate]
+        arrays = [f.place, f.motion, e["load"], f.rate]
         stage.launch(mixed.sum_forces, n, [f.grid.view, e["unit"], f.live, *arrays])

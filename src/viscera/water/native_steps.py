@@ -90,7 +90,7 @@ for (int s = first; s < last; ++s) {
     out.carried.data[s] = kept.carried.data[i];
     out.fresh.data[s] = wp::vec_t<2, wp::float32>(left > 0.0f ? left : 0.0f, young[1]);
     out.position.data[s] = p;
-    out.place.data[s] = Four(p[0], p[1], p[2], 0.0f);
+    out.place.data[s] = Four(p[0], p[1], p[2], size[0]);
     out.motion.data[s] = Four(v[0], v[1], v[2], 0.0f);
     out.held.data[s] = Four(v[0], v[1], v[2], 0.0f);
     axes.x.data[s] = p[0];
@@ -170,12 +170,9 @@ def press(
             p = settled_pressure(numbers, fresh, density)
             thick = inverse * thickness(fresh, thickening)
         out.pressure[s] = p
-        push = p * inverse * inverse
-        x = out.place[s]
         v = out.motion[s]
-        out.place[s] = wp.vec4(x[0], x[1], x[2], push)
         out.motion[s] = wp.vec4(v[0], v[1], v[2], thick)
-        axes_out.push[s] = push
+        axes_out.push[s] = p * inverse * inverse
         axes_out.inverse[s] = thick
 
 

@@ -104,7 +104,7 @@ def make_sizes(params: FluidParams, device: Any, n: int, native: bool) -> dict[s
         "sorted_carried": wp.zeros(n, dtype=wp.vec4, device=device),
         "fresh": wp.zeros(n, dtype=wp.vec2, device=device),
         "sorted_fresh": wp.zeros(n, dtype=wp.vec2, device=device),
-        "size": wp.zeros(n, dtype=wp.vec2, device=device),
+        "load": wp.zeros(n, dtype=wp.vec2, device=device),
         "size_axes": axes,
         "size_table": wp.array(size_table(params), dtype=wp.vec2, device=device),
         "unit": make_smoothing(params.kernels, 1.0, params.dimension),

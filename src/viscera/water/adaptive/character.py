@@ -52,7 +52,7 @@ def find_normals(
     # in
     place: wp.array(dtype=wp.vec4),
     density: wp.array(dtype=float),
-    size: wp.array(dtype=wp.vec2),
+    load: wp.array(dtype=wp.vec2),
     # out
     at_surface_out: wp.array(dtype=wp.int32),
     neighbours_out: wp.array(dtype=wp.int32),
@@ -64,19 +64,19 @@ def find_normals(
         at_surface_out[s] = 0
         return
     here = front(read4(place, s))
-    own = size[s][0]
+    own = place[s][3]
     normal = wp.vec3(0.0, 0.0, 0.0)
     near = wp.int32(0)
     cell = cell_of(grid, here)
     for row in range(grid.rows):
         begin, end = row_range(grid, cell, row)
         for t in range(begin, end):
-            offset = here - front(read4(place, t))
-            theirs = size[t]
-            q2 = wp.dot(offset, offset) * (own * theirs[0])
+            other = read4(place, t)
+            offset = here - front(other)
+            q2 = wp.dot(offset, offset) * (own * other[3])
             if q2 < 1.0:
                 near += 1
-                normal += (theirs[0] * theirs[1] / density[t] * (1.0 - q2) * (1.0 - q2)) * offset
+                normal += (other[3] * load[t][1] / density[t] * (1.0 - q2) * (1.0 - q2)) * offset
     # |n| h: one of the 1/h that the slope has falls out.
     steep = 6.0 * unit.curve * half_power(own, grid.layer) * wp.length(normal)
     neighbours_out[s] = near
@@ -346,7 +346,7 @@ def find_field(
         known = [*f.axes[:3], inverse_radius, c.volume, e["hits"]]
         native.launch(stage, find_normals_natively, n, [*around, *known, c.at_surface, c.neighbours])
     else:
-        stage.launch(find_normals, n, [*around, f.place, f.density, e["size"], c.at_surface, c.neighbours])
+        stage.launch(find_normals, n, [*around, f.place, f.density, e["load"], c.at_surface, c.neighbours])
     stage.once(lambda: wp.utils.array_scan(c.at_surface, c.ordinal, inclusive=True))
     in_groups(stage, list_surface, n, [f.grid.view, f.place, c.at_surface, c.ordinal, c.listed])
     stage.launch(find_depths, n, [f.grid.view, reach, f.place, c.at_surface, c.ordinal, c.listed, c.depth])
