@@ -175,7 +175,8 @@ register(Twin(
 _SIZES = ("three sizes", "sizes with Müller's kernels", "sizes in 2D")
 register(Twin(
     "water.density of sizes", (mixed.sum_density,),
-    {"cpu": (native_mixed.sum_density,), "cuda": (team_mixed.sum_density_wide, team_mixed.sum_density_long)}, _SIZES, _SUMS, _density,
+    {"cpu": (native_mixed.sum_density,), "cuda": (team_mixed.sum_density_wide, team_mixed.sum_density_long)},
+    _SIZES, _SUMS, _density,
     small=700, large=100_000,
 ))  # fmt: skip
 register(Twin(
