@@ -2,7 +2,7 @@
 
 import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Points, ShaderMaterial, Vector2 } from "three";
 import type { Camera, PerspectiveCamera, WebGLRenderer } from "three";
-import { LIGHT_GLSL, PICTURE_GLSL } from "./light";
+import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
 
 /** Radius of the smallest over that of the largest: half the volume. */
@@ -78,6 +78,7 @@ void main() {
 const FRAGMENT = /* glsl */ `
 ${LIGHT_GLSL}
 ${PICTURE_GLSL}
+${FILM_GLSL}
 varying vec3 vCentre;
 varying float vShare;
 varying float vRadius;

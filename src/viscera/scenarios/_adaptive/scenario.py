@@ -15,7 +15,7 @@ from viscera.world.systems.adaptive_water import Refined, adapting, seeded_looks
 
 INSTRUCTIONS = """\
 Move the pointer over the water: it stands for your eye, and water is fine where you look.
-Choose under "Fine where" what decides it; leave the picture with the pointer, and after half a second the surface is refined.
+Choose under "Fine by" what decides it. When the pointer leaves the picture, the surface is refined after half a second.
 Draw the sizes of the particles, and cut the water open to see inside.
 With two viewers the gaze that came last counts."""
 

@@ -58,8 +58,8 @@ _EYE = (
 """Of a row of gaze: place in the camera's view, whether it is seen, the camera, and the place in the window."""
 
 CRITERION = Parameter(
-    "criterion", "Fine where", "", 0.0, 3.0, 0.0, "What decides which particles are small.",
-    choices=("I look", "the surface is", "I look at the surface", "nowhere"),
+    "criterion", "Fine by", "", 0.0, 3.0, 0.0, "What decides which particles are small; both: gaze and surface.",
+    choices=("gaze", "surface", "both", "none"),
 )  # fmt: skip
 SOURCE = Parameter(
     "gaze_source", "Gaze", "", 0.0, 1.0, 0.0, "The pointer stands for the eye, or a model of how people look.",
@@ -182,7 +182,8 @@ class _Adapting:
 
     def frame(self, now: Moment) -> None:
         time = float(self._time[0])
-        place = self._gaze(time)
+        # The eye does not wait for a fluid that is too slow.
+        place = self._gaze(now.tick * TICK)
         self._refined.before(time)
         self._step.run(self._refined.steps)
         criterion = CRITERIA[int(self._values["criterion"])]
