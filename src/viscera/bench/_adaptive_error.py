@@ -2,8 +2,8 @@
 
 A dam breaks while somebody looks where its front will be. Up to `SECONDS` the mean depth of water is taken in columns,
 those that the disc shows: the volume of the particles in each over its area. The error is its root mean square
-difference to the regular run's, the cost the median time of a step. Beside it uniform runs of fewer and larger particles: where a
-run that adapts lies below their curve, it is worth its cost.
+difference to the regular run's, the cost the median time of a step. Beside it uniform runs of fewer and larger
+particles: where a run that adapts lies below their curve, it is worth its cost.
 """
 
 from __future__ import annotations
