@@ -26,7 +26,7 @@ def test_the_binomial_test_is_exact() -> None:
 
 
 def test_who_sees_nothing_is_found_to_see_nothing_and_who_sees_is_found_out() -> None:
-    """Of guessing viewers one in twenty is called seeing, at most; of those who see in four of five trials nearly all."""
+    """Of guessing viewers one in twenty is called seeing, at most; of those who see in four of five trials most."""
     blind, keen = [], []
     for seed in range(200):
         for sees, out in ((0.0, blind), (0.8, keen)):

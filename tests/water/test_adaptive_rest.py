@@ -36,7 +36,7 @@ def tank(device: Device, *, settling: bool = True) -> Fluid:
     margin = 0.3 * params.spacing
     x = water.block((margin,) * 3, (BOX[0] - margin, BOX[1] - margin, DEPTH), params.spacing)
     fluid = water.make(params, x, capacity=adaptive.most(params, len(x)), device=device)
-    fluid.boundaries.append(Basin(fluid, (0.0,) * 3, BOX, [0.3 * one for one in params.spacings]))
+    fluid.boundaries.append(Basin(fluid, (0.0, 0.0, 0.0), BOX, [0.3 * one for one in params.spacings]))
     return fluid
 
 
@@ -110,7 +110,7 @@ def test_a_basin_keeps_its_water_and_pushes_it_along(cpu: Device) -> None:
     v = np.array([[-3.0, 1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -3.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
     fluid = water.make(params, x, velocities=v, capacity=5, device=cpu)
     obstacles = [Obstacle((0.5, 0.5, 0.5), 0.1), Obstacle((0.3, 0.2, 0.0), 0.1, pillar=True)]
-    basin = Basin(fluid, (0.0,) * 3, (1.0,) * 3, [0.01, 0.01], obstacles)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), [0.01, 0.01], obstacles)
     fluid.boundaries.append(basin)
     basin.move_wall(0.06, -2.0)
     cpu.record(lambda stage: water.step(stage, fluid)).run(8)

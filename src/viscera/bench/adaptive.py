@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import warp as wp
@@ -100,7 +100,8 @@ def make_side(
     if criterion == "regular":
         return Side(criterion, filled, tuple(programs), 1)
     fine = adaptive.make(fluid, CRITERIA)
-    programs.append(device.record(lambda stage: adaptive.step(stage, fine, criterion), work=work))  # type: ignore[arg-type]
+    chosen = cast(adaptive.Criterion, criterion)
+    programs.append(device.record(lambda stage: adaptive.step(stage, fine, chosen), work=work))
     every = EVERY[criterion] if stiffness == "document" else round(FRAME / filled.dt)
     path = ScanPath(seed, ASPECT, lambda rng: on_the_water(filled, rng))
     return Side(criterion, filled, tuple(programs), every, fine, path)

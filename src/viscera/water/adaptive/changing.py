@@ -146,7 +146,11 @@ def turned(tag: int, flat: int, spin: wp.vec3) -> wp.quat:
     state = wp.rand_init(1097, tag)
     if flat != 0:
         return wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), 2.0 * wp.pi * wp.randf(state))
-    way = wp.sample_unit_sphere_surface(state)
+    # Evenly on the sphere: its height along an axis is even.
+    height = 2.0 * wp.randf(state) - 1.0
+    around = 2.0 * wp.pi * wp.randf(state)
+    rim = wp.sqrt(wp.max(1.0 - height * height, 0.0))
+    way = wp.vec3(rim * wp.cos(around), rim * wp.sin(around), height)
     strength = wp.length(spin)
     if strength > 0.0:
         across = wp.cross(spin / strength, way)

@@ -212,7 +212,7 @@ class _Adapting:
         self._counts["gaze"] = int(held and self._values["disc"] > 0.0)
         if not held:
             return None
-        adaptive.look(self._fine, Camera(row[3:6], row[6:9], row[9:12], row[12]), row[13], (x, y))
+        adaptive.look(self._fine, _camera(row), row[13], (x, y))
         self._ring[0] = (*((x, y) if model else (row[14], row[15])), adaptive.disc_radius(row[13]), 1.0)
         return x, y
 
@@ -234,6 +234,11 @@ class _Adapting:
         self._drawn[: len(place), 3] = np.clip(size / max(len(self._sizes) - 1, 1), 0.0, 1.0)
         balls = self._values["balls"] > 0.0
         self._counts["water"], self._counts["sizes"] = (0, len(place)) if balls else (len(place), 0)
+
+
+def _camera(row: tuple[float, ...]) -> Camera:
+    px, py, pz, tx, ty, tz, ux, uy, uz, angle = row[3:13]
+    return Camera((px, py, pz), (tx, ty, tz), (ux, uy, uz), angle)
 
 
 def seeded_looks(seed: int, camera: Camera, aspect: float = 16.0 / 9.0) -> Callable[[Any, int], list[SetTable]]:
