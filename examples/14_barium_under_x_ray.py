@@ -1,8 +1,8 @@
 """Barium in a colon under X-ray, measured in the picture.
 
-Lets suspension into a colon for a few seconds, turns the C-arm, writes a picture and a film, and checks that the picture
-says what it must: the volume of suspension that it shows is what the ledger has in the lumen and on the wall, and not one
-unit is missing.
+Lets suspension into a colon for a few seconds, turns the C-arm, writes a picture and a film, and checks that the
+picture says what it must: the volume of suspension that it shows is what the ledger has in the lumen and on the wall,
+and not one unit is missing.
 
     python examples/14_barium_under_x_ray.py [--seconds 2] [--out FOLDER]
 """

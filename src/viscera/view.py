@@ -140,8 +140,9 @@ class Particles:
     radius: float
     """Of the ball that each one is drawn as [m]."""
     capacity: int
-    shade: Literal["", "share", "speed"] = ""
-    """What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is."""
+    shade: Literal["", "share", "speed", "size"] = ""
+    """What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is; how small
+    it is, drawn as balls from red to blue."""
     fastest: float = 0.0
     """Speed of shade 1 [m/s]."""
 
@@ -283,6 +284,8 @@ class Table:
     """What people call the rows, one each; empty where they have no names."""
     fixed: tuple[tuple[int, int], ...] = ()
     """Row and column of the cells that the page does not let a user edit, because another value is refused."""
+    source: Literal["user", "gaze"] = "user"
+    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py)."""
 
 
 @dataclass(frozen=True)

@@ -34,21 +34,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ],
 )
 def test_a_broken_file_is_named_and_the_others_are_there(folder: Path, name: str, text: str, why: str) -> None:
+    ours = list(scenarios.catalogue())
     (folder / f"{name}.py").write_text(text)
+    scenarios.catalogue.cache_clear()
     with pytest.warns(UserWarning, match=rf"{name}\.py does not load.*{why}"):
         found = scenarios.catalogue()
-    assert list(found) == [
-        "palpation",
-        "artery",
-        "barium",
-        "bleeding",
-        "cautery",
-        "hysteroscopy",
-        "incision",
-        "liver",
-        "river",
-        "smoke",
-    ]
+    assert list(found) == ours
+    assert ours[0] == "palpation"
     with pytest.raises(InputError, match=rf"{name}\.py does not load.*{why}"):
         scenarios.find_scenario(name)
 

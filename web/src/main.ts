@@ -28,6 +28,7 @@ import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
 import type { Frame, FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
+import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
 import { View } from "./view";
 import { WireError } from "./wire";
@@ -51,6 +52,7 @@ class Page {
   private readonly hand: Hand;
   private readonly keyboard: Keyboard;
   private readonly gamepad: GamepadHand;
+  private readonly gaze: GazeSender;
   private readonly latency = new LatencyMeter();
   private readonly pictures = new Rate();
   private readonly handle: Handle;
@@ -98,6 +100,9 @@ class Page {
     this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
+    this.gaze = new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
+      this.connection.send({ type: "set_table", name, rows }));
+    this.gaze.listen(view.canvas);
     this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
     this.keyboard = new Keyboard(this.hand, view.orbit, reference, {
       pause: () => this.transport.togglePause(),
@@ -178,6 +183,7 @@ class Page {
     this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures, scene.goals);
     this.tables.setScene(scene.tables);
+    this.gaze.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
   }
@@ -228,6 +234,7 @@ class Page {
     this.keyboard.advance(seconds, now);
     this.gamepad.advance(seconds, now);
     this.hand.advance(seconds, now);
+    this.gaze.turn(now);
     const frame = this.waiting;
     this.waiting = null;
     if (frame !== null) this.readable(() => this.show(frame));

@@ -306,8 +306,11 @@ export interface Particles {
   /** Of the ball that each one is drawn as [m]. */
   radius: number;
   capacity: number;
-  /** What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is. */
-  shade: "" | "share" | "speed";
+  /**
+   * What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is; how small
+   * it is, drawn as balls from red to blue.
+   */
+  shade: "" | "share" | "speed" | "size";
   /** Speed of shade 1 [m/s]. */
   fastest: number;
 }
@@ -411,6 +414,8 @@ export interface Table {
   row_names: string[];
   /** Row and column of the cells that the page does not let a user edit, because another value is refused. */
   fixed: [number, number][];
+  /** Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py). */
+  source: "user" | "gaze";
 }
 
 /** What a drill asks of a measure: at least, or at most, so much. */

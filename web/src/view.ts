@@ -87,7 +87,7 @@ export class View {
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
     this.volumes = new SceneVolumes(this.light, this.software);
-    this.scene.add(this.drape.mesh, this.particles.drops.points, this.markers.group, this.threads.group);
+    this.scene.add(this.drape.mesh, this.particles.drops.points, this.particles.balls.points, this.markers.group, this.threads.group);
     this.over.add(this.arrows.group, this.spark.sprite);
   }
 

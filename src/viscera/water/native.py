@@ -48,7 +48,7 @@ for (int s = first; s < last; ++s) {
     $start
     $open
             const V dx = hx - LOAD(x.data + t), dy = hy - LOAD(y.data + t), dz = hz - LOAD(z.data + t);
-            const V r2 = dx * dx + dy * dy + dz * dz;
+            const V r2 = $square;
             const M inside = (r2 < radius2) & (PLACES(t) < end);
             $body
     $close
@@ -58,30 +58,34 @@ for (int s = first; s < last; ++s) {
 """Goes through the particles of a group, and for each through the blocks around it."""
 
 
-def loop(start: str, body: str, end: str, skip: str = "", opening: str = OPEN_HITS) -> str:
+SQUARE = "dx * dx + dy * dy + dz * dz"
+"""Of the distance of two particles."""
+
+
+def loop(start: str, body: str, end: str, skip: str = "", opening: str = OPEN_HITS, square: str = SQUARE) -> str:
     """C for cpu, nothing on cuda. `inside` says which of 16 neighbours are within the radius."""
     text = fill(
         _GROUPS, group=GROUP, cell=CELL, blocks=BLOCKS, open=opening, close=CLOSE_BLOCKS,
-        skip=skip, start=start, body=body, end=end,
+        skip=skip, start=start, square=square, body=body, end=end,
     )  # fmt: skip
     return on_cpu(text, fused=False)
 
 
-_DENSITY_BODY = fill(
-    """
+DENSITY_BODY = """
             $note
             if (smoothing.spline > 0.0f) {
                 const V q = ROOT(r2) * per;
                 const V a = 1.0f - q, c = AT_LEAST(0.5f - q, 0.0f);
                 const V w = a * a * a - 4.0f * (c * c * c);
-                total += inside ? w : (V)0.0f;
+                total += inside ? $weight : (V)0.0f;
             } else {
                 const V a = 1.0f - r2 * (per * per);
-                total += inside ? a * a * a : (V)0.0f;
+                total += inside ? $smooth : (V)0.0f;
             }
-""",
-    note=note_hit("ANY(inside)"),
-)
+"""
+"""Of a loop that notes hits: what a neighbour adds, with the spline or with poly6."""
+
+_WEIGHTS = {"note": note_hit("ANY(inside)"), "weight": "w", "smooth": "a * a * a"}
 
 _DENSITY_END = fill(
     """
@@ -92,7 +96,9 @@ _DENSITY_END = fill(
     hits=HITS,
 )
 
-_DENSITY = loop("V total = 0.0f; unsigned long long hits_ = 0;", _DENSITY_BODY, _DENSITY_END, opening=OPEN_BLOCKS)
+_DENSITY = loop(
+    "V total = 0.0f; unsigned long long hits_ = 0;", fill(DENSITY_BODY, **_WEIGHTS), _DENSITY_END, opening=OPEN_BLOCKS
+)
 
 _FORCE_SKIP = """
     // Walls only gather density.

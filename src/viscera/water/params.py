@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from viscera.errors import InputError
+from viscera.water.sizes import Sizes
 from viscera.water.smoothing import Kernels, lattice_sum
 
 Equation = Literal["gas", "tait", "incompressible"]
@@ -92,22 +93,43 @@ class FluidParams:
     """Whether dt follows speed and force, up to `dt`."""
     fastest: float = 0.0
     """Speed of flow that `dt` is checked for [m/s]."""
+    courant: float = COURANT
+    """Part of a smoothing length that sound may travel in a step; more than 0.4 wants a viscous fluid."""
+    sizes: Sizes | None = None
+    """Particles of several sizes; `spacing` and `support` are those of the largest."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
         _check_box(self)
         _check_choices(self)
+        _check_sizes(self)
+
+    @property
+    def spacings(self) -> tuple[float, ...]:
+        """Of each size, the largest first [m]."""
+        if self.sizes is None:
+            return (self.spacing,)
+        ratio = self.sizes.children ** (1.0 / self.dimension)
+        return tuple(self.spacing / ratio**level for level in range(self.sizes.count))
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """R of each size [m]."""
+        support = self.support if self.support is not None else {2: 2.6, 3: 2.0}[self.dimension]
+        if self.sizes is None or not self.sizes.supports:
+            return tuple(support * spacing for spacing in self.spacings)
+        return tuple(own * spacing for own, spacing in zip(self.sizes.supports, self.spacings, strict=True))
 
     @property
     def radius(self) -> float:
-        """R [m]"""
-        support = self.support if self.support is not None else {2: 2.6, 3: 2.0}[self.dimension]
-        return support * self.spacing
+        """R, the largest where there are several [m]."""
+        return max(self.radii)
 
     @property
     def mass(self) -> float:
-        """Of a particle [kg; kg/m in 2D]: such that a lattice at rest sums to ρ₀ exactly."""
-        return self.rest_density / lattice_sum(self.kernels, self.radius, self.spacing, self.dimension)
+        """Of a particle [kg; kg/m in 2D], the largest where there are several: such that a lattice of them at rest sums
+        to ρ₀ exactly."""
+        return self.rest_density / lattice_sum(self.kernels, self.radii[0], self.spacing, self.dimension)
 
     @property
     def compressible(self) -> bool:
@@ -116,22 +138,21 @@ class FluidParams:
 
 def step_limits(params: FluidParams) -> dict[str, float]:
     """The longest step [s] that each cause allows."""
-    half = 0.5 * params.radius
+    half, spacing = 0.5 * min(params.radii), min(params.spacings)
+    viscosity = params.viscosity * (params.sizes.thickening if params.sizes is not None else 1.0)
     sound = params.sound_speed if params.compressible else 0.0
     signal = sound * (1.0 + ARTIFICIAL * params.alpha) + params.fastest
-    size = half if params.compressible else params.spacing
+    size = half if params.compressible else spacing
     pull = math.sqrt(sum(g * g for g in params.gravity))
-    force = half if params.compressible else params.spacing
+    force = half if params.compressible else spacing
     limits = {
-        "sound" if params.compressible else "speed": COURANT * size / signal if signal > 0.0 else math.inf,
-        "viscosity": VISCOUS * params.spacing**2 * params.rest_density / params.viscosity
-        if params.viscosity > 0.0
-        else math.inf,
+        "sound" if params.compressible else "speed": params.courant * size / signal if signal > 0.0 else math.inf,
+        "viscosity": VISCOUS * spacing**2 * params.rest_density / viscosity if viscosity > 0.0 else math.inf,
         "gravity": FORCE * math.sqrt(force / pull) if pull > 0.0 else math.inf,
         "surface tension": math.inf,
     }
     if params.tension != "none" and params.tension_coefficient > 0.0:
-        inertia = params.rest_density * params.spacing**3
+        inertia = params.rest_density * spacing**3
         limits["surface tension"] = CAPILLARY * math.sqrt(inertia / (2.0 * math.pi * params.tension_coefficient))
     return limits
 
@@ -154,7 +175,7 @@ def check_step(params: FluidParams) -> None:
 
 # --- what is allowed ---------------------------------------------------------------------------------------------
 
-_POSITIVE = ("spacing", "rest_density", "sound_speed", "gamma")
+_POSITIVE = ("spacing", "rest_density", "sound_speed", "gamma", "courant")
 _NOT_NEGATIVE = ("dt", "viscosity", "alpha", "beta", "tension_coefficient", "fastest")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "kernels": ("muller", "spline"),
@@ -233,6 +254,24 @@ def _check_choices(params: FluidParams) -> None:
             "no_slip needs summed density: the mirrored velocity of a wall would count as approach.",
             'Choose density="summation", or Monaghan\'s viscosity with smooth walls.',
         )
+
+
+def _check_sizes(params: FluidParams) -> None:
+    if params.sizes is None:
+        return
+    for own in params.sizes.supports:
+        if not SUPPORT[0] <= own <= SUPPORT[1]:
+            raise InputError(
+                f"a support of {own} is not possible.", f"Allowed are {SUPPORT[0]} to {SUPPORT[1]} spacings."
+            )
+    plain = params.density == "summation" and params.integrator == "symplectic" and params.compressible
+    if not plain or params.alpha + params.beta > 0.0 or params.tension != "none" or params.no_slip:
+        raise InputError(
+            "particles of several sizes go with summed density, symplectic steps and Müller's viscosity.",
+            "Leave density, integrator, alpha, beta, tension and no_slip out, and choose the equation gas or tait.",
+        )
+    if any(params.periodic) or params.search != "sorted":
+        raise InputError("several sizes are for boxes without periods, searched by sorted cells.", "Leave both out.")
 
 
 def _finite(numbers: Sequence[float]) -> bool:

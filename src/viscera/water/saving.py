@@ -72,6 +72,9 @@ def add_particles(fluid: Fluid, positions: ArrayLike, velocities: ArrayLike | No
         "kept_density": np.full(len(places), p.rest_density),
         "rate": np.zeros((len(places), 4)),
         "warm": np.zeros(len(places)),
+        "level": np.zeros(len(places)),
+        "carried": np.zeros((len(places), 4)),
+        "fresh": np.zeros((len(places), 2)),
     }
     for name, values in joined.items():
         if name in saved:

@@ -16,7 +16,20 @@ from __future__ import annotations
 
 from viscera.device import Stage
 from viscera.neighbors import grid as ng
-from viscera.water import density, emitter, forces, native, pressure_solver, teams, tension, timestep, walls
+from viscera.water import (
+    density,
+    emitter,
+    forces,
+    mixed,
+    mixed_sums,
+    native,
+    native_steps,
+    pressure_solver,
+    teams,
+    tension,
+    timestep,
+    walls,
+)
 from viscera.water.state import Fluid
 
 
@@ -40,13 +53,18 @@ def step_fluid(stage: Stage, fluid: Fluid) -> None:
 def pressure_is_fused(fluid: Fluid) -> bool:
     """Whether pressure follows in density's own launch: on cuda, if nothing else adds to density."""
     alone = not any(getattr(b, "adds_density", True) for b in fluid.boundaries)
-    return fluid.team > 0 and fluid.params.density == "summation" and alone
+    return fluid.team > 0 and fluid.params.density == "summation" and fluid.params.sizes is None and alone
 
 
 def move_is_fused(fluid: Fluid) -> bool:
     """Whether particles move in the launch of their forces: on cuda, if nothing else adds to forces."""
     alone = not any(getattr(b, "adds_force", True) for b in fluid.boundaries)
     return fluid.team > 0 and fluid.params.compressible and fluid.params.tension == "none" and alone
+
+
+def in_three_passes(fluid: Fluid) -> bool:
+    """Whether all but the loops over neighbours is native_steps.py: several sizes on cpu."""
+    return fluid.native and fluid.params.sizes is not None
 
 
 PARTICLE_WORK = 20
@@ -60,6 +78,9 @@ def step_work(fluid: Fluid) -> int:
 
 def sort(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if in_three_passes(f):
+        native_steps.sort(stage, f)
+        return
     ng.build(stage, f.grid_params, f.grid, f.position)
     if "drained" in f.extra:
         emitter.shorten_count(stage, f)
@@ -69,11 +90,15 @@ def sort(stage: Stage, fluid: Fluid) -> None:
     stage.launch(density.sort_particles, n, [f.grid.view, counts_lost, f.live, f.grid.original, *before, *after])
     if f.native:
         stage.launch(native.split_places, n, [f.grid.view, f.place, *f.axes[:3]])
+    if f.params.sizes is not None:
+        mixed.sort_levels(stage, f)
 
 
 def find_density(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.params.density == "summation" and f.team:
+    if f.params.sizes is not None:
+        mixed_sums.find_density(stage, f)
+    elif f.params.density == "summation" and f.team:
         teams.find_density(stage, f, then_pressure=pressure_is_fused(f))
     elif f.params.density == "summation" and f.native:
         around = [f.grid.view, f.smoothing, f.live]
@@ -87,7 +112,12 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if not pressure_is_fused(f):
+    if in_three_passes(f):
+        native_steps.find_pressure(stage, f)
+        return
+    if f.params.sizes is not None:
+        mixed_sums.find_pressure(stage, f)
+    elif not pressure_is_fused(f):
         stage.launch(density.find_pressure, n, [f.grid.view, f.live, f.density, f.pressure, f.place, f.motion])
     if f.walls and f.params.no_slip:
         around = [f.grid.view, f.smoothing, f.images]
@@ -98,7 +128,9 @@ def find_pressure(stage: Stage, fluid: Fluid) -> None:
 
 def find_forces(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
-    if f.team:
+    if f.params.sizes is not None:
+        mixed_sums.find_forces(stage, f, then_move=move_is_fused(f))
+    elif f.team:
         teams.find_forces(stage, f, then_move=move_is_fused(f))
     elif f.native:
         around = [f.grid.view, f.smoothing, int(f.params.alpha + f.params.beta > 0.0), f.live]
@@ -113,6 +145,11 @@ def find_forces(stage: Stage, fluid: Fluid) -> None:
 
 def move(stage: Stage, fluid: Fluid) -> None:
     f, n = fluid, fluid.capacity
+    if in_three_passes(f):
+        native_steps.move(stage, f)
+        return
+    if f.params.sizes is not None:
+        mixed.move_levels(stage, f)
     if move_is_fused(f):
         return
     kept = [f.grid.position, f.held, f.sorted_tag, f.rate]

@@ -27,6 +27,7 @@ from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError, StateError
 from viscera.neighbors import grid as ng
 from viscera.water.params import FluidParams, check_step
+from viscera.water.sizes import make_sizes
 from viscera.water.smoothing import Smoothing, make_smoothing
 
 wp.set_module_options({"enable_backward": False})
@@ -50,6 +51,9 @@ DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 """Places in `Fluid.report`: particles drained, particles an emitter had no room for, positions not finite, and
 particles ever made, which is the next tag."""
 
+
+KEPT = ("warm", "level", "carried", "fresh")
+"""Arrays in `Fluid.extra` that belong to particles and are kept between steps, where they are there."""
 
 MARKED = -(2**31)
 """Tag of a particle that is being drained: the next sort takes it out."""
@@ -209,6 +213,8 @@ def make_fluid(
         check_step(params)
     fluid_at = vectors(positions, "positions", params.dimension)
     wall_at = vectors(np.zeros((0, params.dimension)) if walls is None else walls, "walls", params.dimension)
+    if len(wall_at) and params.sizes is not None:
+        raise InputError("wall particles go with one size only.", "Leave walls out, and add a vessel.")
     moving = np.zeros_like(fluid_at) if velocities is None else vectors(velocities, "velocities", params.dimension)
     check_box(params, fluid_at, "particles")
     if len(moving) != len(fluid_at):
@@ -265,7 +271,7 @@ def use_team(fluid: Fluid, team: int, *, wide: bool | None = None) -> None:
 def set_params(fluid: Fluid, params: FluidParams) -> None:
     """Change numbers while programs run. What decides which kernels are recorded must stay as it is."""
     fixed = ("spacing", "lower", "upper", "dimension", "support", "kernels", "density", "integrator", "periodic",
-             "no_slip", "iterations", "adaptive", "tension", "search")  # fmt: skip
+             "no_slip", "iterations", "adaptive", "tension", "search", "sizes")  # fmt: skip
     for name in fixed:
         if getattr(params, name) != getattr(fluid.params, name):
             raise InputError(f"{name} cannot change while a fluid runs.", "Make a new fluid.")
@@ -284,7 +290,7 @@ def arrays(fluid: Fluid) -> dict[str, np.ndarray]:
     count = int(fluid.count.numpy()[0])
     names = ("position", "velocity", "tag", "kept_density", "rate")
     saved = {name: getattr(fluid, name).numpy()[:count].copy() for name in names}
-    saved |= {name: fluid.extra[name].numpy()[:count].copy() for name in ("warm",) if name in fluid.extra}
+    saved |= {name: fluid.extra[name].numpy()[:count].copy() for name in KEPT if name in fluid.extra}
     return saved | {"clock": fluid.clock.numpy().copy(), "report": fluid.report.numpy().copy()}
 
 
@@ -300,8 +306,7 @@ def load(fluid: Fluid, saved: dict[str, np.ndarray]) -> None:
         "kept_density": (fluid.kept_density, fluid.params.rest_density),
         "rate": (fluid.rate, 0.0),
     }
-    if "warm" in fluid.extra:
-        defaults["warm"] = (fluid.extra["warm"], 0.0)
+    defaults |= {name: (fluid.extra[name], 0) for name in KEPT if name in fluid.extra}
     for name, (array, empty) in defaults.items():
         full = np.full(array.numpy().shape, empty, dtype=array.numpy().dtype)
         if name in saved:
@@ -320,7 +325,8 @@ def particles(fluid: Fluid) -> dict[str, np.ndarray]:
     tag = fluid.tag.numpy()[:count]
     order = np.argsort(tag, kind="stable")[(tag < 0).sum() :]
     names = ("position", "velocity", "density", "pressure", "tag")
-    return {name: getattr(fluid, name).numpy()[:count][order] for name in names}
+    found = {name: getattr(fluid, name).numpy()[:count][order] for name in names}
+    return found | {name: fluid.extra[name].numpy()[:count][order] for name in ("level",) if name in fluid.extra}
 
 
 def check_fluid(fluid: Fluid, *, tick: int = 0) -> int:
@@ -381,6 +387,7 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         grid.view.rows, grid.view.layer = grid.view.rows // 3, 0
     # Blocks of neighbours that native loops go through: all, until density has noted which.
     hits = {"hits": wp.full(n, 2**64 - 1, dtype=wp.uint64, device=device.warp)} if native else {}
+    sizes = make_sizes(params, device.warp, n, native) if params.sizes is not None else {}
     return Fluid(
         params=params,
         device=device,
@@ -409,7 +416,7 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         native=native,
         team=0,
         wide=False,
-        extra=_parts(params, make, n) | hits,
+        extra=_parts(params, make, n) | hits | sizes,
     )
 
 

@@ -29,7 +29,7 @@ const int left = cx > 0 ? cx - 1 : 0, right = cx + 1 < grid.cells_x ? cx + 1 : g
 // How far this particle is in its cell; outside the box the distance of rows is not known (see periodic.near_row).
 const float fy = ay - (float)cy, fz = az - (float)cz;
 const bool known = fy >= 0.0f && fy <= 1.0f && fz >= 0.0f && fz <= 1.0f;
-const float far2 = 1.001f * radius2 * k_ * k_;
+const float far2 = 1.001f * $reach2 * k_ * k_;
 const auto range = [&](int row, int& begin, int& end) {
     const int across = row % 3 - 1, up = row / 3 - grid.layer;
     const int y = cy + across, z = cz + up;
@@ -43,7 +43,7 @@ const auto range = [&](int row, int& begin, int& end) {
 };
 """
 
-_WIDE = """
+WIDE = """
 int begins[9], ends[9], longest = 0;
 #if defined(__CUDA_ARCH__)
 if (team >= 16) {
@@ -76,7 +76,7 @@ for (int k = lane; k < longest; k += team) {
         if (t < ends[row]) {
             const F4 other = others[row];
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
-            const float r2 = dx * dx + dy * dy + dz * dz;
+            const float r2 = $square;
             if (r2 < radius2) {
                 $body
             }
@@ -85,7 +85,7 @@ for (int k = lane; k < longest; k += team) {
 }
 """
 
-_LONG = """
+LONG = """
 for (int row = 0; row < grid.rows; ++row) {
     int begin, end;
     range(row, begin, end);
@@ -95,16 +95,17 @@ for (int row = 0; row < grid.rows; ++row) {
         const int most = left_over < 32 ? left_over : 32;
         UNROLL_4
         for (int k = 0; k < most; ++k) {
-            const F4 other = READ4(place, t0 + k * team);
+            const int t = t0 + k * team;
+            const F4 other = READ4(place, t);
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
-            hits |= (unsigned)(dx * dx + dy * dy + dz * dz < radius2) << k;
+            hits |= (unsigned)($square < radius2) << k;
         }
         while (hits) {
             const int t = t0 + FIRST_BIT(hits) * team;
             hits &= hits - 1u;
             const F4 other = READ4(place, t);
             const float dx = here.x - other.x, dy = here.y - other.y, dz = here.z - other.z;
-            const float r2 = dx * dx + dy * dy + dz * dz;
+            const float r2 = $square;
             $body
         }
     }
@@ -173,32 +174,36 @@ $end
 """
 
 
-def _source(walk: str, start: str, body: str, end: str) -> str:
-    text = fill(_SOURCE, team=TEAM, cell=CELL, begin=_BEGIN, start=start, walk=fill(walk, body=body), end=end)
+def source(
+    walk: str, start: str, body: str, end: str, *, square: str = "dx * dx + dy * dy + dz * dz", reach2: str = "radius2"
+) -> str:
+    """`square` of the distance over what `radius2` is; no neighbour is farther than √`reach2`."""
+    begin, around = fill(_BEGIN, reach2=reach2), fill(walk, body=body, square=square)
+    text = fill(_SOURCE, team=TEAM, cell=CELL, begin=begin, start=start, walk=around, end=end)
     return on_both(text, fused=False)
 
 
 def _density(walk: str) -> str:
-    return _source(walk, "float total = 0.0f;", _DENSITY, _DENSITY_END)
+    return source(walk, "float total = 0.0f;", _DENSITY, _DENSITY_END)
 
 
 def _force(walk: str) -> str:
-    return _source(walk, _FORCE_START, _FORCE, _FORCE_END)
+    return source(walk, _FORCE_START, _FORCE, _FORCE_END)
 
 
-@wp.func_native(_density(_WIDE))
+@wp.func_native(_density(WIDE))
 def wide_density(
     grid: GridView, smoothing: Smoothing, mass: float, s: int, lane: int, team: int, place: wp.array(dtype=wp.vec4)
 ) -> float: ...
 
 
-@wp.func_native(_density(_LONG))
+@wp.func_native(_density(LONG))
 def long_density(
     grid: GridView, smoothing: Smoothing, mass: float, s: int, lane: int, team: int, place: wp.array(dtype=wp.vec4)
 ) -> float: ...
 
 
-@wp.func_native(_force(_WIDE))
+@wp.func_native(_force(WIDE))
 def wide_force(
     grid: GridView,
     smoothing: Smoothing,
@@ -211,7 +216,7 @@ def wide_force(
 ) -> wp.vec4: ...
 
 
-@wp.func_native(_force(_LONG))
+@wp.func_native(_force(LONG))
 def long_force(
     grid: GridView,
     smoothing: Smoothing,

@@ -202,7 +202,7 @@ def find_density(stage: Stage, fluid: Fluid, *, then_pressure: bool) -> None:
     f, team = fluid, fluid.team
     kernel = sum_density_wide if f.wide else sum_density_long
     around = [team, int(then_pressure), f.grid.view, f.smoothing, f.live]
-    stage.launch(kernel, team * f.capacity, [*around, _sorted(f)])
+    stage.launch(kernel, team * f.capacity, [*around, sorted_arrays(f)])
 
 
 def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:
@@ -210,17 +210,17 @@ def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:
     f, team = fluid, fluid.team
     kernel = sum_forces_wide if f.wide else sum_forces_long
     around = [team, int(then_move), f.grid.view, f.smoothing, f.live]
-    stage.launch(kernel, team * f.capacity, [*around, _sorted(f), _kept(f)])
+    stage.launch(kernel, team * f.capacity, [*around, sorted_arrays(f), kept_arrays(f)])
 
 
-def _sorted(fluid: Fluid) -> Any:
+def sorted_arrays(fluid: Fluid) -> Any:
     f, view = fluid, Sorted()
     view.tag, view.before, view.held, view.place, view.motion = f.sorted_tag, f.grid.position, f.held, f.place, f.motion
     view.density, view.pressure, view.rate = f.density, f.pressure, f.rate
     return view
 
 
-def _kept(fluid: Fluid) -> Any:
+def kept_arrays(fluid: Fluid) -> Any:
     f, view = fluid, Kept()
     view.position, view.velocity, view.tag = f.position, f.velocity, f.tag
     view.kept_density, view.clock = f.kept_density, f.clock

@@ -15,7 +15,7 @@ import warp as wp
 
 from viscera.device import BLOCK, Stage
 from viscera.neighbors.cells import GridView, sorted_count
-from viscera.water.params import ARTIFICIAL, COURANT, FORCE, largest_step
+from viscera.water.params import ARTIFICIAL, FORCE, largest_step
 from viscera.water.periodic import front
 from viscera.water.state import Fluid, Live
 
@@ -81,5 +81,5 @@ def adapt_step(stage: Stage, fluid: Fluid) -> None:
     size = half if p.compressible else p.spacing
     blocks = len(maxima)
     stage.launch(find_maxima, blocks, [fluid.grid.view, fluid.velocity, fluid.rate, maxima], block=1)
-    choose = [longest, COURANT * size, sound, FORCE**2 * size, blocks, maxima, fluid.live]
+    choose = [longest, p.courant * size, sound, FORCE**2 * size, blocks, maxima, fluid.live]
     stage.once(lambda: wp.launch(choose_step, dim=1, inputs=choose, device=fluid.device.warp))

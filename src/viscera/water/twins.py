@@ -12,12 +12,24 @@ from viscera.device import Device, Stage
 from viscera.geometry import icosphere
 from viscera.native import Trial, Twin, register
 from viscera.native.twins import Results
-from viscera.water import density, forces, native, native_solver, pressure_solver, sph, teams
+from viscera.water import (
+    density,
+    forces,
+    mixed,
+    native,
+    native_mixed,
+    native_solver,
+    pressure_solver,
+    sph,
+    team_mixed,
+    teams,
+)
 from viscera.water.boundary import meeting, native_contacts
 from viscera.water.boundary.contacts import ContactParams, live, make_contacts, step_contacts
 from viscera.water.boundary.walls import make_walls
 from viscera.water.params import FluidParams
-from viscera.water.state import Fluid, make_fluid, use_team
+from viscera.water.sizes import Sizes
+from viscera.water.state import Fluid, arrays, load, make_fluid, use_team
 from viscera.water.walls import block, box_walls
 
 SPACING = 0.01
@@ -33,6 +45,9 @@ _CASES: dict[str, dict[str, Any]] = {
     "Monaghan": {"alpha": 0.1, "beta": 0.1, "viscosity": 0.0},
     "continuity": {"density": "continuity", "integrator": "leapfrog"},
     "periodic": {"periodic": (True, False, False)},
+    "three sizes": {"sizes": Sizes(3, 2), "viscosity": 1.0},
+    "sizes with Müller's kernels": {"sizes": Sizes(2, 2), "kernels": "muller", "viscosity": 1.0},
+    "sizes in 2D": {"sizes": Sizes(2, 3), "dimension": 2, "viscosity": 1.0},
 }
 """Parameters of each feature; `_fluid` does what is more than parameters."""
 
@@ -53,7 +68,10 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     room = 0.0 if feature == "periodic" else 4.0 * SPACING
     chosen: dict[str, Any] = {"dt": 1e-5, "sound_speed": 5.0} | wanted
     params = FluidParams(spacing=SPACING, lower=(-room,) * d, upper=(length + room,) * d, **chosen)
-    return make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
+    fluid = make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
+    if params.sizes is not None:
+        load(fluid, arrays(fluid) | {"level": rng.integers(0, params.sizes.count, len(x))})
+    return fluid
 
 
 def _contacts(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
@@ -106,7 +124,8 @@ def _forces(device: Device, feature: str, native_loops: bool, size: int) -> Tria
 def _forces_of(fluid: Fluid) -> Trial:
     def rates(n: int) -> Results:
         rate = fluid.rate.numpy()[:n]
-        return {"acceleration": rate[:, :3], "growth": rate[:, 3]}
+        growth = {"growth": rate[:, 3]} if fluid.params.sizes is None else {}
+        return {"acceleration": rate[:, :3]} | growth
 
     return _trial(fluid, [sph.sort, sph.find_density, sph.find_pressure], sph.find_forces, rates)
 
@@ -152,6 +171,19 @@ register(Twin(
 register(Twin(
     "water.pressure", (pressure_solver.push, pressure_solver.relax), {"cpu": (native_solver.push, native_solver.relax)},
     ("spline", "2D", "walls"), _SOLVED, _pressure, small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+_SIZES = ("three sizes", "sizes with Müller's kernels", "sizes in 2D")
+register(Twin(
+    "water.density of sizes", (mixed.sum_density,),
+    {"cpu": (native_mixed.sum_density,), "cuda": (team_mixed.sum_density_wide, team_mixed.sum_density_long)},
+    _SIZES, _SUMS, _density,
+    small=700, large=100_000,
+))  # fmt: skip
+register(Twin(
+    "water.forces of sizes", (mixed.sum_forces,),
+    {"cpu": (native_mixed.sum_forces,), "cuda": (team_mixed.sum_forces_wide, team_mixed.sum_forces_long)},
+    _SIZES, _SUMS, _forces,
+    small=700, large=100_000,
 ))  # fmt: skip
 for _wide in (True, False):
     _loops = "wide teams" if _wide else "long teams"

@@ -8,6 +8,7 @@ import { Drops, LARGEST_DROP } from "./drops";
 import { FluidSurface } from "./fluid";
 import type { FluidLook } from "./fluid";
 import type { LightUniforms } from "./light";
+import { SizeBalls } from "./size_balls";
 
 /** Volume of liquid that one particle stands for, in cubed radii: balls are drawn at 0.8 of their spacing. */
 const VOLUME = 1 / 0.8 ** 3;
@@ -21,25 +22,32 @@ export function lookOf(infos: Particles[]): FluidLook {
 /** How much of a particle is that liquid, 0 to 1: what the shades say where they speak of it, else all or nothing. */
 export function fillShares(info: Particles, shades: Uint8Array, count: number, out: Float32Array): void {
   const clear = info.fluid === "water" || info.fluid === "saline";
-  const told = info.shade === "share" && shades.length >= count;
+  const told = (info.shade === "share" || info.shade === "size") && shades.length >= count;
   for (let i = 0; i < count; i++) out[i] = told ? shades[i] / 255 : clear ? 0 : 1;
 }
 
 export class SceneParticles {
   readonly drops: Drops;
+  readonly balls: SizeBalls;
   private surface: FluidSurface | null = null;
   private readonly liquid = new Gathered();
   private readonly small = new Gathered();
+  private readonly sized = new Gathered();
 
   constructor(private readonly light: LightUniforms, private readonly software: boolean, private readonly fixed: boolean) {
     this.drops = new Drops(light);
+    this.balls = new SizeBalls(light);
   }
 
   setScene(infos: Particles[]): void {
     this.surface?.dispose();
     this.surface = null;
-    this.small.infos = infos.filter((info) => info.radius < LARGEST_DROP);
-    this.liquid.infos = infos.filter((info) => info.radius >= LARGEST_DROP);
+    this.sized.infos = infos.filter((info) => info.shade === "size");
+    const plain = infos.filter((info) => info.shade !== "size");
+    this.small.infos = plain.filter((info) => info.radius < LARGEST_DROP);
+    this.liquid.infos = plain.filter((info) => info.radius >= LARGEST_DROP);
+    this.balls.set(new Float32Array(0), 0, new Float32Array(0));
+    if (this.sized.infos.length > 0) this.balls.setRadius(this.sized.largest());
     this.drops.set(new Float32Array(0), 0, new Float32Array(0));
     if (this.small.infos.length > 0) this.drops.setRadius(this.small.largest());
     if (this.liquid.infos.length === 0) return;
@@ -49,14 +57,15 @@ export class SceneParticles {
   }
 
   update(arrays: ArrayData[]): void {
-    const { liquid, small } = this;
+    const { liquid, small, sized } = this;
     const drops = small.gather(arrays), balls = liquid.gather(arrays);
+    if (sized.infos.length > 0) this.balls.set(sized.positions, sized.gather(arrays), sized.shares);
     if (small.infos.length > 0) this.drops.set(small.positions, drops, small.shares);
     this.surface?.setParticles(liquid.positions, balls, liquid.shares);
   }
 
   count(): number {
-    return this.drops.count + (this.surface?.count ?? 0);
+    return this.drops.count + this.balls.count + (this.surface?.count ?? 0);
   }
 
   /**

@@ -31,9 +31,9 @@ export class TablesPanel {
   constructor(private readonly send: SendTable) {}
 
   setScene(tables: Table[]): void {
-    this.tables = tables.map((info) => new EditableTable(info, this.send));
+    this.tables = tables.filter((info) => info.source === "user").map((info) => new EditableTable(info, this.send));
     this.element.replaceChildren(...this.tables.map((table) => table.element));
-    this.element.hidden = tables.length === 0;
+    this.element.hidden = this.tables.length === 0;
   }
 
   /** The server did not take something: what is in force is shown again, whoever has the focus. */

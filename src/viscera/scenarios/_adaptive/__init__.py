@@ -1,0 +1,1 @@
+"""The five scenarios of adaptive water: what they share."""

@@ -1,0 +1,203 @@
+"""Five boxes of water after Elmasdotter (2020, §4.2), with her parameters (Tables 3.1 and 3.2).
+
+10 000 particles of 20 g, 200 litres; "regular" is 20 000 of 10 g. Sizes of boxes and cameras are not in the source:
+they are chosen here, so that the water fills the view and, in the small box, its lower half the gaze disc.
+
+    dambreak             a column of 0.5 × 0.5 × 0.8 m in a box of 1.5 × 0.5 × 1.2 m whose wall is gone at the start
+    dambreak-obstacles   the same with two pillars and a ball behind the dam
+    large-box            a block of 0.6 × 0.6 × 0.56 m falls 0.3 m into a box of 2 × 2 × 1.2 m
+    small-box            a box of 0.5 × 0.5 × 1.2 m, filled to 0.8 m, seen from farther away
+    waves                a box of 1.5 × 0.5 × 1.2 m whose right wall goes 0.15 m to and fro, 0.5 times a second
+
+Two fluids. `document`: hers, gas with k = 3 and Müller's kernels, in steps of 10 ms; so soft that density doubles in
+0.21 m of depth. `stiff`: k = 64, the spline, in steps of 0.8 ms; new particles settle in 0.3 s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from viscera import water
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.timing import FRAME
+from viscera.view import Camera
+from viscera.water.adaptive import AdaptiveParams
+from viscera.water.basin import Basin, Obstacle
+from viscera.water.params import FluidParams, largest_step
+from viscera.water.sizes import Sizes
+from viscera.water.smoothing import Kernels, lattice_sum
+from viscera.water.state import Fluid
+
+Stiffness = Literal["document", "stiff"]
+Vector = tuple[float, float, float]
+
+BASE = 10_000
+"""Particles of the largest size."""
+DENSITY = 998.29
+"""ρ₀ [kg/m³], Table 3.1."""
+VISCOSITY = 3.5
+"""μ [Pa·s], Table 3.1."""
+GAS = {"document": 3.0, "stiff": 64.0}
+"""k [m²/s²]: 3 in Table 3.1."""
+DOCUMENT_STEP = 0.01
+"""[s], Table 3.1. Sound goes 0.76 of a smoothing length in it; the viscosity keeps it stable."""
+MASS = 0.02
+"""Of the largest size [kg], Table 3.2; the smaller one has half of it."""
+KERNEL_PARTICLES = (20.0, 50.0)
+"""x of large and small, Table 3.2: their radii are 45.7 and 49.3 mm."""
+SETTLING, THICKENING = 0.3, 18.0
+"""Of new particles in the stiff fluid: tuned so that a resting tank stays at rest."""
+FASTEST = 3.0
+"""Speed of flow that steps are chosen for [m/s]."""
+CONTACT = 0.3
+"""Distance of particles from walls, over their own spacing."""
+WAVE_STROKE, WAVE_RATE = 0.15, 0.5
+"""How far the wall goes [m], and how often a second."""
+CRITERIA = AdaptiveParams()
+"""Table 3.2."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A box of water before it is made."""
+
+    name: str
+    box: Vector
+    """From the origin [m]."""
+    column: tuple[Vector, Vector]
+    """Two corners of the water at the start [m]; it is filled from below."""
+    camera: Camera
+    seconds: float
+    frames: int
+    """Length of the source's runs: for its frame rates, and for its counts and times."""
+    obstacles: tuple[Obstacle, ...] = ()
+    waves: bool = False
+
+
+def _from_the_front(target: Vector, distance: float) -> Camera:
+    x, y, z = target
+    return Camera((x, y - 0.92 * distance, z + 0.4 * distance), target, (0.0, 0.0, 1.0), 40.0)
+
+
+_OBSTACLES = (
+    Obstacle((0.85, 0.15, 0.0), 0.06, pillar=True),
+    Obstacle((0.85, 0.35, 0.0), 0.06, pillar=True),
+    Obstacle((1.15, 0.25, 0.1), 0.1),
+)
+_DAM = ((0.0, 0.0, 0.0), (0.5, 0.5, 0.9))
+
+POOLS = {
+    pool.name: pool
+    for pool in (
+        Pool("dambreak", (1.5, 0.5, 1.2), _DAM, _from_the_front((0.75, 0.25, 0.3), 1.6), 30.0, 900),
+        Pool(
+            "dambreak-obstacles", (1.5, 0.5, 1.2), _DAM, _from_the_front((0.75, 0.25, 0.3), 1.6), 30.0, 900, _OBSTACLES
+        ),
+        Pool(
+            "large-box", (2.0, 2.0, 1.2), ((0.7, 0.7, 0.3), (1.3, 1.3, 1.0)), _from_the_front((1.0, 0.8, 0.1), 2.2),
+            40.0, 1300,
+        ),
+        Pool(
+            "small-box", (0.5, 0.5, 1.2), ((0.0, 0.0, 0.0), (0.5, 0.5, 1.0)), _from_the_front((0.25, 0.25, 0.4), 2.4),
+            30.0, 600,
+        ),
+        Pool(
+            "waves", (1.5, 0.5, 1.2), ((0.0, 0.0, 0.0), (1.5 - WAVE_STROKE, 0.5, 0.6)),
+            _from_the_front((0.75, 0.25, 0.3), 1.6), 30.0, 850, waves=True,
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Filled:
+    """A pool with its water."""
+
+    pool: Pool
+    fluid: Fluid
+    basin: Basin
+    stiffness: Stiffness
+
+    @property
+    def dt(self) -> float:
+        """Of a step [s]."""
+        return self.fluid.params.dt
+
+    def move_wall(self, time: float) -> None:
+        """Where the wall that makes waves is at this time [s]; far in the box at the start."""
+        if self.pool.waves:
+            turn = 2.0 * math.pi * WAVE_RATE
+            inside = 0.5 * WAVE_STROKE * (1.0 + math.cos(turn * time))
+            self.basin.move_wall(inside, 0.5 * WAVE_STROKE * turn * math.sin(turn * time))
+
+
+def find_pool(name: str) -> Pool:
+    if name not in POOLS:
+        raise InputError(f"there is no pool {name!r}.", f"There are: {', '.join(POOLS)}.")
+    return POOLS[name]
+
+
+def spacing_of(mass: float, neighbours: float, kernels: Kernels) -> tuple[float, float]:
+    """Spacing and radius [m] of particles of this mass [kg], such that a lattice of them sums to ρ₀: the radius holds
+    the volume of so many (eq. 3.8)."""
+    volume = mass / DENSITY
+    radius = (3.0 * volume * neighbours / (4.0 * math.pi)) ** (1.0 / 3.0)
+    spacing = volume ** (1.0 / 3.0)
+    for _ in range(60):
+        spacing = (volume * lattice_sum(kernels, radius / spacing, 1.0, 3)) ** (1.0 / 3.0)
+    return spacing, radius
+
+
+def pool_params(pool: Pool, stiffness: Stiffness, *, regular: bool = False, base: int = BASE) -> FluidParams:
+    """Of its water; `regular` is all small and of one size. With another number of base particles they are smaller or
+    larger: the water is the same. Both take the same steps."""
+    if stiffness not in GAS:
+        raise InputError(f"stiffness {stiffness!r} is not known.", f"Allowed are {', '.join(GAS)}.")
+    both = [_without_step(pool, stiffness, one, base) for one in (False, True)]
+    longest = 0.98 * min(map(largest_step, both))
+    if stiffness == "document":
+        dt = min(DOCUMENT_STEP, longest) if base != BASE else DOCUMENT_STEP
+    else:
+        dt = FRAME / math.ceil(FRAME / longest)
+    return replace(both[regular], dt=dt)
+
+
+def _without_step(pool: Pool, stiffness: Stiffness, regular: bool, base: int) -> FluidParams:
+    kernels: Kernels = "muller" if stiffness == "document" else "spline"
+    mass = MASS * BASE / base
+    large, large_radius = spacing_of(mass, KERNEL_PARTICLES[0], kernels)
+    small, small_radius = spacing_of(0.5 * mass, KERNEL_PARTICLES[1], kernels)
+    stiff = stiffness == "stiff"
+    supports = (large_radius / large, small_radius / (large / 2.0 ** (1.0 / 3.0)))
+    sizes = Sizes(2, 2, supports, *((SETTLING, THICKENING) if stiff else ()))
+    spacing, support = (small, small_radius / small) if regular else (large, supports[0])
+    return FluidParams(
+        spacing, (0.0, 0.0, 0.0), pool.box, dt=1e-9, support=support, kernels=kernels, rest_density=DENSITY,
+        equation="gas", sound_speed=math.sqrt(GAS[stiffness]), viscosity=VISCOSITY, gravity=(0.0, 0.0, -9.81),
+        fastest=FASTEST if stiff else 0.0, courant=0.4 if stiff else 0.8, sizes=None if regular else sizes,
+    )  # fmt: skip
+
+
+def fill_pool(
+    pool: Pool, device: Device, stiffness: Stiffness = "stiff", *, regular: bool = False, base: int = BASE
+) -> Filled:
+    """The water of a pool, at rest as its run begins."""
+    params = pool_params(pool, stiffness, regular=regular, base=base)
+    count = 2 * base if regular else base
+    margin = CONTACT * params.spacing
+    low, high = (np.asarray(corner, dtype=np.float64) for corner in pool.column)
+    low, high = np.maximum(low, margin), np.minimum(high, np.asarray(pool.box) - margin)
+    high[2] = pool.box[2]
+    places = water.block(tuple(low), tuple(high), params.spacing)
+    places = places[np.argsort(places[:, 2], kind="stable")]
+    if len(places) < count:
+        raise InputError(f"{count} particles do not fit into {pool.name}.", "Take fewer.")
+    fluid = water.make(params, places[:count], capacity=2 * base, device=device)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, [CONTACT * one for one in params.spacings], pool.obstacles)
+    fluid.boundaries.append(basin)
+    return Filled(pool, fluid, basin, stiffness)

@@ -1,0 +1,254 @@
+"""Water that is fine where somebody looks, as a system of a world.
+
+Once a frame: where the viewer looks; as many steps of the fluid as make 16 ms; splitting and merging by the chosen
+criterion. Gaze comes as the one row of a table, which the page fills: so it is an input like any other, and a recording
+has it. Whoever's gaze came last counts. A gaze that is lost stays for half a second; after that the surface is refined
+instead.
+
+What is drawn: the water as a liquid, or its particles as balls by their size, red for large and blue for small; a ball
+takes its new size over some frames. The picture can be cut open in the middle, and the gaze disc hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import warp as wp
+
+from viscera import water
+from viscera.device import Program, Stage
+from viscera.gaze import Sample, ScanPath
+from viscera.gaze.attention import HOLD
+from viscera.inputs import SetTable
+from viscera.timing import FRAME, TICK, TICKS_PER_FRAME
+from viscera.view import Camera, Column, Measure, Overlay, Parameter, Particles, Table
+from viscera.water import adaptive
+from viscera.water.state import Fluid
+from viscera.world.system import Kept, LiveParameter, LiveTable, Moment, Rows, Show, System
+
+wp.set_module_options({"enable_backward": False})
+
+DRAWN = 0.8
+"""Radius of the drawn balls over the spacing of the particles."""
+FADE = 0.15
+"""Of the way to its new size that a drawn ball goes in a frame."""
+CRITERIA = ("gaze", "surface", "gaze and surface", "none")
+
+_EYE = (
+    "x",
+    "y",
+    "valid",
+    "px",
+    "py",
+    "pz",
+    "tx",
+    "ty",
+    "tz",
+    "ux",
+    "uy",
+    "uz",
+    "angle",
+    "aspect",
+    "window_x",
+    "window_y",
+)
+"""Of a row of gaze: place in the camera's view, whether it is seen, the camera, and the place in the window."""
+
+CRITERION = Parameter(
+    "criterion", "Fine by", "", 0.0, 3.0, 0.0, "What decides which particles are small; both: gaze and surface.",
+    choices=("gaze", "surface", "both", "none"),
+)  # fmt: skip
+SOURCE = Parameter(
+    "gaze_source", "Gaze", "", 0.0, 1.0, 0.0, "The pointer stands for the eye, or a model of how people look.",
+    choices=("pointer", "model"),
+)  # fmt: skip
+BALLS = Parameter(
+    "balls", "Draw", "", 0.0, 1.0, 0.0, "Red balls are large, blue ones small.", choices=("water", "sizes")
+)
+CUT = Parameter("cut", "Cut open", "", 0.0, 1.0, 0.0, "The half towards the viewer is left out.", choices=("no", "yes"))
+DISC = Parameter("disc", "Gaze disc", "", 0.0, 1.0, 1.0, "Shows where water is fine.", choices=("hidden", "shown"))
+
+LARGE = Measure("large", "Large particles", "", "Not split.", digits=0)
+SMALL = Measure("small", "Small particles", "", "Split at least once.", digits=0)
+
+
+@wp.kernel
+def fade(
+    first: int,
+    # params
+    share: float,
+    # in
+    count: wp.array(dtype=wp.int32),
+    level: wp.array(dtype=wp.int32),
+    # out
+    carried_out: wp.array(dtype=wp.vec4),
+):
+    """Drawn sizes go on towards what they are."""
+    s = first + wp.tid()
+    if s < count[0]:
+        c = carried_out[s]
+        carried_out[s] = wp.vec4(c[0], c[1], c[2], c[3] + share * (float(level[s]) - c[3]))
+
+
+def gaze_table(camera: Camera) -> Table:
+    """A row as the world begins: nobody looks."""
+    columns = tuple(Column(name, name, "", "number", -1e4, 1e4) for name in _EYE)
+    row = (0.5, 0.5, 0.0, *camera.position, *camera.target, *camera.up, camera.field_of_view, 16.0 / 9.0, 0.5, 0.5)
+    return Table("gaze", "Gaze", "Where the viewer looks.", columns, (row,), source="gaze")
+
+
+def gaze_input(camera: Camera, aspect: float, x: float, y: float, *, valid: bool = True) -> SetTable:
+    """Somebody looks at (x, y), 0 to 1 from the top left, through a camera that fills the window."""
+    row = (x, y, float(valid), *camera.position, *camera.target, *camera.up, camera.field_of_view, aspect, x, y)
+    return SetTable("gaze", (row,))
+
+
+@dataclass(eq=False)
+class Refined:
+    """A fluid of several sizes, as a scenario has made it."""
+
+    fluid: Fluid
+    fine: adaptive.Adaptive
+    steps: int
+    """Of the fluid, in a frame."""
+    camera: Camera
+    """As the world begins."""
+    middle: float
+    """y of the plane at which the picture is cut open [m]."""
+    before: Callable[[float], None] = lambda time: None
+    """Called before each frame with the time [s]: a wall that moves."""
+
+
+def adapting(refined: Refined, seed: int) -> System:
+    return _Adapting(refined, seed).system()
+
+
+class _Adapting:
+    def __init__(self, refined: Refined, seed: int) -> None:
+        self._refined, self._fluid, self._fine = refined, refined.fluid, refined.fine
+        self._device, self._capacity = self._fluid.device, self._fluid.capacity
+        self._values = {one.name: one.default for one in (CRITERION, SOURCE, BALLS, CUT, DISC)}
+        self._table = gaze_table(refined.camera)
+        self._row = self._table.rows[0]
+        self._news = False
+        self._seen = np.array([0.0, 0.0, -np.inf])
+        """Last place where the gaze was valid, and when [s]."""
+        self._time = np.zeros(1)
+        self._model = ScanPath(seed)
+        work = water.work(self._fluid)
+        self._step = self._device.record(lambda stage: water.step(stage, self._fluid), work=work)
+        self._changes: dict[str, Program] = {
+            name: self._device.record(lambda stage, c=name: adaptive.step(stage, self._fine, c), work=work)
+            for name in get_args(adaptive.Criterion)
+        }
+        self._fade = self._device.record(self._record_fade, work=self._capacity)
+        self._drawn = np.zeros((self._capacity, 4), dtype=np.float32)
+        self._ring = np.zeros((1, 4), dtype=np.float32)
+        self._counts = {"water": 0, "sizes": 0, "gaze": 0}
+        self._sizes = np.zeros(len(self._fluid.params.radii), dtype=np.int64)
+        self._redraw()
+
+    def system(self) -> System:
+        radius = DRAWN * self._fluid.params.spacing
+        liquid = Particles("water", "water", radius, self._capacity)
+        balls = Particles("sizes", "water", radius, self._capacity, "size")
+        ring = Overlay("gaze", "ring", 1)
+        own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
+        kept = Kept({"seen": self._seen, "time": self._time}, self._redraw, own)
+        return System(
+            name="water",
+            frame=self.frame,
+            save=kept.save,
+            load=kept.load,
+            shows=[
+                Show(liquid, {"water": self._drawn}, lambda: {"water": self._counts["water"]}),
+                Show(balls, {"sizes": self._drawn}, lambda: {"sizes": self._counts["sizes"]}),
+                Show(ring, {"gaze": self._ring}, lambda: {"gaze": self._counts["gaze"]}),
+            ],
+            measures=lambda: [(LARGE, float(self._sizes[0])), (SMALL, float(self._sizes[1:].sum()))],
+            parameters=[LiveParameter(one, self._setter(one.name)) for one in (CRITERION, SOURCE, BALLS, CUT, DISC)],
+            tables=[LiveTable(self._table, self._look)],
+            holds=self._refined,
+        )
+
+    def _setter(self, name: str) -> Callable[[float], None]:
+        return lambda value: self._values.__setitem__(name, value)
+
+    def _look(self, rows: Rows) -> None:
+        self._row, self._news = rows[0], True
+
+    def frame(self, now: Moment) -> None:
+        time = float(self._time[0])
+        # The eye does not wait for a fluid that is too slow.
+        place = self._gaze(now.tick * TICK)
+        self._refined.before(time)
+        self._step.run(self._refined.steps)
+        criterion = CRITERIA[int(self._values["criterion"])]
+        if place is None and criterion != "none":
+            criterion = "surface"
+        if criterion != "none":
+            self._changes[criterion].run()
+        self._fade.run()
+        self._time[0] = time + FRAME
+        self._redraw()
+        water.check(self._fluid, now.tick)
+
+    def _gaze(self, time: float) -> tuple[float, float] | None:
+        """Where somebody looks, told to the fluid; None once the gaze is lost."""
+        row, model = self._row, self._values["gaze_source"] > 0.0
+        sample: Sample | None = None
+        if model:
+            sample = self._model.sample(time)
+        elif self._news and row[2] > 0.0:
+            sample = Sample(row[0], row[1])
+        self._news = False
+        if sample is not None:
+            self._seen[:] = sample.x, sample.y, time
+        x, y, when = (float(value) for value in self._seen)
+        held = time - when <= HOLD
+        self._counts["gaze"] = int(held and self._values["disc"] > 0.0)
+        if not held:
+            return None
+        adaptive.look(self._fine, _camera(row), row[13], (x, y))
+        self._ring[0] = (*((x, y) if model else (row[14], row[15])), adaptive.disc_radius(row[13]), 1.0)
+        return x, y
+
+    def _record_fade(self, stage: Stage) -> None:
+        f = self._fluid
+        stage.launch(fade, self._capacity, [FADE, f.count, f.extra["level"], f.extra["carried"]])
+
+    def _redraw(self) -> None:
+        self._device.synchronize()
+        f = self._fluid
+        count = int(f.count.numpy()[0])
+        level = f.extra["level"].numpy()[:count]
+        self._sizes[:] = np.bincount(level, minlength=len(self._sizes))
+        place, size = f.position.numpy()[:count], f.extra["carried"].numpy()[:count, 3]
+        shown = np.nonzero(place[:, 1] >= self._refined.middle)[0] if self._values["cut"] > 0.0 else slice(None)
+        place, size = place[shown], size[shown]
+        self._drawn[: len(place), :3] = place
+        # A shade of 1 is the smallest size.
+        self._drawn[: len(place), 3] = np.clip(size / max(len(self._sizes) - 1, 1), 0.0, 1.0)
+        balls = self._values["balls"] > 0.0
+        self._counts["water"], self._counts["sizes"] = (0, len(place)) if balls else (len(place), 0)
+
+
+def _camera(row: tuple[float, ...]) -> Camera:
+    px, py, pz, tx, ty, tz, ux, uy, uz, angle = row[3:13]
+    return Camera((px, py, pz), (tx, ty, tz), (ux, uy, uz), angle)
+
+
+def seeded_looks(seed: int, camera: Camera, aspect: float = 16.0 / 9.0) -> Callable[[Any, int], list[SetTable]]:
+    """A script for runs without a window: the model looks, once a frame."""
+    path = ScanPath(seed, aspect)
+
+    def script(world: Any, tick: int) -> list[SetTable]:
+        if tick % TICKS_PER_FRAME:
+            return []
+        seen = path.sample(tick * TICK)
+        return [gaze_input(camera, aspect, seen.x, seen.y)]
+
+    return script
