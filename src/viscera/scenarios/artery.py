@@ -15,7 +15,6 @@ from viscera.blood.drops.drops import make_drops
 from viscera.blood.film.params import BLOOD, SALINE, FilmParams
 from viscera.blood.wounds.vessels import vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
-from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import capsule
 from viscera.inputs import Input, ToolInput
@@ -81,8 +80,6 @@ GOALS = (Goal("vessel_cut", least=1.0), Goal("blood_lost", most=0.5))
 
 
 def build(setting: Setting) -> Contents:
-    if setting.mesh is not None:
-        raise InputError("artery has a vessel of its own.", "Leave --mesh out, or choose another scenario.")
     body = fill(lying(capsule(RADIUS, LENGTH, 48)), setting.count(MASSES))
     held = np.abs(body.positions[:, 0]) > HELD
     pulled = np.zeros_like(body.positions)
@@ -161,4 +158,5 @@ SCENARIO = Scenario(
     summary="Clip a vessel and cut it behind the clip; unclipped it bleeds.",
     instructions=INSTRUCTIONS,
     build=build,
+    takes_mesh=False,
 )

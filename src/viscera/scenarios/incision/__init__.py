@@ -11,7 +11,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.errors import InputError
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
@@ -61,8 +60,6 @@ GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepe
 
 
 def build(setting: Setting) -> Contents:
-    if setting.mesh is not None:
-        raise InputError("incision has a piece of its own.", "Leave --mesh out, or choose another scenario.")
     body = block(*setting.cells(CELLS, SPACING))
     positions = body.positions
     low, high = positions.min(axis=0), positions.max(axis=0)
@@ -126,4 +123,5 @@ SCENARIO = Scenario(
     summary="Open tissue along a line with a scalpel, deep enough and no deeper.",
     instructions=INSTRUCTIONS,
     build=build,
+    takes_mesh=False,
 )
