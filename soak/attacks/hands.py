@@ -62,6 +62,7 @@ def _step(chance: random.Random) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=2)
 def _world(scenario: str) -> World:
+    """One that makes room for others is forgotten; its threads and memory go with it, or memory grows: a finding."""
     return viscera.make(scenario, device="cpu", cores=1, detail=DETAIL)
 
 
