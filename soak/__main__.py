@@ -19,9 +19,6 @@ from soak.attack import FOUND, Attack, Finding
 from soak.registry import ATTACKS
 from soak.worker import Worker, smaller
 
-TURN_S = 20.0
-"""An attack goes on for this long, then the next one has its turn [s]."""
-
 
 @dataclass
 class Row:
@@ -34,7 +31,7 @@ class Row:
     found: int = 0
 
 
-def soak(attacks: list[Attack], seconds: float, seed: int, folder: Path, turn: float = TURN_S, small: bool = False):
+def soak(attacks: list[Attack], seconds: float, seed: int, folder: Path) -> tuple[dict[str, Row], list[Finding]]:
     """Rows of the table and what was found."""
     rows = {attack.name: Row(Worker(attack)) for attack in attacks}
     findings: list[Finding] = []
@@ -44,21 +41,22 @@ def soak(attacks: list[Attack], seconds: float, seed: int, folder: Path, turn: f
         while time.monotonic() < end:
             for attack in attacks:
                 row = rows[attack.name]
-                until = min(time.monotonic() + turn, end)
+                until = min(time.monotonic() + attack.turn, end)
                 while time.monotonic() < until:
-                    finding = attempt(row, attack, chance, small)
+                    finding = attempt(row, attack, chance)
                     if finding is not None:
                         findings.append(finding)
                         print(f"found: {finding.save(folder)}\n{finding.problem}", file=sys.stderr, flush=True)
-                row.worker.close()
+                if not attack.keeps:
+                    row.worker.close()
     finally:
         for row in rows.values():
             row.worker.close()
     return rows, findings
 
 
-def attempt(row: Row, attack: Attack, chance: random.Random, small: bool) -> Finding | None:
-    case = attack.draw(chance, small)
+def attempt(row: Row, attack: Attack, chance: random.Random) -> Finding | None:
+    case = attack.draw(chance, False)
     start = time.monotonic()
     problem = row.worker.attempt(case)
     taken = time.monotonic() - start

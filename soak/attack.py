@@ -33,6 +33,10 @@ class Attack:
     """Raises when something is broken: `Broken`, or whatever the code under attack should not have raised."""
     patience: float = 60.0
     """An attempt that takes longer hangs [s]."""
+    turn: float = 20.0
+    """It goes on for this long, then the next attack has its turn [s]."""
+    keeps: bool = True
+    """Whether its process may wait for its next turn; one with a server would take time from the others."""
 
 
 @dataclass(frozen=True)

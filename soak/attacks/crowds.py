@@ -12,7 +12,7 @@ from server_browser import Browser
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from soak.attack import Attack, Broken, Case
-from soak.attacks.serving import check_well, server
+from soak.attacks.serving import check_well, come, server
 from viscera.server import messages as m
 
 HEAD = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -62,8 +62,7 @@ def attempt(case: Case) -> None:
 
 def _come(way: str, stack: contextlib.ExitStack) -> None:
     if way in ("deaf", "never answers"):
-        browser = stack.enter_context(Browser(server(), acknowledge=False))
-        stack.callback(_hang_up, browser.socket.socket)
+        browser = come(stack, acknowledge=False)
         if way == "deaf":
             browser.socket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             for number in range(50):  # frames come and nobody reads them
@@ -75,10 +74,4 @@ def _come(way: str, stack: contextlib.ExitStack) -> None:
         line.close()
 
 
-def _hang_up(line: socket.socket) -> None:
-    """Without a word: who is deaf does not hear the answer to a goodbye either."""
-    with contextlib.suppress(OSError):
-        line.shutdown(socket.SHUT_RDWR)
-
-
-ATTACK = Attack("crowds", "many, slow, silent, deaf and half connections", draw, attempt, patience=180.0)
+ATTACK = Attack("crowds", "many, slow, silent, deaf and half connections", draw, attempt, patience=180.0, keeps=False)

@@ -18,14 +18,27 @@ from viscera.scenarios import catalogue
 from viscera.timing import TICKS_PER_FRAME
 from viscera.world import World
 
+STRETCH = 8
+"""Cases in one scenario."""
+
 DETAIL = 0.2
 """Worlds are small, so that there can be many cases."""
 
 
 def draw(chance: random.Random, small: bool) -> Case:
-    scenario = "palpation" if small else chance.choice(list(catalogue()))
+    scenario = "palpation" if small else _stretch(chance)
     steps = [_step(chance) for _ in range(chance.choice((3, 10) if small else (5, 20, 40)))]
     return {"scenario": scenario, "seed": chance.randrange(3), "steps": steps}
+
+
+_drawn: list[str] = []
+
+
+def _stretch(chance: random.Random) -> str:
+    """The same scenario several times in a row: making a world takes longer than a case."""
+    if not _drawn:
+        _drawn.extend([chance.choice(list(catalogue()))] * STRETCH)
+    return _drawn.pop()
 
 
 def _step(chance: random.Random) -> dict[str, Any]:
@@ -47,8 +60,9 @@ def _step(chance: random.Random) -> dict[str, Any]:
     return {"ticks": ticks, "reset": chance.randrange(3)}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2)
 def _world(scenario: str) -> World:
+    """One that makes room for others is forgotten; its threads and memory go with it, or memory grows: a finding."""
     return viscera.make(scenario, device="cpu", cores=1, detail=DETAIL)
 
 
@@ -104,4 +118,4 @@ def _check_finite(world: World) -> None:
             raise Broken(f"tool {tool.tool} feels {tool.force} at {tool.position}")
 
 
-ATTACK = Attack("hands", "hands, settings and resets in every scenario, twice", draw, attempt, patience=240.0)
+ATTACK = Attack("hands", "hands, settings, resets in every scenario, twice", draw, attempt, patience=240.0, turn=60.0)

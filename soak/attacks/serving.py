@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import socket
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import session_fake_world
 from server_browser import Browser, get, health, running_server
@@ -37,6 +39,18 @@ def server() -> Server:
     found = stack.enter_context(running_server(folder, factory=session_fake_world.FACTORY))
     found.__dict__["kept"] = stack  # as long as the server
     return found
+
+
+def come(stack: contextlib.ExitStack, **options: Any) -> Browser:
+    """Another browser, which leaves without a word when the stack ends: a goodbye takes a second if nobody listens."""
+    browser = stack.enter_context(Browser(server(), **options))
+    stack.callback(_hang_up, browser.socket.socket)
+    return browser
+
+
+def _hang_up(line: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def check_well(honest: Browser) -> None:

@@ -13,7 +13,7 @@ from server_browser import Browser, get
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from soak.attack import Attack, Broken, Case, changed, nasty, pack, unpack
-from soak.attacks.serving import check_well, server
+from soak.attacks.serving import check_well, come, server
 from viscera.server import messages as m
 
 
@@ -69,19 +69,19 @@ def draw(chance: random.Random, small: bool) -> Case:
 
 def attempt(case: Case) -> None:
     with Browser(server()) as honest, contextlib.ExitStack() as stack:
-        browser = stack.enter_context(Browser(server()))
+        browser = come(stack)
         for step in case["steps"]:
             try:
                 browser = _do(browser, step, stack)
             except (ConnectionClosed, InvalidHandshake, OSError, TimeoutError):
-                browser = stack.enter_context(Browser(server()))
+                browser = come(stack)
         check_well(honest)
 
 
 def _do(browser: Browser, step: dict[str, Any], stack: contextlib.ExitStack) -> Browser:
     if "new" in step:
         origin = step["new"] if step["new"].startswith(("http", "null")) else None
-        found = stack.enter_context(Browser(server(), greet=step["new"] != "no greeting", origin=origin))
+        found = come(stack, greet=step["new"] != "no greeting", origin=origin)
         if origin:
             raise Broken(f"origin {origin} was let in")
         return found
@@ -102,4 +102,4 @@ def _do(browser: Browser, step: dict[str, Any], stack: contextlib.ExitStack) -> 
     return browser
 
 
-ATTACK = Attack("wire", "messages, bytes, floods, paths, origins", draw, attempt, patience=120.0)
+ATTACK = Attack("wire", "messages, bytes, floods, paths, origins", draw, attempt, patience=120.0, keeps=False)

@@ -169,6 +169,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_without_descriptors_the_log_stays_small_and_who_comes_later_is_served(tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text(STARVED)
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import threading
+import time
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -288,3 +291,21 @@ def test_of_resets_and_values_before_one_tick_the_newest_counts(world: World) ->
     other.step(16)
     assert world.state_hash() == other.state_hash()
     other.close()
+
+
+def test_a_world_that_is_forgotten_leaves_nothing_though_its_device_is_kept() -> None:
+    """As shapes of instruments keep it: each world left its arrays and a thread."""
+    world = palpation(seed=1)
+    world.step(32)
+    device, there = world.device, weakref.ref(world)
+    world.close()
+    threads = threading.active_count()
+    del world
+    gc.collect()
+    assert there() is None
+    assert device.alone is not None
+    device.alone()  # and does nothing
+    end = time.monotonic() + 5.0
+    while threading.active_count() >= threads and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() < threads

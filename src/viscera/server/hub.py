@@ -17,12 +17,11 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
-from viscera.detail import Detail
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.tiles import TextureStore, TopologyStore
-from viscera.server.wishes import Refusal, control, detail_of, name_of, seed_of
+from viscera.server.wishes import Refusal, control, detail_of, in_words, kept_where, name_of, seed_of
 from viscera.session import commands as c
 from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
@@ -289,7 +288,7 @@ class Hub:
             self._tell("crashed", f"The session stopped{where}{when}: {report.message} {report.hint} {self._advice()}")
         else:
             self._log = ""
-            self._tell("ended", f"The session has ended. {_kept(report.recording)}")
+            self._tell("ended", f"The session has ended. {kept_where(report.recording)}")
 
     def _on_exit(self, session: LiveSession) -> None:
         if session is not self._session or self._closing:
@@ -324,7 +323,7 @@ class Hub:
         return "Press Restart to begin again."
 
     def _new_scene(self, scene: bytes) -> None:
-        self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device, _asked(self._spec.detail)))
+        self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device, in_words(self._spec.detail)))
         for client in self._clients:
             client.scene_changed()
 
@@ -401,11 +400,3 @@ class Hub:
     @property
     def session_pid(self) -> int | None:
         return self._session.pid if self._session is not None else None
-
-
-def _asked(detail: Detail) -> str:
-    return detail if isinstance(detail, str) else f"{detail:g}"
-
-
-def _kept(recording: str) -> str:
-    return f"Its recording is {recording}." if recording else "It was not recorded."

@@ -50,3 +50,11 @@ def name_of(text: str, what: str) -> str:
     if len(text) > LONGEST_NAME:
         raise Refusal("input", f"the name of a {what} is too long.", "Use one the scene lists.")
     return text
+
+
+def in_words(detail: Detail) -> str:
+    return detail if isinstance(detail, str) else f"{detail:g}"
+
+
+def kept_where(recording: str) -> str:
+    return f"Its recording is {recording}." if recording else "It was not recorded."

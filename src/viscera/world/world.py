@@ -10,6 +10,7 @@ a later frame, which is recorded as an input (`Behind`), so that a replay is the
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -298,7 +299,20 @@ class World:
         self.shows = showing.all_shows(contents)
         """Everything that is seen, in the order of the scene."""
         self.turns = Turns(contents, self.device, self._stopwatch)
-        self.device.alone = self.device.ticks.alone = self._leave_alone
+        self.device.alone = self.device.ticks.alone = _while_it_lives(self._leave_alone)
+
+
+def _while_it_lives(method: Callable[[], None]) -> Callable[[], None]:
+    """Calls it for as long as its object is there. A device outlives the world that it was made for: shapes of
+    instruments are kept with it."""
+    weak = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = weak()
+        if found is not None:
+            found()
+
+    return call
 
 
 def _supersedes(one: Input, earlier: Input) -> bool:
