@@ -69,7 +69,8 @@ def test_every_scenario_has_half_of_everything_at_half_the_detail(name: str, cpu
     whole, half = (catalogue()[name].build(Setting(cpu, 0, detail=detail)) for detail in (1.0, 0.5))
     for one, other in zip(whole.organs, half.organs, strict=True):
         assert len(other.body.nodes) == pytest.approx(0.5 * len(one.body.nodes), rel=0.12)
-        assert other.body.mesh.size == pytest.approx(one.body.mesh.size, rel=1e-6)
+        # What is drawn of an organ that can be cut has the resolution of its lattice.
+        assert other.body.mesh.size == pytest.approx(one.body.mesh.size, rel=1e-6 if one.cuts is None else 0.02)
     for one, other in zip(whole.systems, half.systems, strict=True):
         rooms = [getattr(getattr(kept.holds, "state", None), "capacity", None) for kept in (one, other)]
         if rooms[0] is not None and one.name == "film":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -130,3 +130,72 @@ def test_a_tough_block_follows_the_blade_uncut(cpu: Device) -> None:
     # What was cut is where the blade touched it first: no more than its first layer.
     assert cut_area(tissue) < 0.25 * DEPTH * 0.012
     assert tissue.displacement()[:, 0].mean() > 0.005
+
+
+def test_a_stretched_block_opens_without_a_kick(cpu: Device) -> None:
+    """Held at both ends, stretched by 10 %, cut through at once: what moves then is no more than the springs had
+    stored, and the gap is that of a float64 reference of the same springs at rest."""
+    tissue, whole = stretched(cpu), stretched(cpu)
+    energy, other = Energy(tissue), Energy(whole)
+    stored = energy.elastic()
+    cut_across(tissue)
+    assert 0.0 < energy.elastic() < stored
+    # Steps this long let the sum tremble by 5 %, uncut too: what the whole block shows is the measure.
+    most = allowed = 0.0
+    for _ in range(200):
+        tissue.step()
+        whole.step()
+        most = max(most, energy.elastic() + energy.kinetic())
+        allowed = max(allowed, other.elastic() + other.kinetic())
+    assert most <= allowed
+    for _ in range(1500):
+        tissue.set_motion(tissue.displacement(), 0.9 * tissue.velocities())
+        tissue.step()
+    expected = at_rest(tissue)
+    u = tissue.displacement().astype(np.float64)
+    assert np.abs(u - expected).max() < 0.02 * 0.1 * SIZE[0]
+
+
+def stretched(device: Device) -> Tissue:
+    tissue = block(device, 8_000.0, 0.0, 0.004, held=False)
+    nodes, h = tissue.params.nodes, tissue.params.spacing
+    ends = (nodes[:, 0] == 0) | (nodes[:, 0] == nodes[:, 0].max())
+    params = replace(tissue.params, anchored=ends)
+    tissue = make_lattice(device, params)
+    let_cut(tissue)
+    u = np.zeros(nodes.shape)
+    u[:, 0] = 0.1 * nodes[:, 0] * h
+    tissue.set_motion(u, np.zeros_like(u))
+    return tissue
+
+
+def cut_across(tissue: Tissue) -> None:
+    """In a tick, without a blade's force: the middle is at x = 0.55 of the stretched length."""
+    x = 0.55 * SIZE[0]
+    for y in np.arange(-0.004, SIZE[1] + 0.004, 0.002):
+        ends = [np.array([[x, at, -0.004], [x, at, SIZE[2] + 0.004]]) for at in (y, y + 0.002)]
+        set_edge(tissue, 0, 0, ends[0], ends[1], need=0.0)
+        tissue.step()
+    remove_edge(tissue, 0)
+
+
+def at_rest(tissue: Tissue) -> NDArray[np.float64]:
+    """Where the masses of the cut lattice come to rest: damped descent in float64 on the same springs."""
+    direction, low, high = springs_of(tissue.params.nodes)
+    table = tissue.constants.stiffness.numpy().reshape(13, -1)[:, tissue.layout.slot_of_node].astype(np.float64)
+    stiffness = tissue.state.live.host[3] * table[direction, low]
+    rest = (tissue.params.nodes[high] - tissue.params.nodes[low]) * tissue.params.spacing
+    length = np.linalg.norm(rest, axis=1)
+    free = ~tissue.params.anchored
+    u, v = tissue.displacement().astype(np.float64), np.zeros((len(free), 3))
+    step = 0.5 / np.sqrt(stiffness.max() * 26.0)
+    for _ in range(3000):
+        d = rest + u[high] - u[low]
+        now = np.linalg.norm(d, axis=1)
+        pull = (stiffness * (now - length) / now)[:, None] * d
+        force = np.zeros_like(u)
+        np.add.at(force, low, pull)
+        np.add.at(force, high, -pull)
+        v = 0.98 * (v + step * force) * free[:, None]
+        u += step * v
+    return u

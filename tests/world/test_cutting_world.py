@@ -13,6 +13,7 @@ from viscera.tissue.cutting import cut_springs
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
+from viscera.world.live import WriteArrays
 
 FLESH = Material("flesh", 8_000.0, 1_000.0, poisson=0.35, viscous_time=2e-4, toughness=300.0)
 SPACING, CELLS = 0.003, (8, 6, 4)
@@ -133,9 +134,9 @@ def test_a_live_world_shows_whole_triangles() -> None:
     specs = world.array_specs()
     shown = []
 
-    def publish(write: object) -> None:
+    def publish(write: WriteArrays) -> None:
         arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in specs.items()}
-        write(arrays)  # type: ignore[operator]
+        write(arrays)
         counts, version = live.counts, live.versions["flesh"]
         triangles = arrays["flesh/triangles"][: counts["flesh/triangles"]]
         used = np.unique(triangles)

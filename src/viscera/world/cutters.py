@@ -23,6 +23,7 @@ class Cutters:
         """Numbers of each tool's edges in the lattices."""
         self._pushing: dict[int, NDArray[np.int64]] = {}
         """Its bars that are no edges."""
+        self._every = {tool.number: slice(tool.bars.count) for tool in tools}
         taken = 0
         for tool in tools:
             cuts = tool.instrument.effect(Cuts)
@@ -39,15 +40,15 @@ class Cutters:
         if taken > EDGES:
             raise InputError(f"the instruments have {taken} edges.", f"At most {EDGES} can cut: leave some out.")
 
-    def move(self, tool: Tool, slot: int) -> NDArray[np.int64]:
+    def move(self, tool: Tool, slot: int) -> slice | NDArray[np.int64]:
         """Edges of a tool that cuts in this tick are put into the lattices; its bars that push."""
         cuts = tool.instrument.effect(Cuts)
         if cuts is None or tool.number not in self._edges:
-            return np.arange(tool.bars.count)
+            return self._every[tool.number]
         closes = tool.jaws_close if cuts.closing else True
         if not (tool.pressed and closes):
             self.rest(tool)
-            return np.arange(tool.bars.count)
+            return self._every[tool.number]
         for organ in self._organs:
             for edge, part in zip(self._edges[tool.number], cuts.parts, strict=True):
                 set_edge(organ.tissue, edge, slot, tool.start[part], tool.end[part], need=cuts.need)

@@ -1,7 +1,7 @@
 """Incision: open tissue along an inked line, to a depth, with a scalpel.
 
-A piece of skin over fat (60 × 40 × 12.5 mm) is stretched across the line by 6 %, as skin is: what is cut gapes. A blade
-takes force, more the deeper it is: about 0.5 N at 6 mm. Scissors cut what is between their jaws as they close.
+A piece of skin over fat (60 × 40 × 10 mm) is stretched across the line by 6 %, as skin is: what is cut gapes. A blade
+takes force, more the deeper it is: about 0.3 N at 6 mm. Scissors cut what is between their jaws as they close.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from viscera.world.systems.ink import ink_on
 
 SPACING = 0.0025
 """[m]"""
-CELLS = (24, 16, 5)
-"""25 × 17 × 6 = 2 550 masses."""
+CELLS = (24, 16, 4)
+"""25 × 17 × 5 = 2 125 masses."""
 TEXELS = 512
 
 SKIN_OVER_FAT = Material(

@@ -37,7 +37,9 @@ class Cutting:
         self.organ, self.surface, self.shadow = organ, organ.cuts, organ.shadow.cuts
         nodes = organ.tissue.params.nodes
         index = NodeIndex(nodes)
-        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
+        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
+            np.int64
+        )
         self.touching = CutTouching(organ.tissue, self._other >= 0)
         self._area_of = need_cutting(organ.tissue).area_of[:, organ.tissue.layout.slot_of_node]
         self._seen = self.shadow.changes
