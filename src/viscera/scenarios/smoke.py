@@ -82,6 +82,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.2,
         goals=GOALS,
         script=script,
+        heaviest=systems[-1].holds.wake,
     )
 
 

@@ -282,6 +282,10 @@ class Smoke:
             self.flow.carried["warmth"].value.zero_()
             self._awake[0] = False
 
+    def wake(self) -> None:
+        """Lets the air move in the next frame, smoke or none: for finding out what it costs."""
+        self._awake[0] = True
+
     def view(self) -> float:
         """Light that comes through the box from above [%], mean over its floor as if smoke were even."""
         return 100.0 * math.exp(-self.box.optical_depth(EXTINCTION * UNIT))
