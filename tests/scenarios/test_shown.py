@@ -140,7 +140,8 @@ class Served:
 
     def _put(self, tiles: m.ArrayTiles, side: int) -> None:
         places = np.frombuffer(tiles.places, "<u2").reshape(-1, 2)
-        data = np.frombuffer(tiles.data, np.uint8).reshape(-1, side, side, 4)
+        sent = np.frombuffer(tiles.data, np.uint8).reshape(-1, side, side, tiles.channels)
+        data = np.pad(sent, ((0, 0), (0, 0), (0, 0), (0, 4 - tiles.channels)))
         for (column, row), tile in zip(places.tolist(), data, strict=True):
             self.pictures[tiles.name][row * side : (row + 1) * side, column * side : (column + 1) * side] = tile
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+import pytest
 from session_fake_world import FakeWorld
 
 from viscera.server import messages as m
@@ -18,7 +19,8 @@ def paint(picture: np.ndarray, message: bytes) -> None:
     tiles = msgspec.msgpack.decode(message, type=m.Tiles)
     for texture in tiles.arrays:
         places = np.frombuffer(texture.places, "<u2").reshape(-1, 2)
-        blocks = np.frombuffer(texture.data, np.uint8).reshape(-1, tiles.side, tiles.side, 4)
+        sent = np.frombuffer(texture.data, np.uint8).reshape(-1, tiles.side, tiles.side, texture.channels)
+        blocks = np.pad(sent, ((0, 0), (0, 0), (0, 0), (0, 4 - texture.channels)))
         for (column, row), block in zip(places.tolist(), blocks, strict=True):
             top, left = row * tiles.side, column * tiles.side
             picture[top : top + tiles.side, left : left + tiles.side] = block
@@ -55,7 +57,7 @@ def test_only_what_changed_is_sent() -> None:
     store.update(2, {"film": picture.copy()})
     tiles = msgspec.msgpack.decode(store.since(1), type=m.Tiles).arrays[0]
     assert np.frombuffer(tiles.places, "<u2").tolist() == [40 // SIDE, 100 // SIDE]
-    assert len(tiles.data) == 4 * SIDE * SIDE
+    assert len(tiles.data) == tiles.channels * SIDE * SIDE
     store.update(3, {"film": picture.copy()})
     assert store.since(2) == b""
 
@@ -81,3 +83,19 @@ def test_a_frame_holds_as_many_particles_as_there_are_and_no_texture() -> None:
     assert len(scene.surfaces[0].triangles) == world.scene().surfaces[0].triangles.nbytes
     assert scene.instruments[0].effects[0].kind == "pushes"
     assert not hasattr(scene.instruments[0], "solid")
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_channels_that_are_empty_are_not_sent(channels: int) -> None:
+    """A volume of smoke has one, blood in saline two: 64³ cells of it that all change, twenty times a second, are 5.2
+    and 10.5 MB/s."""
+    store = TextureStore(session=1)
+    volume = np.zeros((64 * 64, 64, 4), dtype=np.uint8)
+    volume[..., :channels] = np.random.default_rng(0).integers(1, 256, (64 * 64, 64, channels))
+    store.update(1, {"smoke": volume})
+    message = store.since(0)
+    sent = msgspec.msgpack.decode(message, type=m.Tiles).arrays[0]
+    assert sent.channels == channels
+    assert len(message) < 1.01 * channels * 64**3
+    data = np.frombuffer(sent.data, np.uint8).reshape(64 * 64 // SIDE, 64 // SIDE, SIDE, SIDE, channels)
+    assert np.array_equal(data.swapaxes(1, 2).reshape(64 * 64, 64, channels), volume[..., :channels])

@@ -169,5 +169,27 @@ def test_the_picture_is_what_is_in_the_cells(smoke: Smoke) -> None:
     assert np.corrcoef(picture[lit & (picture < 255)], values[lit & (picture < 255)])[0, 1] > 0.999
 
 
+def test_the_documents_puffs_rise_grow_and_fade(smoke: Smoke) -> None:
+    """Selectable, without a flow: two puffs for every step in which something burns; gone after their life, and
+    nothing is owed when the flow takes over again."""
+    smoke._set_model(1.0)
+    boil(smoke, (0.0, 0.0), 0.3, 0.3)
+    run(smoke, 3)
+    assert smoke.puffs.count.host[0] == 2
+    assert not np.any(smoke.flow.velocity[2].numpy())
+    low, first = heights(smoke), int((smoke.box.picture.numpy()[..., 0] > 0).sum())
+    run(smoke, 60)
+    assert heights(smoke) > low + 5.0
+    assert int((smoke.flow.carried["smoke"].amount.numpy() > 0).sum()) > 2 * first
+    shown = smoke.box.units
+    run(smoke, 60)
+    assert 0 < smoke.box.units < shown
+    run(smoke, 180)
+    assert smoke.box.units == 0
+    assert not smoke._awake[0]
+    smoke._set_model(0.0)
+    assert grid.missing(smoke.flow, "smoke") == 0
+
+
 def test_an_evacuator_is_an_instrument_with_the_effect(cpu: Device) -> None:
     assert kit.evacuator().effect(Evacuates) is not None

@@ -496,12 +496,14 @@ export interface ExactArray {
 
 /**
  * Tiles of a picture of bytes that changed (textures, volumes, pictures). `places` is little-endian uint16, column
- * and row of each tile, in tiles; `data` holds the tiles one after the other, row by row, RGBA.
+ * and row of each tile, in tiles; `data` holds the tiles one after the other, row by row: of each texel the first
+ * `channels` of RGBA, the others being 0.
  */
 export interface ArrayTiles {
   name: string;
   places: Uint8Array;
   data: Uint8Array;
+  channels: number;
 }
 
 /**

@@ -113,7 +113,7 @@ export function floatsOf(array: ExactArray, components: number): Float32Array {
 /** Column and row of each tile, in tiles. */
 export function placesOf(tiles: ArrayTiles, side: number): Uint16Array {
   const count = tiles.places.byteLength / 4;
-  if (!Number.isInteger(count) || tiles.data.byteLength !== count * side * side * 4) {
+  if (!Number.isInteger(count) || tiles.data.byteLength !== count * side * side * tiles.channels) {
     throw new WireError(`Picture ${tiles.name} has ${tiles.data.byteLength} bytes for ${count} tiles of ${side} by ${side}.`);
   }
   const bytes = aligned(tiles.places, 2);

@@ -88,7 +88,15 @@ describe("a surface that is cut", () => {
 
 describe("pictures by tiles", () => {
   const tiles = (places: number[], value: number): ArrayTiles => ({
-    name: "picture", places: new Uint8Array(Uint16Array.from(places).buffer), data: new Uint8Array((places.length / 2) * 64).fill(value),
+    name: "picture", channels: 4, places: new Uint8Array(Uint16Array.from(places).buffer), data: new Uint8Array((places.length / 2) * 64).fill(value),
+  });
+
+  it("have 0 in the channels that were not sent", () => {
+    const image = new TiledImage("picture", 8, 4);
+    image.put(tiles([0, 0], 9), 4);
+    image.put({ ...tiles([0, 0], 5), channels: 2, data: new Uint8Array(32).fill(5) }, 4);
+    expect([...image.texels.slice(0, 8)]).toEqual([5, 5, 0, 0, 5, 5, 0, 0]);
+    expect(() => image.put({ ...tiles([0, 0], 5), channels: 2 }, 4)).toThrow(WireError);
   });
 
   it("say what changed once, neighbours as one", () => {
@@ -115,8 +123,8 @@ describe("a volume", () => {
     expect(body.empty).toBe(true);
     const data = new Uint8Array(32 * 32 * 4);
     data.set([200, 50, 0, 0], 4 * ((3 * 4 + 2) * 32 + 16)); // x 16, y 2, z 3
-    expect(volumes.put({ name: "smoke", places: new Uint8Array(4), data }, 32)).toBe(true);
-    expect(volumes.put({ name: "other", places: new Uint8Array(4), data }, 32)).toBe(false);
+    expect(volumes.put({ name: "smoke", channels: 4, places: new Uint8Array(4), data }, 32)).toBe(true);
+    expect(volumes.put({ name: "other", channels: 4, places: new Uint8Array(4), data }, 32)).toBe(false);
     body.upload();
     expect(body.empty).toBe(false);
     expect((body.texture.image.data as Uint8Array)[2 * ((3 * 4 + 2) * 32 + 16) + 1]).toBe(50);

@@ -55,7 +55,7 @@ describe("tiles", () => {
   const NONE: Vector3 = [0, 0, 0];
   const info = { name: "burn", surface: "liver", role: "burn" as const, width: 8, height: 8, absorption: NONE, body: NONE };
   const tiles = (places: number[], side: number): ArrayTiles => ({
-    name: "burn", places: new Uint8Array(Uint16Array.from(places).buffer),
+    name: "burn", channels: 4, places: new Uint8Array(Uint16Array.from(places).buffer),
     data: Uint8Array.from({ length: (places.length / 2) * side * side * 4 }, (_, i) => 1 + Math.floor(i / (side * side * 4))),
   });
 

@@ -17,6 +17,7 @@ from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import seen_from_above
 from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
+from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
 from viscera.world import Contents, World, looking_down, trocar_beside
@@ -29,6 +30,9 @@ HOOK, EVACUATOR, FORCEPS = range(3)
 """What keys 1 to 3 choose."""
 POWER = 40.0
 """Of the hook [W]: enough to char."""
+
+HEATING = 2
+"""Heat is stepped in every second frame, so that a frame of heat and smoke fits into 16 ms of one core."""
 
 INSTRUCTIONS = """\
 Coagulate 80 mm² of the tissue and keep your view: burning tissue smokes, and the abdomen is closed.
@@ -48,12 +52,12 @@ def build(setting: Setting) -> Contents:
     trocar = trocar_beside(camera, right=0.0, near=0.35)
     instruments = [kit.hook(POWER), kit.evacuator(), kit.forceps()]
     tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, apart=0.04, trocar=trocar)
-    heat = make_heat(organ.need_skin(), LIVING_LIVER)
+    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
     burn = make_burn(heat)
     systems = [
-        heating(organ, heat, burn, tools),
+        heating(organ, heat, burn, tools, every=HEATING),
         burning(organ, burn),
-        stiffening(organ, burn),
+        stiffening(organ, burn, every=HEATING),
         smoking(organ, burn, tools),
     ]
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
@@ -82,6 +86,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.2,
         goals=GOALS,
         script=script,
+        heaviest=systems[-1].holds.wake,
     )
 
 

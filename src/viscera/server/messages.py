@@ -153,11 +153,13 @@ class ExactArray(_Part):
 
 class ArrayTiles(_Part):
     """Tiles of a picture of bytes that changed (textures, volumes, pictures). `places` is little-endian uint16, column
-    and row of each tile, in tiles; `data` holds the tiles one after the other, row by row, RGBA."""
+    and row of each tile, in tiles; `data` holds the tiles one after the other, row by row: of each texel the first
+    `channels` of RGBA, the others being 0."""
 
     name: str
     places: bytes
     data: bytes
+    channels: int
 
 
 class Tiles(_Message, tag="tiles"):

@@ -75,12 +75,22 @@ class TextureStore:
                 rows, columns = np.nonzero(changed > frame)
                 if len(rows) == 0:
                     continue
-                data = _tiled(self._newest[name])[rows, columns].tobytes()
+                data, channels = _used(_tiled(self._newest[name])[rows, columns])
                 places = np.stack([columns, rows], axis=1).astype("<u2").tobytes()
-                changes.append(m.ArrayTiles(name=name, places=places, data=data))
+                changes.append(m.ArrayTiles(name=name, places=places, data=data, channels=channels))
             message = m.Tiles(session=self._session, side=SIDE, arrays=changes)
             self._packed[frame] = _encode(message) if changes else b""
         return self._packed[frame]
+
+
+def _used(tiles: NDArray[np.uint32]) -> tuple[bytes, int]:
+    """The tiles without the channels at their end that are 0 in all of them, and how many are left: a volume of smoke
+    has one."""
+    seen = int(np.bitwise_or.reduce(tiles, axis=None))
+    channels = max(1, (seen.bit_length() + 7) // 8)
+    if channels == 4:
+        return tiles.tobytes(), 4
+    return tiles.view(np.uint8).reshape(*tiles.shape, 4)[..., :channels].tobytes(), channels
 
 
 def _tiled(texels: AnyArray) -> AnyArray:

@@ -23,7 +23,8 @@ export class TiledImage {
   put(tiles: ArrayTiles, side: number): void {
     const { width, height } = this;
     const places = placesOf(tiles, side);
-    const row = side * 4;
+    const { channels } = tiles;
+    const row = side * channels;
     for (let i = 0; i < places.length; i += 2) {
       const x = places[i] * side;
       const y = places[i + 1] * side;
@@ -32,9 +33,21 @@ export class TiledImage {
       }
       const from = (i / 2) * side * row;
       for (let k = 0; k < side; k++) {
-        this.texels.set(tiles.data.subarray(from + k * row, from + (k + 1) * row), ((y + k) * width + x) * 4);
+        const line = tiles.data.subarray(from + k * row, from + (k + 1) * row);
+        const to = ((y + k) * width + x) * 4;
+        if (channels === 4) this.texels.set(line, to);
+        else this.spread(line, channels, to);
       }
       this.note(x, y, side);
+    }
+  }
+
+  // Channels that were not sent are 0.
+  private spread(line: Uint8Array, channels: number, to: number): void {
+    const count = line.length / channels;
+    this.texels.fill(0, to, to + 4 * count);
+    for (let i = 0, n = 0; i < count; i++) {
+      for (let c = 0; c < channels; c++) this.texels[to + 4 * i + c] = line[n++];
     }
   }
 

@@ -88,6 +88,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.2,
         goals=GOALS,
         script=script,
+        heaviest=systems[3].holds.wake,
     )
 
 

@@ -158,6 +158,13 @@ class BoxedFlow:
             self.check(now.tick)
         return True
 
+    def frame_without_flow(self, step: Callable[[], None]) -> None:
+        """The same clock for something else that is shown in the box: `step` is called once in a step."""
+        if self.begins:
+            step()
+            self.run("show")
+        self._clock[0] = (int(self._clock[0]) + 1) % PARTS
+
     def check(self, tick: int) -> None:
         name = self._shown[0]
         grid.check(self.flow, tick)

@@ -30,6 +30,7 @@ from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveParameter, Moment, Saved, System, Watch
 from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
+from viscera.world.systems.puffs import Puffs
 
 wp.set_module_options({"enable_backward": False})
 
@@ -66,6 +67,17 @@ VIEW = Measure("view", "View", "%", "Light that reaches the organ through the sm
 HAZY = Measure("hazy", "In haze", "s", "Time with less than 80 % of the view so far.", digits=1)
 HAZE = 80.0
 """[%]"""
+MODEL = Parameter(
+    "smoke_model",
+    "Smoke",
+    "",
+    0.0,
+    1.0,
+    0.0,
+    "Flow: gas carries it around organs and tools, and it can be drawn away. Puffs: they rise, grow and fade.",
+    choices=("Flow", "Puffs"),
+    group="Smoke",
+)
 VENT = Parameter("vent", "Vent", "L/min", 0.0, 10.0, 0.0, "Gas let out at a trocar; as much flows in.", group="Smoke")
 
 
@@ -177,8 +189,11 @@ class Smoke:
         self._vent = 0.0
         self._loaded = False
         """Whether a state was loaded, in which something may have burnt that was not looked at yet."""
+        self._as_puffs = np.zeros(1, dtype=np.bool_)
+        self.puffs = Puffs(self.flow)
         self.flow.brings.append(self._record_mixing)
         self._release = device.record(self._record_release, work=1)
+        self._puffing = device.record(self.puffs.record, work=1)
         self.box.record()
 
     # --- what is recorded ---
@@ -217,7 +232,9 @@ class Smoke:
             if self._released.host[0] > 0:
                 self._awake[0] = True
         self._hazy[0] += FRAME if self.view() < HAZE else 0.0
-        if self._awake[0] and self.box.frame(now, lambda: self._put_flows(now)):
+        if self._awake[0] and self._as_puffs[0]:
+            self.box.frame_without_flow(self._puff)
+        elif self._awake[0] and self.box.frame(now, lambda: self._put_flows(now)):
             self._rest()
 
     def _put_flows(self, now: Moment) -> None:
@@ -232,6 +249,31 @@ class Smoke:
             taken += self._vent
         grid.put(self.flow, 0, self.box.corner(0.95, 0.93, 0.93), rate=taken)
 
+    def _puff(self) -> None:
+        """A step of the document's smoke: what was released since the last one becomes puffs."""
+        fresh = self.flow.layout.box(self._smoke.numpy())
+        units = int(fresh.sum())
+        place = None
+        if units:
+            place = (fresh[..., None] * grid.middles(self.flow.params)).sum(axis=(0, 1, 2)) / units
+        self.puffs.step(STEP, place, units)
+        self._smoke.zero_()
+        self._steam.zero_()
+        self._puffing.run()
+        self._device.synchronize()
+        if not units and not self.puffs.count.host[0]:
+            self._awake[0] = False
+
+    def _set_model(self, value: float) -> None:
+        """Begins anew with clear air."""
+        if bool(value) != bool(self._as_puffs[0]):
+            self._as_puffs[0] = bool(value)
+            self.puffs.count.host[0] = 0
+            self.flow.carried["smoke"].amount.zero_()
+            given, taken, left = grid.counted(self.flow, "smoke")
+            self.flow.begun["smoke"] = taken + left - given
+            self.box.redraw()
+
     def _rest(self) -> None:
         """Air without smoke stands still."""
         if self.box.units == 0:
@@ -239,6 +281,10 @@ class Smoke:
                 part.zero_()
             self.flow.carried["warmth"].value.zero_()
             self._awake[0] = False
+
+    def wake(self) -> None:
+        """Lets the air move in the next frame, smoke or none: for finding out what it costs."""
+        self._awake[0] = True
 
     def view(self) -> float:
         """Light that comes through the box from above [%], mean over its floor as if smoke were even."""
@@ -254,6 +300,8 @@ class Smoke:
     def system(self) -> System:
         kept = self.box.kept(
             {"texel": self._texel, "fresh": self._smoke, "steam": self._steam, "awake": self._awake, "hazy": self._hazy}
+            | {"as_puffs": self._as_puffs, "puffs": self.puffs.rows.host, "puff_count": self.puffs.count.host}
+            | {"let_go": self.puffs.let_go}
         )
         return System(
             name="smoke",
@@ -264,7 +312,7 @@ class Smoke:
             load=lambda saved: self._load(kept, saved),
             shows=[self.box.show(f"{self.organ.name}.smoke", "smoke", DENSEST)],
             measures=lambda: [(VIEW, self.view()), (HAZY, float(self._hazy[0]))],
-            parameters=[LiveParameter(VENT, self._set_vent)],
+            parameters=[LiveParameter(MODEL, self._set_model), LiveParameter(VENT, self._set_vent)],
             holds=self,
         )
 
