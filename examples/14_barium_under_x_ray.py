@@ -1,8 +1,8 @@
 """Barium in a colon under X-ray, measured in the picture.
 
-Lets suspension into a colon for a few seconds, turns the C-arm, writes a picture and a film, and checks that the picture
-says what it must: the volume of suspension that it shows is what the ledger has in the lumen and on the wall, and not one
-unit is missing.
+Lets suspension into a colon for a few seconds, turns the C-arm, writes a picture and a film, and checks that the
+picture says what it must: the volume of suspension that it shows is what the ledger has in the lumen and on the wall,
+and not one unit is missing.
 
     python examples/14_barium_under_x_ray.py [--seconds 2] [--out FOLDER]
 """
@@ -42,9 +42,8 @@ def main() -> None:
     # What lies behind or before the isocentre is seen smaller or larger: within a tenth for a few centimetres.
     seen = xray.contrast(machine, machine.parts[-1].part.material) / enema.coating.unit
     share = seen / (books.lumen + books.wall)
-    print(
-        f"injected {books.injected * enema.coating.unit * 1e6:.1f} mL, seen in the picture: {100 * share:.1f} % of it"
-    )
+    injected = 1e6 * books.injected * enema.coating.unit
+    print(f"injected {injected:.1f} mL, seen in the picture: {100 * share:.1f} % of it")
     assert 0.9 < share < 1.1
     if chosen.out is not None:
         chosen.out.mkdir(parents=True, exist_ok=True)
