@@ -18,7 +18,7 @@ from viscera.water.coating import account
 from viscera.xray import CArm, files
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", type=Path, help="where the picture and the film go")
@@ -50,7 +50,8 @@ def main() -> None:
         files.write_png(chosen.out / "barium.png", cine.frames[len(cine.frames) // 2])
         files.write_film(chosen.out / "turning.png", cine)
     world.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
