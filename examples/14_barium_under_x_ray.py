@@ -18,7 +18,7 @@ from viscera.water.coating import account
 from viscera.xray import CArm, files
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", type=Path, help="where the picture and the film go")
@@ -42,16 +42,16 @@ def main() -> None:
     # What lies behind or before the isocentre is seen smaller or larger: within a tenth for a few centimetres.
     seen = xray.contrast(machine, machine.parts[-1].part.material) / enema.coating.unit
     share = seen / (books.lumen + books.wall)
-    print(
-        f"injected {books.injected * enema.coating.unit * 1e6:.1f} mL, seen in the picture: {100 * share:.1f} % of it"
-    )
+    injected = 1e6 * books.injected * enema.coating.unit
+    print(f"injected {injected:.1f} mL, seen in the picture: {100 * share:.1f} % of it")
     assert 0.9 < share < 1.1
     if chosen.out is not None:
         chosen.out.mkdir(parents=True, exist_ok=True)
         files.write_png(chosen.out / "barium.png", cine.frames[len(cine.frames) // 2])
         files.write_film(chosen.out / "turning.png", cine)
     world.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

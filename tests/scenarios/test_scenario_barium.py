@@ -143,6 +143,7 @@ def test_a_mesh_that_cannot_be_filled_is_refused(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_200)
 def test_the_script_coats_the_wall_and_loses_nothing() -> None:
     """A minute: nine tenths of the wall are coated, nobody is outside, and the books are right."""
     world = viscera.make("barium", device="cpu", seed=0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import h5py
 import numpy as np
 import pytest
 
@@ -21,6 +24,7 @@ from viscera.water.coating import (
     save_coating,
     step_coating,
     step_drain,
+    write_study,
 )
 
 FRAME = 0.016
@@ -120,6 +124,21 @@ def test_a_film_runs_down_a_wall_as_a_thin_layer_does(device: Device) -> None:
     expected = np.sqrt(0.2 * below[row] / (1311.0 * 9.81 * time))
     assert expected.max() < 1.9e-4, "the thinned part has come that far"
     assert thick[row].mean() == pytest.approx(expected.mean(), rel=0.2)
+
+
+def test_the_state_is_written_for_other_programs(cpu: Device, tmp_path: Path) -> None:
+    """Volumes of particles and films add up to the account that stands beside them."""
+    pond, _, coat, program = study(cpu)
+    program.run(30)
+    write_study(tmp_path / "study.h5", coat, pond, icosphere(0.05, 3))
+    with h5py.File(tmp_path / "study.h5") as file:
+        particles, wall = file["particles"], file["wall"]
+        assert isinstance(particles, h5py.Group)
+        assert isinstance(wall, h5py.Group)
+        assert np.asarray(particles["volume"]).sum() == pytest.approx(file.attrs["lumen"], rel=1e-9)
+        assert (np.asarray(wall["thickness"]) * coat.area).sum() == pytest.approx(file.attrs["wall"], rel=1e-9)
+        assert np.asarray(particles["position"]).shape == (water.count(pond), 3)
+        assert file.attrs["time"] == pytest.approx(30 * FRAME, rel=1e-5)
 
 
 def test_bad_numbers_are_refused() -> None:

@@ -1,9 +1,9 @@
 """X-ray pictures, and the barium study at its heaviest.
 
 `picture` rows: a trunk, a colon of 40 000 triangles and 4 096 particles, 512 × 512 pixels, with scatter, noise, blur
-and 8 energies: with a C-arm that stands still (what does not move is kept) and one that turns. `volume` rows: a volume
-of 256³ voxels from a C-arm that turns, 1024 × 1024 pixels. `scenario`: frames of 16 ms with all of the suspension let
-in.
+and 8 energies: with a C-arm that stands still (what does not move is kept) and one that turns. `volume` row: 256³
+voxels from a C-arm that turns, 1024 × 1024 pixels. `scenario`: frames of 16 ms with all of the suspension let in.
+`processor_ms` is what the process's cores were busy, waiting for each other included.
 """
 
 from __future__ import annotations

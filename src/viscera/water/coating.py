@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.states import Arrays, copy_in, copy_out
+from viscera.water import state
 from viscera.water.emitter import Drain
 from viscera.water.state import CREATED, Fluid, Live
 
@@ -300,6 +302,24 @@ def covered(coating: Coating) -> float:
     """Share of the wall's area that is coated."""
     thick = coating.film.numpy() * coating.unit >= coating.params.covered * coating.area
     return float(coating.area[thick].sum() / coating.area.sum())
+
+
+def write_study(path: str | Path, coating: Coating, fluid: Fluid, mesh: TriangleMesh) -> None:
+    """The state in space as an HDF5 file, for other programs: the wall (`wall/vertices` [m], `wall/triangles`, and the
+    film's `wall/thickness` [m] per triangle), particles (`particles/position` [m], `velocity` [m/s], `volume` of
+    suspension that each has [m³]) and the account [m³] as attributes. Waits for the device."""
+    import h5py
+
+    found = state.particles(fluid)
+    books = account(coating, fluid)
+    with h5py.File(path, "w") as file:
+        file["wall/vertices"], file["wall/triangles"] = mesh.vertices, mesh.triangles
+        file["wall/thickness"] = coating.film.numpy() * coating.unit / coating.area
+        file["particles/position"], file["particles/velocity"] = found["position"], found["velocity"]
+        file["particles/volume"] = coating.content.numpy()[found["tag"]] * coating.unit
+        for name in ("injected", "lumen", "wall", "drained"):
+            file.attrs[name] = getattr(books, name) * coating.unit
+        file.attrs["time"] = float(fluid.clock.numpy()[0])
 
 
 def save_coating(coating: Coating) -> Arrays:

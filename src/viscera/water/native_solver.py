@@ -1,7 +1,9 @@
-"""The two passes of the incompressible solver's iteration in C for cpu, 16 neighbours at once; see native.py.
+"""The incompressible solver's equations and the two passes of its iteration in C for cpu, 16 neighbours at once; see
+native.py.
 
-The same sums as `pressure_solver.push` and `pressure_solver.relax`, up to the last bits. `Fluid.axes` are x, y, z, k,
-the push along x, y, z, and one that is not used here.
+The same sums as `pressure_solver.begin`, `push` and `relax`, up to the last bits. `Fluid.axes` are x, y, z, k, the push
+along x, y, z, and one that is not used here; before the first push, the velocity after all other forces along x, y, z,
+and 1 for what moves, 0 for walls.
 """
 
 # ruff: noqa: PLR0913 (a kernel names each array)
@@ -18,12 +20,43 @@ from viscera.water.state import Live
 wp.set_module_options({"enable_backward": False})
 
 _GROUP = wp.constant(GROUP)
+WARM_START = wp.constant(0.5)
+"""Part of the last pressures that the iteration starts from (Ihmsen et al. §3.3)."""
 
 _STEEP = """
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
             steep = inside ? steep : (V)0.0f;
+"""
+
+_BEGIN_START = """
+    V gx = 0.0f, gy = 0.0f, gz = 0.0f, growth = 0.0f, squares = 0.0f;
+    const float ux = vx.data[s], uy = vy.data[s], uz = vz.data[s];
+"""
+
+_BEGIN_BODY = (
+    _STEEP
+    + """
+            const V ex = ux - LOAD(vx.data + t), ey = uy - LOAD(vy.data + t), ez = uz - LOAD(vz.data + t);
+            growth += steep * (ex * dx + ey * dy + ez * dz);
+            gx += steep * dx;
+            gy += steep * dy;
+            gz += steep * dz;
+            squares += LOAD(moves.data + t) * (steep * steep * r2);
+"""
+)
+
+_BEGIN_END = """
+    const float m = live.mass, dt = live.dt;
+    const float ox = m * SUM_IN_ORDER(gx), oy = m * SUM_IN_ORDER(gy), oz = m * SUM_IN_ORDER(gz);
+    const float others = m * m * SUM_IN_ORDER(squares);
+    const float diagonal = others + (tag.data[s] < 0 ? 0.0f : ox * ox + oy * oy + oz * oz);
+    const float scale = live.rest_density * smoothing.per_radius;
+    const bool alone = !(diagonal > 1.0e-12f * scale * scale && dt > 0.0f);
+    system.data[s][0] = density.data[s] + dt * m * SUM_IN_ORDER(growth);
+    system.data[s][1] = alone ? 0.0f : 1.0f / (dt * dt * diagonal);
+    own.data[s] = wp::vec_t<4, wp::float32>(ox, oy, oz, others);
 """
 
 _PUSH_SKIP = """
@@ -71,6 +104,27 @@ _RELAX_END = """
 """
 
 
+@wp.func_native(loop(_BEGIN_START, _BEGIN_BODY, _BEGIN_END))
+def equations(
+    grid: GridView,
+    smoothing: Smoothing,
+    live: Live,
+    first: int,
+    tag: wp.array(dtype=wp.int32),
+    density: wp.array(dtype=float),
+    x: wp.array(dtype=float),
+    y: wp.array(dtype=float),
+    z: wp.array(dtype=float),
+    vx: wp.array(dtype=float),
+    vy: wp.array(dtype=float),
+    vz: wp.array(dtype=float),
+    moves: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
+    system: wp.array(dtype=wp.vec2),
+    own: wp.array(dtype=wp.vec4),
+): ...
+
+
 @wp.func_native(loop(_PUSH_START, _PUSH_BODY, _PUSH_END, _PUSH_SKIP))
 def pushes(
     grid: GridView,
@@ -106,6 +160,78 @@ def relaxed(
     hits: wp.array(dtype=wp.uint64),
     k: wp.array(dtype=float),
 ): ...
+
+
+@wp.kernel
+def split_advected(
+    first: int,
+    # params
+    grid: GridView,
+    live: wp.array(dtype=Live),
+    # in
+    held: wp.array(dtype=wp.vec4),
+    rate: wp.array(dtype=wp.vec4),
+    tag: wp.array(dtype=wp.int32),
+    # out
+    vx_out: wp.array(dtype=float),
+    vy_out: wp.array(dtype=float),
+    vz_out: wp.array(dtype=float),
+    moves_out: wp.array(dtype=float),
+):
+    s = first + wp.tid()
+    if s < sorted_count(grid):
+        v = held[s] + live[0].dt * rate[s]
+        vx_out[s] = v[0]
+        vy_out[s] = v[1]
+        vz_out[s] = v[2]
+        moves_out[s] = wp.where(tag[s] >= 0, 1.0, 0.0)
+
+
+@wp.kernel
+def begin(
+    first: int,
+    # params
+    grid: GridView,
+    smoothing: Smoothing,
+    live: wp.array(dtype=Live),
+    # in
+    tag: wp.array(dtype=wp.int32),
+    density: wp.array(dtype=float),
+    x: wp.array(dtype=float),
+    y: wp.array(dtype=float),
+    z: wp.array(dtype=float),
+    vx: wp.array(dtype=float),
+    vy: wp.array(dtype=float),
+    vz: wp.array(dtype=float),
+    moves: wp.array(dtype=float),
+    hits: wp.array(dtype=wp.uint64),
+    # out
+    system_out: wp.array(dtype=wp.vec2),
+    own_out: wp.array(dtype=wp.vec4),
+):
+    s = (first + wp.tid()) * _GROUP
+    equations(grid, smoothing, live[0], s, tag, density, x, y, z, vx, vy, vz, moves, hits, system_out, own_out)
+
+
+@wp.kernel
+def guess(
+    first: int,
+    # params
+    grid: GridView,
+    # in
+    original: wp.array(dtype=wp.int32),
+    system: wp.array(dtype=wp.vec2),
+    warm: wp.array(dtype=float),
+    # out
+    place_out: wp.array(dtype=wp.vec4),
+):
+    s = first + wp.tid()
+    if s < sorted_count(grid):
+        k = float(0.0)
+        if system[s][1] > 0.0:
+            k = WARM_START * warm[original[s]]
+        here = place_out[s]
+        place_out[s] = wp.vec4(here[0], here[1], here[2], k)
 
 
 @wp.kernel

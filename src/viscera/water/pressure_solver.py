@@ -35,6 +35,7 @@ from viscera.device import Stage
 from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
 from viscera.water import native_solver
 from viscera.water.native import launch
+from viscera.water.native_solver import WARM_START
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
 from viscera.water.smoothing import Smoothing, make_smoothing, slope
@@ -47,8 +48,6 @@ RELAXATION = 0.5
 STABLE = 1.1
 """ω times the largest eigenvalue λ of D⁻¹A on a lattice. 2 would just be stable there; in disorder and beside walls λ
 is larger (in 3D with R = 2.2 spacings λ is 3.3: ω = 0.35 holds, 0.5 diverges)."""
-WARM_START = wp.constant(0.5)
-"""Part of the last pressures that the iteration starts from (Ihmsen et al. §3.3)."""
 WAVES = 13
 """Waves along each axis at which eigenvalues are looked at, from 0 to the shortest."""
 ALONE = wp.constant(1.0e-12)
@@ -73,9 +72,10 @@ def begin(
     warm: wp.array(dtype=float),
     # out
     system_out: wp.array(dtype=wp.vec2),
+    own_out: wp.array(dtype=wp.vec4),
     place_out: wp.array(dtype=wp.vec4),
 ):
-    """ρ^adv and 1/(dt² D), and the first k."""
+    """ρ^adv and 1/(dt² D), Σ m ∇W and Σ m² |∇W|², and the first k."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
@@ -109,6 +109,7 @@ def begin(
     if diagonal > ALONE * scale * scale and dt > 0.0:
         per = 1.0 / (dt * dt * diagonal)
     system_out[s] = wp.vec2(density[s] + dt * growth, per)
+    own_out[s] = wp.vec4(own[0], own[1], own[2], squares)
     guess = float(0.0)
     if per > 0.0:
         guess = WARM_START * warm[original[s]]
@@ -248,11 +249,23 @@ def solve_pressure(stage: Stage, fluid: Fluid) -> None:
 def begin_solving(stage: Stage, fluid: Fluid) -> None:
     """The equations, and the first k in `place`."""
     f, x = fluid, fluid.extra
-    around = [f.grid.view, f.smoothing, f.images, f.live]
-    other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
-    stage.launch(begin, f.capacity, [*around, *other, x["system"], f.place])
+    if f.native:
+        _begin_natively(stage, f)
+    else:
+        around = [f.grid.view, f.smoothing, f.images, f.live]
+        other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
+        stage.launch(begin, f.capacity, [*around, *other, x["system"], x["own"], f.place])
     for wall in solid_walls(f):
         wall.begin_solving(stage, f)
+
+
+def _begin_natively(stage: Stage, fluid: Fluid) -> None:
+    """The same, in C for cpu."""
+    f, n, x = fluid, fluid.capacity, fluid.extra
+    stage.launch(native_solver.split_advected, n, [f.grid.view, f.live, f.held, f.rate, f.sorted_tag, *f.axes[4:]])
+    seen = [f.sorted_tag, f.density, *f.axes[:3], *f.axes[4:], x["hits"]]
+    launch(stage, native_solver.begin, n, [f.grid.view, f.smoothing, f.live, *seen, x["system"], x["own"]])
+    stage.launch(native_solver.guess, n, [f.grid.view, f.grid.original, x["system"], x["warm"], f.place])
 
 
 def solid_walls(fluid: Fluid) -> list[Any]:

@@ -423,7 +423,7 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
 def _parts(params: FluidParams, make: Callable[..., wp.array], n: int) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if not params.compressible:
-        parts |= {"warm": make(float), "system": make(wp.vec2), "push": make(wp.vec4)}
+        parts |= {"warm": make(float), "system": make(wp.vec2), "push": make(wp.vec4), "own": make(wp.vec4)}
     if params.tension == "curvature":
         parts["normal"] = make(wp.vec4)
     if params.adaptive:

@@ -141,6 +141,19 @@ def _pressure(device: Device, feature: str, native_loops: bool, size: int) -> Tr
     return _trial(fluid, before, step, solved)
 
 
+def _equations(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    fluid = _fluid(device, feature, native_loops, size, equation="incompressible", sound_speed=20.0, dt=1e-4)
+
+    def begun(n: int) -> Results:
+        # 1/(dt² D) of lonely particles is far from all others', and 0 where D is: compared as D.
+        advected, per = fluid.extra["system"].numpy()[:n].T
+        diagonal = np.divide(1.0, per, out=np.zeros_like(per), where=per > 0.0)
+        return {"advected": advected, "diagonal": diagonal, "own": fluid.extra["own"].numpy()[:n]}
+
+    before = [sph.sort, sph.find_density, sph.find_pressure, sph.find_forces]
+    return _trial(fluid, before, pressure_solver.begin_solving, begun)
+
+
 def _by_team(make: Callable[[Fluid], Trial], wide: bool) -> Callable[[Device, str, bool, int], Trial]:
     """With the loops of teams.py for the native twin: on cpu a team of one."""
 
@@ -184,6 +197,10 @@ register(Twin(
     {"cpu": (native_mixed.sum_forces,), "cuda": (team_mixed.sum_forces_wide, team_mixed.sum_forces_long)},
     _SIZES, _SUMS, _forces,
     small=700, large=100_000,
+))  # fmt: skip
+register(Twin(
+    "water.equations", (pressure_solver.begin,), {"cpu": (native_solver.begin,)}, ("spline", "2D", "walls"), _SUMS,
+    _equations, small=700, large=100_000, plain_only=("periodic",),
 ))  # fmt: skip
 for _wide in (True, False):
     _loops = "wide teams" if _wide else "long teams"

@@ -49,7 +49,8 @@ def build(setting: Setting) -> Contents:
         return [SetParameter(name, value) for at, name, value in SCRIPT if at == tick]
 
     return Contents(
-        camera=Camera((0.0, -0.25 * far, far), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0),
+        # The X-ray stands at the upper right of the page, so the colon stands a little to the left.
+        camera=Camera((0.1 * far, -0.25 * far, 1.15 * far), (0.1 * far, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0),
         bounds=(point(low), point(high)),
         systems=[filling(enema), fluoroscopy(machine)],
         scenery=[_opened(lumen.mesh)],

@@ -25,8 +25,6 @@ Differs from the sources in the interpolation (there, cubic elements) and in κ.
 change their shape have contacts alone.
 """
 
-# ruff: noqa: PLR0913 (a kernel names each array)
-
 from __future__ import annotations
 
 from typing import Any
@@ -37,10 +35,10 @@ from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
-from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.boundary.volume_map import calibration, volume_map
 from viscera.water.periodic import front
-from viscera.water.smoothing import Smoothing, slope
+from viscera.water.smoothing import Smoothing
 from viscera.water.state import Fluid, Live
 
 wp.set_module_options({"enable_backward": False})
@@ -185,48 +183,27 @@ def begin_at_walls(
     smoothing: Smoothing,
     live: wp.array(dtype=Live),
     # in
-    original: wp.array(dtype=wp.int32),
-    position: wp.array(dtype=wp.vec3),
     held: wp.array(dtype=wp.vec4),
     rate: wp.array(dtype=wp.vec4),
-    tag: wp.array(dtype=wp.int32),
     share: wp.array(dtype=wp.vec4),
-    warm: wp.array(dtype=float),
+    own: wp.array(dtype=wp.vec4),
     # out
     system_out: wp.array(dtype=wp.vec2),
-    place_out: wp.array(dtype=wp.vec4),
 ):
     """The equation of a particle at a wall: ρ^adv with the wall's growth, and D with its gradient."""
     s = first + wp.tid()
     if s >= sorted_count(grid) or share[s][3] == 0.0:
         return
-    here = position[s]
     dt = live[0].dt
-    own = wp.vec3(0.0, 0.0, 0.0)
-    squares = float(0.0)
-    cell = cell_of(grid, here)
-    for row in range(grid.rows):
-        start, end = row_range(grid, cell, row)
-        for t in range(start, end):
-            offset = here - position[t]
-            r2 = wp.dot(offset, offset)
-            if r2 < smoothing.radius2:
-                gradient = live[0].mass * slope(smoothing, wp.sqrt(r2)) * offset
-                own += gradient
-                if tag[t] >= 0:
-                    squares += wp.dot(gradient, gradient)
     g = front(share[s])
-    diagonal = squares + wp.dot(own + g, own + MIRROR * g)
+    without = front(own[s])
+    diagonal = own[s][3] + wp.dot(without + g, without + MIRROR * g)
     scale = live[0].rest_density * smoothing.per_radius
     per = float(0.0)
     if diagonal > ALONE * scale * scale and dt > 0.0:
         per = 1.0 / (dt * dt * diagonal)
     v = front(held[s]) + dt * front(rate[s])
     system_out[s] = wp.vec2(system_out[s][0] + dt * wp.dot(v, g), per)
-    guess = float(0.0)
-    if per > 0.0:
-        guess = 0.5 * warm[original[s]]
-    place_out[s] = wp.vec4(here[0], here[1], here[2], guess)
 
 
 @wp.kernel
@@ -327,8 +304,8 @@ class WallVolume:
 
     def begin_solving(self, stage: Stage, fluid: Fluid) -> None:
         f, x = fluid, fluid.extra
-        around = [f.grid.view, f.smoothing, f.live, f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag]
-        stage.launch(begin_at_walls, f.capacity, [*around, self.share, x["warm"], x["system"], f.place])
+        args = [f.grid.view, f.smoothing, f.live, f.held, f.rate, self.share, x["own"], x["system"]]
+        stage.launch(begin_at_walls, f.capacity, args)
 
     def iterate(self, stage: Stage, fluid: Fluid, relaxation: float) -> None:
         f, x = fluid, fluid.extra
