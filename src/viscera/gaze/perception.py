@@ -1,8 +1,8 @@
 """Do people see the difference? A blind comparison of regular and adaptive water (Elmasdotter §6.4 asks for one).
 
-In each trial both are shown one after the other, in an order that nobody knows; the viewer says which was finer. Who sees
-no difference is right half of the time: the exact binomial test says how likely so many right answers, or more unequal
-ones, are then.
+In each trial both are shown one after the other, in an order that nobody knows; the viewer says which was finer. Who
+sees no difference is right half of the time: the exact binomial test says how likely so many right answers, or more
+unequal ones, are then.
 
     study = Study(trials=24, seed=7)
     for trial in study.trials:
