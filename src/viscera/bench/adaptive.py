@@ -25,6 +25,7 @@ import numpy as np
 import warp as wp
 
 from viscera import water
+from viscera.bench import _adaptive_colon
 from viscera.bench.registry import Row, benchmark, timed
 from viscera.device import Device, Program
 from viscera.gaze import ScanPath
@@ -186,6 +187,7 @@ def headline(device: Device) -> Row:
 
 @benchmark(NAME, title="Adaptive water: gaze, surface and regular", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
+    yield from _adaptive_colon.rows(device)
     for pool in list(POOLS.values())[: 1 if quick else None]:
         sides = run_pool(
             pool, device, "document", 60 if quick else pool.frames, participants=2 if quick else PARTICIPANTS
