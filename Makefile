@@ -14,8 +14,10 @@ NPM := $(PY) hatch_build.py npm
 # Set by the caller: ARGS is handed to the command that the target runs, NO_BROWSER=1 leaves the browser tests out.
 ARGS ?=
 NO_BROWSER ?=
+# How many test files run side by side; those with a browser come first (tests/conftest.py).
+WORKERS ?= 2
 
-.PHONY: help setup run test lint types format bench verify docs hooks web browser pin clean
+.PHONY: help setup run test lint types format bench verify soak audit docs hooks web browser pin clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -27,7 +29,8 @@ run: $(VENV)/.ready-run web ## serve the page and open it; make run ARGS="run pa
 
 test: setup web browser ## the tests: page, Python, browser; slow ones are in `make verify`
 	$(NPM) run test
-	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
+	VISCERA_REQUIRE_BROWSER=$(if $(NO_BROWSER),,1) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		-m "not slow$(if $(NO_BROWSER), and not browser)" $(ARGS)
 
 lint: setup ## style of Python and TypeScript, and that generated files and marks of stale figures are current
 	$(BIN)/ruff check .
@@ -50,6 +53,13 @@ bench: setup ## measure what a step costs; make bench ARGS="--quick"
 verify: setup web browser ## slow tests, then every figure we claim, at full size; ARGS="--stale": what changed
 	$(if $(ARGS),,$(BIN)/pytest -m slow)
 	$(PY) -m verify $(ARGS)
+
+soak: setup ## try to break it, without end and with fresh seeds; make soak ARGS="--minutes 60"
+	PYTHONPATH=src:.:tests $(PY) -m soak $(ARGS)
+
+audit: $(VENV)/.ready-audit ## known weaknesses of what we depend on (pip-audit, npm audit)
+	$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --requirement constraints.txt --no-deps --disable-pip
+	$(NPM) audit
 
 # Not with --quiet: that silences the warnings which --strict counts.
 docs: $(VENV)/.ready-docs ## build the site into build/site; a broken link fails
@@ -89,6 +99,13 @@ $(VENV)/.ready-run: pyproject.toml constraints.txt hatch_build.py | $(PY)
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools"
 	@$(PIP) --group dev
+	@touch $@
+
+# In an environment of its own: what looks for weaknesses need not be among what is looked at.
+$(VENV)/.ready-audit: $(VENV)/.ready-run
+	@echo "Installing pip-audit"
+	@$(PY) -m venv $(VENV)/audit
+	@$(VENV)/audit/bin/pip --disable-pip-version-check -q install pip-audit
 	@touch $@
 
 $(VENV)/.ready-docs: $(VENV)/.ready-run

@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         os.environ[BROWSER_VARIABLE] = browser  # one browser for all tests, those in Node too
     elif not os.environ.get("VISCERA_REQUIRE_BROWSER"):
         _skip(items, "browser", "no Chromium or Chrome was found; see `viscera doctor`")
+    # The longest file, so that the last worker does not begin with it.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:

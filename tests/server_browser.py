@@ -32,7 +32,7 @@ Kind = TypeVar("Kind")
 @contextlib.contextmanager
 def running_server(folder: Path, scenario: str = "fake", **options: Any) -> Iterator[Server]:
     """A server on a free port with the fake world; `options` are those of `SessionSpec` and `Server`."""
-    for_server = {name: options.pop(name) for name in ("host", "token", "static", "port") if name in options}
+    for_server = {name: options.pop(name) for name in ("host", "token", "public", "static", "port") if name in options}
     options.setdefault("factory", session_fake_world.FACTORY)
     spec = SessionSpec(scenario, recordings=folder, **options)
     server = Server(spec, SCENARIOS, **{"port": 0, **for_server})

@@ -4,7 +4,8 @@
 //     node docs/images/page-scenarios.mjs cautery http://127.0.0.1:8000/ docs/images
 //
 // With cautery it draws along the violet line, with bleeding it clips the vein, rinses and sucks, with river it holds the
-// ball into the stream. What takes time is done in the plain picture; for the last one the world is paused.
+// ball into the stream, with smoke it burns, with
+// hysteroscopy it sucks. What takes time is done in the plain picture; for the last one the world is paused.
 
 import { join } from "node:path";
 import { later, openBrowser, openPage, until } from "../../tests/browser/browser.mjs";
@@ -66,6 +67,18 @@ const SCENES = {
     await simulated(page, 2);
     await page.keyboard.press("1");
     await hold(page, [artery[0] - 14, artery[1] - 6, artery[2]], 0.5);
+  },
+  hysteroscopy: async (page) => {
+    await simulated(page, 3);
+    await page.keyboard.press("3");
+    await hold(page, [2, 4, 17], 0.6);
+  },
+  smoke: async (page) => {
+    const places = [[-6, -6, 27], [2, -8, 27], [8, -2, 27], [2, 6, 27], [-6, 2, 27]]; // [mm]
+    await page.mouse.move(...(await seen(page, places[0])));
+    await settled(page);
+    await page.mouse.down();
+    await draw(page, places, 6);
   },
   river: async (page) => {
     await simulated(page, 7);

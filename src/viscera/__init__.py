@@ -28,10 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from viscera import anatomy as anatomy
+    from viscera import grid as grid
     from viscera import heat as heat
     from viscera import skin as skin
     from viscera import tissue as tissue
     from viscera import water as water
+    from viscera import xray as xray
     from viscera.blood import drops as drops
     from viscera.blood import film as film
     from viscera.blood import ledger as ledger
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from viscera.world import System as System
     from viscera.world import World as World
     from viscera.world import block as block
+    from viscera.world import cuttable as cuttable
     from viscera.world import fill as fill
     from viscera.world import looking_down as looking_down
     from viscera.world import organ as organ
@@ -68,6 +71,7 @@ _MODULES = {
     "drops": "viscera.blood.drops",
     "electrodes": "viscera.heat.electrodes",
     "film": "viscera.blood.film",
+    "grid": "viscera.grid",
     "heat": "viscera.heat",
     "ledger": "viscera.blood.ledger",
     "picture": "viscera.blood.picture",
@@ -75,6 +79,7 @@ _MODULES = {
     "tissue": "viscera.tissue",
     "water": "viscera.water",
     "wounds": "viscera.blood.wounds",
+    "xray": "viscera.xray",
 }
 _MODULES |= {
     "kit": "viscera.instruments.kit",
@@ -86,7 +91,9 @@ _NAMES = {
     "viscera.inputs": ("Reset", "SetParameter", "SetTable", "ToolInput"),
     "viscera.scenarios": ("Scenario", "Setting", "make"),
     "viscera.showing": ("show",),
-    "viscera.world": ("Contents", "LiveParameter", "System", "World", "block", "fill", "looking_down", "organ"),
+    "viscera.world": ("Contents", "LiveParameter", "System", "World"),
+    "viscera.world.contents": ("looking_down",),
+    "viscera.world.organ": ("block", "cuttable", "fill", "organ"),
 }
 _FUNCTIONS = {name: home for home, names in _NAMES.items() for name in names}
 
@@ -106,6 +113,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "ToolInput",
     "World",
     "block",
+    "cuttable",
     "fill",
     "kit",
     "looking_down",
@@ -117,6 +125,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "drops",
     "electrodes",
     "film",
+    "grid",
     "heat",
     "ledger",
     "picture",

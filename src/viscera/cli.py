@@ -48,6 +48,9 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where re
 Host = Annotated[str, typer.Option("--host", help="Address to listen on. Any but this machine's own needs a token.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")]
 Token = Annotated[str | None, typer.Option("--token", envvar="VISCERA_TOKEN", help="What browsers must show.")]
+Public = Annotated[
+    str, typer.Option("--public", metavar="URL", help="Where a proxy on this machine makes it public: https://name.")
+]
 Haptics = Annotated[
     list[str] | None,
     typer.Option("--haptics", metavar="NAME", help="A device of `viscera haptics list`; repeat for a second one."),
@@ -108,6 +111,7 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     token: Token = None,
+    public: Public = "",
     open_page: Open = True,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
@@ -123,10 +127,11 @@ def run(
         _serve(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
-            host=host, port=port, token=token, open_page=open_page, haptics=haptics, haptics_file=haptics_file,
+            host=host, port=port, token=token, public=public, open_page=open_page,
+            haptics=haptics, haptics_file=haptics_file,
         )  # fmt: skip
         return
-    if haptics:
+    if haptics or haptics_file is not None:
         raise InputError("--haptics has no hand to hold in a headless run.", "Leave --headless out.")
     from viscera import console
     from viscera.headless import tick_count
@@ -148,6 +153,7 @@ def serve_page(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     token: Token = None,
+    public: Public = "",
     device: DeviceName = None,
     seed: Seed = 0,
     detail: DetailText = None,
@@ -162,7 +168,7 @@ def serve_page(
     _serve(
         scenario,
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
-        host=host, port=port, token=token, open_page=False,
+        host=host, port=port, token=token, public=public, open_page=False,
         haptics=haptics, haptics_file=haptics_file,
     )  # fmt: skip
 
@@ -195,8 +201,34 @@ def replay(
         console.print_json(result)
     else:
         console.print_pairs([(key.replace("_", " "), str(value)) for key, value in result.items()])
+    if done.recording.damage:
+        raise RecordingError(f"{file} is damaged: {done.recording.torn_bytes} bytes of it are lost.", done.note)
     if done.same is False and result["device"] == result["recorded_on"]:
         raise RecordingError(f"{file} does not replay to what was recorded.", f"It was {done.note}.")
+
+
+@app.command("mesh")
+def look_at_mesh(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY or GLB.")],
+    unit: Annotated[str | None, typer.Option("--unit", help="mm, cm, m or in; guessed when not given.")] = None,
+    most: Annotated[
+        int | None, typer.Option("--simplify", metavar="N", help="Give it at most so many triangles.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="NEW.stl", help="Write it here, in mm.")] = None,
+) -> None:
+    """What a mesh is, what is wrong with it, and, if you like, one with fewer triangles or in another unit."""
+    from viscera.geometry.inspect import inspect_mesh
+    from viscera.geometry.mesh import load_mesh, save_stl
+    from viscera.geometry.simplify import simplify
+
+    if out is None and most is not None:
+        raise InputError("--simplify without --out has nowhere to go.", "Add --out NEW.stl.")
+    mesh = load_mesh(file, unit)
+    if most is not None:
+        mesh = simplify(mesh, most)
+    print(inspect_mesh(mesh))
+    if out is not None:
+        save_stl(out, mesh)
 
 
 @app.command()
@@ -282,6 +314,8 @@ def _serve(
     from viscera.haptics.process import HapticSpec
     from viscera.server.app import serve
 
+    if haptics_file is not None and not haptics:
+        raise InputError("--haptics-file without --haptics has no device to place.", "Add --haptics NAME.")
     spec = HapticSpec(tuple(haptics), haptics_file, out / "haptics.json" if out else None) if haptics else None
     _check_world(scenario, **options)
     serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
@@ -292,6 +326,7 @@ def _check_world(
     *,
     device: str | None = None,
     cores: int | None = None,
+    seed: int = 0,
     mesh: Path | None = None,
     parameters: dict[str, float] | None = None,
     detail: Any = "auto",
@@ -299,9 +334,10 @@ def _check_world(
 ) -> None:
     """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
     from viscera.device import open_device
-    from viscera.scenarios import find_scenario, make
+    from viscera.scenarios import check_seed, find_scenario, make
 
     find_scenario(scenario)
+    check_seed(seed)
     if mesh is not None or parameters:
         from viscera import console
         from viscera.detail import AUTO

@@ -412,7 +412,10 @@ class Device:
         needed."""
 
         def compile_one(module: types.ModuleType) -> str:
-            wp.load_module(module, device=self.warp)
+            try:
+                wp.load_module(module, device=self.warp)
+            except OSError as error:
+                raise _no_cache(error) from error
             return module.__name__.removeprefix("viscera.")
 
         if progress is not None:
@@ -498,6 +501,8 @@ def _start_warp() -> None:
         os.dup2(said.fileno(), 2)
         try:
             wp.init()
+        except OSError as error:
+            raise _no_cache(error) from error
         finally:
             os.dup2(kept, 2)
             os.close(kept)
@@ -505,6 +510,14 @@ def _start_warp() -> None:
         for line in said.read().decode(errors="replace").splitlines():
             if "Could not find or load the NVIDIA CUDA driver" not in line:
                 print(line, file=sys.stderr)
+
+
+def _no_cache(error: OSError) -> DeviceError:
+    place = wp.config.kernel_cache_dir or os.environ.get("WARP_CACHE_PATH") or "of Warp"
+    return DeviceError(
+        f"the kernel cache {place} cannot be written: {error.strerror or error}.",
+        "Make room, or point WARP_CACHE_PATH to a folder that you may write to.",
+    )
 
 
 def available_cores() -> int:
@@ -518,8 +531,10 @@ def _check_cores(cores: int | None) -> int:
     have = available_cores()
     if cores is None:
         return have
-    if not 1 <= cores <= 1024:
-        raise DeviceError(f"cores = {cores} is not possible.", f"Allowed are 1 to 1024; this machine has {have}.")
+    # Cores wait for each other after every launch; more of them than there are wait for their turn as well.
+    most = max(8, 2 * have)
+    if not 1 <= cores <= most:
+        raise DeviceError(f"cores = {cores} is not possible.", f"Allowed are 1 to {most}; this machine has {have}.")
     return cores
 
 

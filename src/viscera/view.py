@@ -94,6 +94,9 @@ class Surface:
     """0 for a surface whose triangles stay. Otherwise they change while the world runs (cuts): at most so many, with at
     most `vertex_count` vertices. The present ones are the arrays `NAME/triangles`, `NAME/rest` and `NAME/uv`, which
     come anew whenever `Frame.versions[NAME]` grows."""
+    backdrop: bool = False
+    """Whether it is what lies around everything, as the walls of a cavity: the first view need not hold all of it, and
+    there is no cloth."""
 
     def arrays(self) -> dict[str, ArraySpec]:
         points: dict[str, ArraySpec] = {self.array: ArraySpec((self.vertex_count, 3), "f4", "points")}

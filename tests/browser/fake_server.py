@@ -3,9 +3,9 @@
     python tests/browser/fake_server.py [--port 8000]
 
 The page's own tests need states that a healthy server does not show (a crash, another protocol, slow compilation);
-`POST /fake/NAME` makes them: starting, running, crash, ended, protocol, problem, drop, refuse, accept. `paint`, `char`,
-`film` and `clean` change what lies on the slab (`fake_skin.py`); `two_hands`, `one_hand` and `no_hands` say which
-haptic devices there are. It speaks `messages.py`, so it cannot drift from the schema.
+`POST /fake/NAME` makes them: starting, running, crash, stall, ended, protocol, problem, drop, refuse, accept. `paint`,
+`char`, `film` and `clean` change what lies on the slab (`fake_skin.py`); `two_hands`, `one_hand` and `no_hands` say
+which haptic devices there are. It speaks `messages.py`, so it cannot drift from the schema.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ SIZE = (0.096, 0.096, 0.032)
 CELLS = (48, 48, 16)
 RADIUS = 0.006
 FRAME_TIME = 0.016
-State = Literal["starting", "running", "crashed", "ended"]
+State = Literal["starting", "running", "stalled", "crashed", "ended"]
 TROUBLES: dict[str, tuple[State, str, float]] = {
     "starting": ("starting", "Compiling the spring kernels (3 of 7)", 0.43),
     "running": ("running", "", 1.0),
     "crash": ("crashed", "The session process was killed (signal 9). At most a second is lost.", 1.0),
+    "stall": ("stalled", "The session has not answered for 3 s; it stands at 4.2 s.", 1.0),
     "ended": ("ended", "", 1.0),
 }
 

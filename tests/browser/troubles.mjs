@@ -32,6 +32,13 @@ async function lostLine(page) {
 }
 
 async function crash(page) {
+  // A session that does not answer may come back by itself.
+  await make("stall");
+  await banner(page, "has not answered for 3 s").waitFor();
+  await page.getByText("no answer", { exact: true }).waitFor();
+  if (process.env.VISCERA_SHOTS) await page.screenshot({ path: `${process.env.VISCERA_SHOTS}/stalled.png` });
+  await make("running");
+  await banner(page, "has not answered for 3 s").waitFor({ state: "hidden" });
   await make("crash");
   await banner(page, "signal 9").waitFor();
   const session = await page.evaluate(() => window.viscera.frame.session);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -15,12 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import warp as wp
 
 from viscera import cli
 from viscera.bench import registry
 from viscera.bench.registry import Benchmark, Row
 from viscera.device import Device
 from viscera.geometry import atlas, icosphere
+from viscera.session.archive import _seal
+from viscera.session.recorder import Recorder, make_header
 
 HEADLESS_KEYS = {
     "scenario", "device", "seed", "detail", "steps", "seconds", "real_time_factor", "stages", "peak_force",
@@ -158,6 +162,15 @@ RUN = ("run", "palpation", "--headless", "--device", "cpu", "--seconds", "0.02")
         (("run", "palpation", "--set", "stifness=3"), 2, ["stifness", "stiffness"]),
         (("run", "palpation", "--mesh", "no/such/organ.stl"), 2, ["organ.stl"]),
         (("run", "palpation", "--headless", "--seed", "many"), 2, ["--seed"]),
+        (("serve", "--seed", "-1"), 2, ["seed", "-1"]),
+        (("serve", "--seed", "1" + 20 * "0"), 2, ["seed"]),
+        (("run", "palpation", "--device", "cpu", "--cores", "999"), 3, ["cores", "999"]),
+        (("serve", "--device", "cpu", "--cores", "999"), 3, ["cores", "999"]),
+        (("run", "river", "--headless", "--device", "cpu", "--mesh", "no/such/organ.stl"), 2, ["river", "--mesh"]),
+        (("serve", "--haptics-file", "none.toml"), 2, ["--haptics NAME"]),
+        (("run", "palpation", "--headless", "--haptics-file", "none.toml"), 2, ["--headless"]),
+        (("mesh", "no/such/organ.stl"), 2, ["organ.stl"]),
+        (("mesh", "organ.stl", "--simplify", "1000"), 2, ["--out"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_words_and_a_code(
@@ -169,6 +182,40 @@ def test_bad_input_is_refused_with_words_and_a_code(
     assert "Traceback" not in answer.err
     for word in words:
         assert word in answer.err
+
+
+def test_a_mapping_file_with_a_table_of_no_device_is_refused(viscera: Command, tmp_path: Path) -> None:
+    (tmp_path / "devices.toml").write_text("[tuoch]\ntool = 1\n")
+    answer = viscera("haptics", "list", "--haptics-file", str(tmp_path / "devices.toml"))
+    assert answer.code == 2
+    assert "tuoch" in answer.err
+    assert "touch" in answer.err
+
+
+def test_a_kernel_cache_that_cannot_be_written_is_told(viscera: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*anything: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    environment = {**os.environ, "WARP_CACHE_PATH": "/dev/null/kernels"}
+    command = [sys.executable, "-m", "viscera", *RUN]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, "WARP_CACHE_PATH" in done.stderr) == (3, True), done.stderr
+    monkeypatch.setattr(wp, "load_module", refuse)  # root may write everywhere
+    answer = viscera(*RUN)
+    assert (answer.code, "WARP_CACHE_PATH" in answer.err) == (3, True)
+
+
+def test_a_mesh_is_looked_at_and_made_smaller(viscera: Command, tmp_path: Path) -> None:
+    from viscera.geometry.mesh import load_mesh, save_stl
+
+    save_stl(tmp_path / "organ.stl", icosphere(0.04, 5))
+    answer = viscera("mesh", str(tmp_path / "organ.stl"), "--simplify", "3000", "--out", str(tmp_path / "small.stl"))
+    assert answer.code == 0
+    assert "closed" in answer.out
+    assert "simplified from 20480" in answer.out
+    small = load_mesh(tmp_path / "small.stl")
+    assert len(small.triangles) <= 3000
+    assert small.extent == pytest.approx(0.08, rel=0.02)
 
 
 def test_a_port_in_use_is_named(viscera: Command) -> None:
@@ -224,8 +271,29 @@ def test_a_changed_recording_is_noticed(viscera: Command, tmp_path: Path) -> Non
     with h5py.File(recording, "a") as file:
         file.attrs["seed"] = 99
     answer = viscera("replay", str(recording), "--json")
+    assert (answer.code, answer.out) == (5, "")
+    assert "digest" in answer.err
+    with open(recording, "r+b") as sealed:  # as somebody would who wants to deceive us
+        seal = _seal(sealed)
+        sealed.seek(0)
+        sealed.write(seal)
+    answer = viscera("replay", str(recording), "--json")
     assert answer.code == 5
     assert json.loads(answer.out)["same"] is False
+
+
+def test_a_flipped_bit_in_a_log_is_told_with_what_is_lost(viscera: Command, tmp_path: Path) -> None:
+    recorder = Recorder.create(tmp_path, make_header("palpation", 0, "cpu"))
+    recorder.flush(16)
+    recorder.finish(32, "0" * 64)
+    data = bytearray(recorder.path.read_bytes())
+    data[-3] ^= 8
+    recorder.path.write_bytes(data)
+    answer = viscera("replay", str(recorder.path), "--json")
+    assert answer.code == 5
+    assert json.loads(answer.out)["same"] is None
+    assert "are lost" in json.loads(answer.out)["note"]
+    assert "damaged" in answer.err
 
 
 def test_a_folder_that_cannot_be_written_is_refused(viscera: Command, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ PHENOMENA = (
     Phenomenon("picture", "FilmImage", "FilmImageParams", lacks=("follow",)),
     Phenomenon("ledger", "Ledger", None, lacks=("set", "follow")),
     Phenomenon("water", "Fluid", "FluidParams", lacks=("follow",)),
+    Phenomenon("grid", "Grid", "GridParams"),
 )
 each = pytest.mark.parametrize("phenomenon", PHENOMENA, ids=lambda p: p.name)
 
@@ -100,7 +101,7 @@ def test_makers_take_what_it_lives_on_then_params_then_the_device(phenomenon: Ph
     given, kinds = arguments(make), hints(make)
     by_place = [one for one in given if one.kind is not inspect.Parameter.KEYWORD_ONLY]
     names = [one.name for one in by_place]
-    if phenomenon.name in ("tissue", "water"):  # they live on nothing
+    if phenomenon.name in ("tissue", "water", "grid"):  # they live on nothing
         assert names[0] == "params"
     elif phenomenon.params is not None:
         assert names[-1] == "params"
@@ -166,13 +167,13 @@ def test_importing_viscera_stays_light() -> None:
 
 
 def test_everything_public_can_be_imported() -> None:
-    from viscera import anatomy, burns, drops, film, heat, open_device, picture, skin, tissue, water, wounds
+    from viscera import anatomy, burns, drops, film, grid, heat, open_device, picture, skin, tissue, water, wounds
 
     assert {module.__name__ for module in (burns, film, water)} == {
         "viscera.heat.burns", "viscera.blood.film", "viscera.water",
     }  # fmt: skip
     assert all(getattr(viscera, name) is not None for name in viscera.__all__)
-    assert all((anatomy, drops, heat, open_device, picture, skin, tissue, wounds))
+    assert all((anatomy, drops, grid, heat, open_device, picture, skin, tissue, wounds))
 
 
 def test_the_page_about_conventions_has_the_same_table() -> None:

@@ -125,3 +125,15 @@ def test_what_the_page_is_told(river: World):
     measures = river.measure_values()
     assert measures["water"] == pytest.approx(len(water(river)) * SPACING**3 * 1000.0)
     assert measures["outflow"] == 0.0
+
+
+def test_the_ball_can_be_held_over_every_place_of_the_landscape(world: World) -> None:
+    """Whatever way the seed winds."""
+    for seed in (SEED, 0, 11):
+        world.apply(Reset(seed))
+        world.step(1)
+        (ground,) = world.contents.scenery
+        assert ground.rest is not None
+        above = ground.rest[::7] + np.array([0.0, 0.0, BALL_RADIUS])
+        for x, y, z in above.tolist():
+            assert world.within(ToolInput(0, (x, y, z))).position == (x, y, z)

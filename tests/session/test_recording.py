@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.session.archive import convert, read_recording
-from viscera.session.logfile import Failure, RecordingHeader, read_log
+from viscera.session.hdf5 import extract
+from viscera.session.logfile import Failure, RecordingHeader, from_record, pack_block, read_log
 from viscera.session.recorder import (
     LARGEST_STATE,
     Recorder,
@@ -175,7 +176,9 @@ def test_every_input_survives_both_files(
         recorder.input(tick, one)
     recorder.finish(51, "hash")
     assert read_recording(recorder.path).inputs == inputs
-    assert read_recording(convert(recorder.path)).inputs == inputs
+    archive = convert(recorder.path)
+    # Read here and not in a process of its own, which takes a quarter of a second each time.
+    assert [from_record(record) for record in extract(archive).records.records] == inputs
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def test_a_killed_session_resumes_at_its_last_heartbeat_and_its_log_goes_on(tmp_
     killed, _ = record(tmp_path, 530, finish=False)
     killed.close()
     with open(killed.path, "ab") as file:
-        file.write(b"RECS\x40\x00\x00\x00half a block")
+        file.write(pack_block(b"RECS", b"a block that is cut off")[:30])
     found = resume(killed.path, factory=FACTORY)
     assert found.world.tick == 500
     assert found.in_place
@@ -357,8 +360,10 @@ def test_a_log_in_use_is_left_alone(tmp_path: Path) -> None:
     [
         (b"", "not a viscera log"),
         (b"something else entirely", "not a viscera log"),
-        (b"VISCERALOG1\n", "no readable header"),
-        (b"\x89HDF\r\n\x1a\n and then nothing", "not a whole recording"),
+        (b"VISCERALOG2\n", "no readable header"),
+        (b"VISCERALOG1\n", "not a viscera log"),
+        (b"\x89HDF\r\n\x1a\n and then nothing", "no digest"),
+        (b"VISCERA ARCHIVE\nsha256 " + b"0" * 2000, "damaged"),
     ],
 )
 def test_files_that_are_no_recordings(tmp_path: Path, data: bytes, message: str) -> None:
@@ -372,10 +377,10 @@ def test_files_that_are_no_recordings(tmp_path: Path, data: bytes, message: str)
 
 def test_another_format_and_another_mesh_are_refused(tmp_path: Path) -> None:
     newer = header()
-    newer.format = 2
+    newer.format = 3
     recorder = Recorder.create(tmp_path, newer)
     recorder.finish(1, "hash")
-    with pytest.raises(RecordingError, match="format 2"):
+    with pytest.raises(RecordingError, match="format 3"):
         read_recording(recorder.path)
     mesh = tmp_path / "organ.stl"
     mesh.write_bytes(b"one mesh")

@@ -21,6 +21,7 @@ def test_every_material_passes_its_own_check_and_is_tissue(material: Material) -
     assert 900.0 <= material.density <= 1_200.0
     assert 0.45 <= material.poisson < 0.5
     assert 0.2 <= material.break_strain <= 1.0
+    assert 50.0 <= material.toughness <= 5_000.0
     assert 0.2 <= material.conductivity <= 0.63
     assert 2e3 <= material.heat_capacity <= 4.2e3
     # Fat insulates; everything else conducts like salt water: about 1 to 1.6·10⁻⁷ m²/s.
@@ -38,7 +39,7 @@ def test_the_named_tissues_are_there_in_order_of_stiffness() -> None:
 @pytest.mark.parametrize("material", [m for m in MATERIALS.values() if m is not SOFT_TISSUE], ids=lambda m: m.name)
 def test_every_figure_names_its_source_or_is_called_estimated(material: Material) -> None:
     said = " ".join(material.sources)
-    for word in ("young", "density", "heat", "viscous_time", "break_strain"):
+    for word in ("young", "density", "heat", "viscous_time", "break_strain", "toughness"):
         assert word in said, f"{material.name}: nothing is said about {word}"
 
 
@@ -61,6 +62,6 @@ def test_what_must_be_above_zero(field: str) -> None:
         dataclasses.replace(LIVER, **{field: 0.0}).check()
 
 
-@pytest.mark.parametrize("field", ["drag", "viscous_time", "friction"])
+@pytest.mark.parametrize("field", ["drag", "viscous_time", "friction", "toughness"])
 def test_what_may_be_zero(field: str) -> None:
     dataclasses.replace(LIVER, **{field: 0.0}).check()

@@ -89,8 +89,8 @@ def contact(
         if best[2] >= 0:
             met.append((s, at, x, speed, *best))
     share = np.zeros(len(u))
-    for s, at, *_ in met:
-        np.add.at(share, at, np.abs(weights[s]))
+    for s, at, _x, _speed, depth, *_ in met:
+        np.add.at(share, at, min(depth / SOFT, 1.0) * np.abs(weights[s]))
     push, shift, force, torque = np.zeros_like(u), np.zeros_like(u), np.zeros(3), np.zeros(3)
     for s, at, x, speed, depth, out, bar in met:
         part = min(depth / SOFT, 1.0)
@@ -104,7 +104,8 @@ def contact(
         change = part * (-approach * out - grip * sliding)
         move = part * (depth * out - dt * grip * sliding)
         count = np.where(inverse[at] > 0.0, inverse[at], samples.stray)
-        yields = float((np.abs(weights[s]) * share[at] * count).sum())
+        whole = share[at] + (1.0 - part) * np.abs(weights[s])
+        yields = float((np.abs(weights[s]) * whole * count).sum())
         if not (free[at] & (weights[s] != 0.0)).any():
             continue
         np.add.at(push, at, weights[s][:, None] * change / yields * inverse[at][:, None])

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src"
-PHENOMENA = {"tissue", "heat", "blood", "water"}
+PHENOMENA = {"tissue", "heat", "blood", "water", "grid"}
 
 UPWARD = {
     ("viscera.world.world", "scenarios", "types"): "a world keeps the entry that it was made of",

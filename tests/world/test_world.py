@@ -270,3 +270,21 @@ class CountAllocations:
 
     def __exit__(self, *_) -> None:
         self._device.default_allocator.allocate = self._kept
+
+
+def test_of_resets_and_values_before_one_tick_the_newest_counts(world: World) -> None:
+    """Twenty resets at once cost one; what they end in is what one after the other ends in."""
+    built: list[int] = []
+    build = world._build
+    world._build = lambda seed: built.append(seed) or build(seed)
+    for seed in range(20):
+        world.apply(Reset(seed))
+        world.apply(SetParameter("stiffness", 2.0 + 0.1 * seed))
+    world.step(16)
+    assert built == [19]
+    other = palpation(seed=1)
+    other.apply(SetParameter("stiffness", 2.0 + 0.1 * 19))
+    other.apply(Reset(19))
+    other.step(16)
+    assert world.state_hash() == other.state_hash()
+    other.close()

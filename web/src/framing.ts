@@ -20,6 +20,7 @@ export function framed({ camera, surfaces }: Pick<Scene, "camera" | "surfaces">)
   const point = new Vector3();
   let needed = distance;
   for (const surface of surfaces) {
+    if (surface.backdrop) continue;
     const values = restOf(surface) ?? [];
     for (let i = 0; i < values.length; i += 3) {
       point.fromArray(values, i).sub(target);

@@ -3,7 +3,7 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -68,7 +68,7 @@ export interface Choose {
   detail?: string;
 }
 
-/** A crashed session resumes from its log. */
+/** A session that crashed or is stalled resumes from its log. */
 export interface Restart {
   type: "restart";
 }
@@ -127,6 +127,11 @@ export interface Surface {
    * come anew whenever `Frame.versions[NAME]` grows.
    */
   triangle_capacity: number;
+  /**
+   * Whether it is what lies around everything, as the walls of a cavity: the first view need not hold all of it, and
+   * there is no cloth.
+   */
+  backdrop: boolean;
 }
 
 /**
@@ -199,6 +204,31 @@ export interface Marks {
 }
 
 /**
+ * Cuts tissue with the axes of some of the instrument's parts, its edges; these parts push only while they do not
+ * cut.
+ */
+export interface Cuts {
+  /** Numbers of the parts whose axes are edges. */
+  parts: number[];
+  /**
+   * Share of the tissue's toughness that it takes. Pressed straight in, a blade takes all of it; drawn along its edge
+   * ξ times as fast as it goes in, 1/(1 + ξ²) (Atkins, Xu and Jeronimidis, J. Mater. Sci. 39, 2004). A hand draws its
+   * blade about three times as fast; that it does is not simulated.
+   */
+  need: number;
+  /** Whether it cuts only while its jaws close: scissors. */
+  closing: boolean;
+  kind: "cuts";
+}
+
+/** Draws gas and the smoke in it away at the tip; as much fresh gas flows in. */
+export interface Evacuates {
+  /** [m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20. */
+  rate: number;
+  kind: "evacuates";
+}
+
+/**
  * One rigid piece of an instrument: a round bar between two points of its frame [m]. A jaw turns about the frame's
  * y axis through `start` by `swing` [rad] when the handle is open (grip 0), and not at all when it is closed.
  */
@@ -213,7 +243,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -225,7 +255,7 @@ export interface Instrument {
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */
@@ -580,10 +610,13 @@ export interface FrameMessage {
   values: ExactArray[];
 }
 
-/** `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). */
+/**
+ * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
+ * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
+ */
 export interface SessionState {
   type: "session_state";
-  state: "starting" | "running" | "paused" | "crashed" | "ended";
+  state: "starting" | "running" | "paused" | "stalled" | "crashed" | "ended";
   message: string;
   /** Of starting, 0 to 1. */
   progress: number;

@@ -105,6 +105,7 @@ export class View {
     this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
+    this.corners = [];
     this.arrows.begin(scene.force_scale);
     this.orbit.set(scene.camera);
     this.hangTheatreLamp(scene.camera);
@@ -116,7 +117,7 @@ export class View {
       const array = arrays.find((candidate) => candidate.name === surface.info.array);
       if (array !== undefined) surface.update(array, frame.versions[surface.info.name]);
     }
-    if (!this.drape.mesh.visible) this.layDrape();
+    if (this.corners.length === 0) this.layDrape();
     this.particles.update(arrays);
     this.markers.update(values);
     this.threads.update(values);
@@ -250,20 +251,23 @@ export class View {
     this.theatreLamp.copy(forward).addScaledVector(upwards, -2 * forward.dot(upwards) + 0.55).normalize();
   }
 
-  // What there is to lie on the cloth is known when the first frame is.
+  // What there is to lie on the cloth is known when the first frame is. In a cavity there is none.
   private layDrape(): void {
     const box = new Box3();
-    for (const surface of this.surfaces) box.union(new Box3().setFromArray(surface.positions));
+    const lying = this.surfaces.filter(({ info }) => !info.backdrop);
+    for (const surface of lying) box.union(new Box3().setFromArray(surface.positions));
     if (box.isEmpty()) return;
-    this.drape.lay(box, this.camera.up, this.surfaces.map((surface) => surface.positions));
-    this.drape.mesh.visible = true;
+    this.drape.lay(box, this.camera.up, lying.map((surface) => surface.positions));
+    this.drape.mesh.visible = lying.length === this.surfaces.length;
     this.corners = boxCorners(box);
   }
 
   private material({ name, material, uv, triangle_capacity }: Surface): ShaderMaterial {
     if (material === "steel") return makeSteelMaterial(this.light, "polished");
+    const cut = triangle_capacity > 0;
     const bare = { ...this.skins.of(name), burn: null, ink: null, film: null };
-    return makeTissueMaterial(material, this.light, this.textures, this.software, uv !== null || triangle_capacity > 0 ? this.skins.of(name) : bare);
+    const skin = uv !== null || cut ? { ...this.skins.of(name), cut } : bare;
+    return makeTissueMaterial(material, this.light, this.textures, this.software, skin);
   }
 
   // What the scene shows of itself in a whole window, it shows in the free area.

@@ -65,6 +65,10 @@ describe("the camera", () => {
     expect(3 / (1 - y)).toBeCloseTo(0.96, 6);
   });
 
+  it("does not go back for what lies around everything", () => {
+    expect(framed({ camera, surfaces: [{ ...at(0, 1, 3), backdrop: true }] })).toBe(camera);
+  });
+
   it("counts on a free area that is a little wider than high", () => {
     const [, y] = framed({ camera, surfaces: [at(4, 0, 0)] }).position;
     expect(4 / -y).toBeCloseTo(0.96 * 1.15, 6);

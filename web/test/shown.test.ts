@@ -21,7 +21,7 @@ function floats(name: string, rows: number[][]): ExactArray {
 describe("a surface that is cut", () => {
   const SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]];
   const surface: Surface = {
-    name: "sheet", material: "tissue", array: "sheet", vertex_count: 6, triangle_capacity: 4,
+    name: "sheet", material: "tissue", array: "sheet", vertex_count: 6, backdrop: false, triangle_capacity: 4,
     triangles: new Uint8Array(new Int32Array([0, 1, 2, 0, 2, 3]).buffer), rest: new Uint8Array(new Float32Array(SQUARE.flat()).buffer), uv: null,
   };
   const topology = (version: number, rest: number[][], triangles: number[][]): Topology => ({
@@ -81,7 +81,7 @@ describe("a surface that is cut", () => {
     const sheet = made();
     expect(() => sheet.expect(topology(2, SQUARE, CUT))).toThrow(/vertex 4/);
     expect(() => sheet.expect({ ...topology(2, APART, CUT), arrays: [] })).toThrow(/sheet\/triangles/);
-    const still = new TissueSurface({ ...surface, vertex_count: 4, triangle_capacity: 0 }, makeSteelMaterial(makeLight(), "polished"));
+    const still = new TissueSurface({ ...surface, vertex_count: 4, backdrop: false, triangle_capacity: 0 }, makeSteelMaterial(makeLight(), "polished"));
     expect(() => still.expect(topology(2, SQUARE, [[0, 1, 2]]))).toThrow(WireError);
   });
 });

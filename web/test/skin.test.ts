@@ -40,6 +40,7 @@ describe("texture places", () => {
   const surface = (count: number, uv: Uint8Array | null): Surface => ({
     name: "liver", material: "liver", triangles: new Uint8Array(12 * count), array: "liver", vertex_count: 3, rest: null, uv,
     triangle_capacity: 0,
+    backdrop: false,
   });
 
   it("are two numbers per corner, and may be missing", () => {

@@ -75,7 +75,7 @@ describe("dequantise", () => {
 
 describe("triangles", () => {
   const info = (triangles: Uint8Array): Surface => ({
-    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: null, uv: null, triangle_capacity: 0,
+    name: "block", material: "tissue", triangles, array: "tissue", vertex_count: 4, rest: null, uv: null, triangle_capacity: 0, backdrop: false,
   });
 
   it("are little-endian uint32", () => {
@@ -110,7 +110,7 @@ describe("arrays with every bit", () => {
 
 describe("restOf", () => {
   const surface = (rest: Uint8Array | null): Surface => ({
-    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest, uv: null, triangle_capacity: 0,
+    name: "block", material: "tissue", triangles: new Uint8Array(0), array: "tissue", vertex_count: 2, rest, uv: null, triangle_capacity: 0, backdrop: false,
   });
 
   it("reads three numbers per vertex, from any offset", () => {

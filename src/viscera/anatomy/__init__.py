@@ -7,5 +7,6 @@ from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.landscape import Landscape, landscape
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
+from viscera.anatomy.torso import spine, torso
 
-__all__ = ["Landscape", "colon", "gallbladder", "in_fossa", "landscape", "liver", "pad"]
+__all__ = ["Landscape", "colon", "gallbladder", "in_fossa", "landscape", "liver", "pad", "spine", "torso"]

@@ -20,7 +20,7 @@ Intestine"; for air-filled ones Sadahiro et al. 1992, doi:10.1007/BF01647660).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,6 +119,14 @@ def colon(
     rng = np.random.default_rng([0 if seed is None else seed + 1, 7])
     shrink = _folds(line, sides, rng) if haustra else np.ones((len(line.radii), sides))
     return _tube(line, sides, shrink, closed)
+
+
+def centreline_of(mesh: TriangleMesh, seed: int | None = None, samples: int = 400) -> Centreline:
+    """The centreline of a closed colon that `colon(seed)` made, from the anus to the caecum, where the mesh lies."""
+    course = COURSE if seed is None else _varied(COURSE, seed)
+    line = centreline(course, samples)
+    # Its last two vertices are the poles.
+    return replace(line, points=line.points + (mesh.vertices[-2] - line.points[0]))
 
 
 def centreline(control: ArrayLike, samples: int) -> Centreline:

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
+import subprocess
+import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
@@ -39,6 +42,9 @@ SHIPPED = Path(__file__).parent / "atlases"
 
 SHIPPED_RESOLUTIONS = (256, 512)
 """For textures of 256² texels, and for those of 512² and finer."""
+
+UNWRAP_S = 90.0
+"""xatlas has this long for a mesh [s]; 80 000 triangles take half a minute on one core."""
 
 SAME_SHAPE = 1.0e-6
 """Relative difference of `shape_print` up to which two meshes have one shape: above rounding, below any change of an
@@ -255,42 +261,71 @@ def write_atlas(path: Path, mesh: TriangleMesh, made: dict[str, Any]) -> None:
 
 
 def bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
-    """A new atlas by xatlas; fields of `Atlas`."""
-    try:
-        import xatlas
-    except ImportError as error:
+    """A new atlas by xatlas; fields of `Atlas`. Where xatlas fails, the surface is cut into six sides first, by the
+    axis along which each triangle looks: that gives it open pieces to work on."""
+    if importlib.util.find_spec("xatlas") is None:
         raise MeshError(
             f"{mesh.name}: this mesh has no atlas yet, and xatlas, which makes one, is not installed.",
             "Install xatlas, or use a mesh with unique texture coordinates or a procedural organ as it comes.",
-        ) from error
+        )
+    whole = np.zeros(len(mesh.triangles), dtype=np.int64)
+    for part in (whole, _sides(mesh)):
+        made = _unwrap(mesh, part, settings)
+        if made is not None:
+            return _squared(made, settings)
+    raise MeshError(
+        f"{mesh.name}: no atlas could be made of its {len(mesh.triangles)} triangles.",
+        "Give it fewer and more even ones: `viscera mesh FILE --simplify 20000 --out NEW.stl`.",
+    )
 
+
+def _sides(mesh: TriangleMesh) -> NDArray[np.int64]:
+    """For each triangle which of ±x, ±y, ±z it looks along, numbered without gaps."""
+    axis = np.abs(mesh.face_vectors).argmax(axis=1)
+    backwards = np.take_along_axis(mesh.face_vectors, axis[:, None], axis=1)[:, 0] < 0.0
+    return np.unique(2 * axis + backwards, return_inverse=True)[1].reshape(-1)
+
+
+def _unwrap(mesh: TriangleMesh, part: NDArray[np.int64], settings: AtlasSettings) -> dict[str, Any] | None:
+    """What xatlas makes of these parts of the surface; None where it crashes, has no end or makes something else."""
     # xatlas' thresholds are absolute and its floats short: it gets the mesh about the origin, one unit large.
     scaled = (mesh.vertices - mesh.centre) / max(mesh.extent, 1e-12)
-    made: Any = xatlas.Atlas()
-    made.add_mesh(scaled.astype(np.float32), mesh.triangles.astype(np.uint32))
-    charts: Any = xatlas.ChartOptions()
-    charts.max_cost = settings.distortion
-    packing: Any = xatlas.PackOptions()
-    packing.create_image = False
-    packing.padding = settings.padding
-    # The packer overshoots what it is asked for by up to a third; asked for less, charts keep their distance.
-    packing.resolution = int(0.8 * settings.resolution * (1.0 - settings.reserve) ** 0.5)
-    made.generate(charts, packing)
-    vertex, triangles, uv = made[0]
-    if triangles.shape != mesh.triangles.shape or not (vertex[triangles] == mesh.triangles).all():
-        raise MeshError(f"{mesh.name}: no atlas could be made.", "Repair the mesh first (viscera.geometry.repair).")
-    size = np.array([made.width, made.height], dtype=np.float64)
-    # In xatlas' own texels, then back to a square: both axes keep one scale.
-    square = uv.astype(np.float64) * size / size.max()
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
+        np.savez(
+            source,
+            vertices=scaled.astype(np.float32),
+            triangles=mesh.triangles,
+            part=part,
+            cost=settings.distortion,
+            padding=settings.padding,
+            # The packer overshoots what it is asked for by up to a third; asked for less, charts keep their distance.
+            resolution=int(0.8 * settings.resolution * (1.0 - settings.reserve) ** 0.5),
+        )
+        command = [sys.executable, "-P", str(Path(__file__).parent / "unwrap.py"), str(source), str(target)]
+        try:
+            subprocess.run(command, capture_output=True, timeout=UNWRAP_S, check=True)
+            with np.load(target) as found:
+                made = dict(found)
+        except (subprocess.SubprocessError, OSError, ValueError, zipfile.BadZipFile):
+            return None
+    if not (made["vertex"][made["triangles"]] == mesh.triangles).all():
+        return None
+    return made
+
+
+def _squared(made: dict[str, Any], settings: AtlasSettings) -> dict[str, Any]:
+    """In a unit square; both axes keep one scale."""
+    size, triangles, vertex = made["size"], made["triangles"].astype(np.int32), made["vertex"].astype(np.int32)
+    square = made["uv"] / size.max()
     if settings.reserve > 0.0:
         if size[1] > size[0]:
             square = np.stack([1.0 - square[:, 1], square[:, 0]], axis=1)  # a quarter turn: the free rows are on top
         square *= min(1.0, (1.0 - settings.reserve) / square[:, 1].max())
-    triangles = triangles.astype(np.int32)
     return {
         # Short floats, so that texel coordinates (a power of two times these) are exact on every device.
         "uv": np.clip(square, 0.0, 1.0).astype(np.float32).astype(np.float64),
         "triangles": triangles,
-        "vertex": vertex.astype(np.int32),
+        "vertex": vertex,
         "chart": connected_charts(triangles, len(vertex)),
     }

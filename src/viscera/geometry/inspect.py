@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from viscera.geometry.topology import (
     Topology,
     bounds_a_volume,
     components,
+    nested_count,
     orientation,
     part_count,
     topology,
@@ -238,3 +239,19 @@ def require_closed(mesh: TriangleMesh) -> TriangleMesh:
             f"Export a surface with an inside, and check its unit ({', '.join(UNITS)}).",
         )
     return mesh
+
+
+def with_oddities(mesh: TriangleMesh, device: Device | None = None) -> TriangleMesh:
+    """The same closed mesh, with what is odd about it in its notes, for a user to say whether it was meant."""
+    topo = topology(mesh)
+    notes = []
+    parts = part_count(topo)
+    if parts > 1:
+        inside = nested_count(mesh, topo, orientation(mesh, topo))
+        nested = f", {inside} of them inside another one" if inside else ""
+        notes.append(f"it has {parts} parts that do not hang together{nested}")
+    crossing = self_intersections(mesh, topo, device)
+    if crossing.pairs:
+        at = _near(mesh.corners[crossing.faces[:1]].mean(axis=1))
+        notes.append(f"{_count(crossing.pairs, 'pair')} of its triangles pass through each other{at}")
+    return replace(mesh, notes=(*mesh.notes, *notes))

@@ -20,7 +20,7 @@ from viscera.errors import InputError, MeshError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 
-UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
+UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
 """Metres per unit."""
 
 ORGAN_EXTENT = (0.005, 0.6)
@@ -159,13 +159,23 @@ STL_HEAD, STL_TRIANGLE = 84, 50
 """Of a binary STL: title and number of triangles, and each triangle [bytes]."""
 
 
-def load_mesh(path: str | Path, unit: str | None = None) -> TriangleMesh:
-    """Reads an STL, OBJ, PLY or GLB file. `unit` is mm, cm or m; without it, it is guessed from the extent."""
+LARGEST_FILE = 2**31
+"""That is read [bytes]."""
+
+
+def load_mesh(path: str | Path, unit: str | None = None, most: int | None = None) -> TriangleMesh:
+    """Reads an STL, OBJ, PLY or GLB file. `unit` is mm, cm, m or in; without it, it is guessed from the extent. A file
+    with more than `most` triangles is refused."""
     path = Path(path)
     if unit is not None and unit not in UNITS:
         raise InputError(f"unit = {unit!r} is not known.", f"Allowed are {', '.join(UNITS)}, or none to guess it.")
     raw = _read(path)
     vertices, triangles, uv = _parse(raw, path)
+    if most is not None and len(triangles) > most:
+        raise MeshError(
+            f"{path}: it has {len(triangles)} triangles; at most {most} can be used.",
+            f"Give it fewer: `viscera mesh {path.name} --simplify 50000 --out NEW.stl`, or a mesh editor.",
+        )
     vertices, triangles, uv, notes = _compact(path.name, vertices, triangles, uv)
     extent = float(np.ptp(vertices, axis=0).max())
     if unit is None:
@@ -183,13 +193,15 @@ def guess_unit(extent: float, name: str = "mesh", prefer: str = "mm") -> tuple[s
     if not fitting:
         low, high = (1000 * e for e in ORGAN_EXTENT)
         raise MeshError(
-            f"{name}: its longest side is {extent:.4g}, which is no organ in mm, cm or m ({low:g} mm to {high:g} mm).",
-            "Scale it to millimetres; from Python, load_mesh(path, unit='mm', 'cm' or 'm') says it for you.",
+            f"{name}: its longest side is {extent:.4g}, which is no organ in {', '.join(UNITS)} "
+            f"({low:g} mm to {high:g} mm).",
+            f"Scale it to millimetres, or say its unit: `viscera mesh {name} --unit cm --out NEW.stl`.",
         )
     chosen = prefer if prefer in fitting else fitting[0]
     note = f"unit guessed: {chosen} (longest side {1000 * extent * UNITS[chosen]:.4g} mm)"
     others = [f"{u}: {1000 * extent * UNITS[u]:.4g} mm" for u in fitting if u != chosen]
-    return chosen, note + (f"; it could also be {', '.join(others)}" if others else "")
+    hint = " (viscera mesh FILE --unit U --out NEW.stl says which)"
+    return chosen, note + (f"; it could also be {', '.join(others)}{hint}" if others else "")
 
 
 def _read(path: Path) -> bytes:
@@ -197,6 +209,11 @@ def _read(path: Path) -> bytes:
         kind = f"files ending in {path.suffix!r}" if path.suffix else "files without an ending"
         raise MeshError(f"{path}: {kind} cannot be read.", f"Allowed are {', '.join(EXTENSIONS)}.")
     try:
+        # A pipe or a device may have no end.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise MeshError(f"{path}: this is no file.", "Give the path of a mesh file.")
+        if path.exists() and path.stat().st_size > LARGEST_FILE:
+            raise MeshError(f"{path}: it is larger than {LARGEST_FILE / 2**30:.0f} GiB.", "Give it fewer triangles.")
         raw = path.read_bytes()
     except FileNotFoundError:
         raise MeshError(f"{path}: there is no such file.", "Check the path.") from None
@@ -217,6 +234,8 @@ def _parse(raw: bytes, path: Path) -> tuple[FloatArray, NDArray[np.int64], NDArr
     kind = path.suffix.lower()[1:]
     if kind == "stl":
         _refuse_cut(raw, path)
+    if kind == "obj" or (kind == "stl" and not _is_binary_stl(raw)):
+        raw = _as_text(raw)
     try:
         # `process` would merge and drop things without saying so.
         parsed: Any = trimesh.load_mesh(io.BytesIO(raw), file_type=kind, process=False)
@@ -231,6 +250,22 @@ def _parse(raw: bytes, path: Path) -> tuple[FloatArray, NDArray[np.int64], NDArr
     if triangles.size == 0:
         raise MeshError(f"{path}: it holds no triangles.", "Export a surface, not points or lines.")
     return vertices, triangles, None if uv is None else np.asarray(uv, dtype=np.float32)
+
+
+def _is_binary_stl(raw: bytes) -> bool:
+    return len(raw) >= STL_HEAD and len(raw) == STL_HEAD + STL_TRIANGLE * int.from_bytes(
+        raw[STL_HEAD - 4 : STL_HEAD], "little"
+    )
+
+
+def _as_text(raw: bytes) -> bytes:
+    """A text file as UTF-8. Names in it may be in any encoding; only numbers matter to us, and these are the same in
+    all."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1").encode("utf-8")
+    return raw
 
 
 def _refuse_cut(raw: bytes, path: Path) -> None:
@@ -261,3 +296,16 @@ def _compact(
     used, renumbered = np.unique(triangles, return_inverse=True)
     kept = renumbered.reshape(-1, 3).astype(np.int32)
     return vertices[used], kept, None if uv is None else uv[used], notes
+
+
+def save_stl(path: Path, mesh: TriangleMesh) -> None:
+    """Writes a binary STL in millimetres."""
+    if path.suffix.lower() != ".stl":
+        raise InputError(f"{path}: only STL files can be written.", "Give it a name that ends in .stl.")
+    kind = [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]
+    body = np.zeros(len(mesh.triangles), dtype=np.dtype(kind))
+    body["corners"] = mesh.corners / UNITS["mm"]
+    try:
+        path.write_bytes(b"viscera".ljust(STL_HEAD - 4) + len(body).to_bytes(4, "little") + body.tobytes())
+    except OSError as error:
+        raise MeshError(f"{path}: it cannot be written ({error.strerror or error}).", "Choose another --out.") from None

@@ -130,6 +130,17 @@ def part_count(topo: Topology) -> int:
     return len(np.unique(components(faces + edges, *links)))
 
 
+def nested_count(mesh: TriangleMesh, topo: Topology, turn: Orientation) -> int:
+    """Closed parts that lie inside another one: cavities, or bodies in bodies."""
+    count = int(turn.shell.max()) + 1
+    if count < 2:
+        return 0
+    face_volume = mesh.face_volumes[topo.faces]
+    signed = np.where(turn.against, -face_volume, face_volume)
+    volume: FloatArray = np.bincount(turn.shell, weights=signed, minlength=count).astype(np.float64)
+    return int((_outermost(mesh, topo, turn.shell, volume) != np.arange(count)).sum())
+
+
 def bounds_a_volume(topo: Topology, turn: Orientation) -> bool:
     """Whether, once turned outward, as many triangles run one way along every edge as the other."""
     runs_up = topo.runs_up ^ (turn.against ^ turn.inside_out)[:, None]

@@ -1,7 +1,7 @@
 """Instruments: what they are and do (`instrument`, `effects`), ready ones (`kit`), and how a hand moves one
 (`tool`), through a `trocar` and within the theatre's `room`."""
 
-from viscera.instruments.effects import PRESSED, Clips, Effect, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import PRESSED, Clips, Cuts, Effect, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
@@ -11,7 +11,9 @@ __all__ = [
     "FASTEST_TOOL",
     "PRESSED",
     "Clips",
+    "Cuts",
     "Effect",
+    "Evacuates",
     "Heats",
     "Instrument",
     "Marks",

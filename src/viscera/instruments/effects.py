@@ -88,4 +88,29 @@ class Marks:
     kind: Literal["marks"] = "marks"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts tissue with the axes of some of the instrument's parts, its edges; these parts push only while they do not
+    cut."""
+
+    parts: tuple[int, ...] = (0,)
+    """Numbers of the parts whose axes are edges."""
+    need: float = 0.1
+    """Share of the tissue's toughness that it takes. Pressed straight in, a blade takes all of it; drawn along its edge
+    ξ times as fast as it goes in, 1/(1 + ξ²) (Atkins, Xu and Jeronimidis, J. Mater. Sci. 39, 2004). A hand draws its
+    blade about three times as fast; that it does is not simulated."""
+    closing: bool = False
+    """Whether it cuts only while its jaws close: scissors."""
+    kind: Literal["cuts"] = "cuts"
+
+
+@dataclass(frozen=True)
+class Evacuates:
+    """Draws gas and the smoke in it away at the tip; as much fresh gas flows in."""
+
+    rate: float = 3.0e-4
+    """[m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20."""
+    kind: Literal["evacuates"] = "evacuates"
+
+
+Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OFF_THE_WIRE = "off_the_wire"
 """Metadata of a field that stays in this process: no browser sees it."""
 
-Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors", "pin"]
+Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors", "pin", "scalpel"]
 
 AnyEffect = TypeVar("AnyEffect")
 

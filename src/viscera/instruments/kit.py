@@ -20,7 +20,7 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -123,6 +123,18 @@ def irrigator() -> Instrument:
     )
 
 
+def evacuator() -> Instrument:
+    """A tube that draws smoke away."""
+    return Instrument(
+        "evacuator",
+        (_end(TUBE[0]), Evacuates()),
+        label="Smoke evacuator",
+        icon="suction",
+        action="evacuate",
+        parts=TUBE_PARTS,
+    )
+
+
 CLIP_JAW = (0.75e-3, 0.7e-3, 0.011, 0.42)
 """Of a clip applier's jaws: how far from the middle, radius and length [m], and how far each stands open [rad]: 4 mm at
 the tip, so that closing is seen."""
@@ -154,3 +166,40 @@ def pin() -> Instrument:
     radius, long = PIN_NEEDLE
     needle = Part((0.0, 0.0, radius), (0.0, 0.0, long), radius)
     return Instrument("pin", (Marks(),), label="Marking pin", icon="pin", action="mark", parts=(needle, _shaft(long)))
+
+
+BLADE = (0.4e-3, 0.022)
+"""Half the thickness of a scalpel's blade, as it is drawn, and its length [m]: a No. 15 has about 0.4 mm and 30 mm."""
+
+
+def scalpel() -> Instrument:
+    """A blade on a handle. Its edge goes from the tip up along the shaft, and cuts whichever way it is drawn: a hand
+    turns its blade into the way it goes."""
+    radius, long = BLADE
+    blade = Part((0.0, 0.0, 0.0), (0.0, 0.0, long), radius)
+    return Instrument(
+        "scalpel",
+        (_end(radius), Cuts()),
+        label="Scalpel",
+        icon="scalpel",
+        action="cut",
+        parts=(blade, _shaft(long)),
+    )
+
+
+SCISSOR_JAW = (0.6e-3, 0.018, 0.3)
+"""Radius and length of a scissors' jaws [m], and how far each stands open [rad]: 10 mm at the tips."""
+
+
+def scissors() -> Instrument:
+    """Two jaws that cut what is between them as they close."""
+    radius, long, opening = SCISSOR_JAW
+    jaws = [Part((0.0, 0.0, long), (0.0, 0.0, 0.0), radius, swing=-side * opening) for side in (-1.0, 1.0)]
+    return Instrument(
+        "scissors",
+        (_end(radius), Cuts(parts=(0, 1), closing=True)),
+        label="Scissors",
+        icon="scissors",
+        action="cut",
+        parts=(*jaws, _shaft(long)),
+    )

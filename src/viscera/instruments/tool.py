@@ -74,6 +74,11 @@ class Tool:
         return self.active and self.grip >= PRESSED
 
     @property
+    def jaws_close(self) -> bool:
+        """Whether its jaws are on their way to where the grip wants them."""
+        return self.jaws < self.grip
+
+    @property
     def shaft(self) -> Vector3:
         """Unit vector from the tip along the shaft."""
         x, y, z, w = self.orientation

@@ -25,7 +25,7 @@ from viscera.errors import InputError, VisceraError
 from viscera.inputs import SetParameter
 from viscera.scenarios._setting import Setting
 
-__all__ = ["Scenario", "Setting", "catalogue", "find_scenario", "load_file", "make", "place_in"]
+__all__ = ["Scenario", "Setting", "catalogue", "check_seed", "find_scenario", "load_file", "make", "place_in"]
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World
@@ -44,12 +44,15 @@ class Scenario:
     """What to do, for someone who never saw it; one line per step."""
     file: Path | None = None
     """Where it was loaded from, for one of the user's own."""
+    takes_mesh: bool = True
+    """Whether it is built on the mesh that a user gives (`Setting.mesh`); one that has no use for it refuses it."""
 
     def __post_init__(self) -> None:
         if not self.title:
             object.__setattr__(self, "title", self.name.replace("_", " ").capitalize())
 
 
+LARGEST_SEED = 2**63 - 1
 FIRST = "palpation"
 NO_SCENARIOS = ("fit", "kernels")
 """Modules beside the scenarios that are none."""
@@ -156,6 +159,11 @@ def place_in(entry: Scenario, error: Exception) -> str | None:
     return f"{entry.file}, line {lines[-1]}" if lines and entry.file is not None else None
 
 
+def check_seed(seed: object) -> None:
+    if not (isinstance(seed, int) and 0 <= seed <= LARGEST_SEED):
+        raise InputError(f"seed = {seed!r} is not allowed.", f"It is a whole number from 0 to {LARGEST_SEED}.")
+
+
 def make(
     scenario: str | Scenario,
     *,
@@ -178,11 +186,14 @@ def make(
     from viscera.world import World
 
     entry = scenario if isinstance(scenario, Scenario) else find_scenario(scenario)
-    if not (isinstance(seed, int) and 0 <= seed < 2**63):
-        raise InputError(f"seed = {seed!r} is not allowed.", "It is a whole number from 0 on.")
+    check_seed(seed)
+    if mesh is not None and not entry.takes_mesh:
+        raise InputError(f"{entry.name} has no organ that a mesh could take the place of.", "Leave --mesh out.")
     whole = device if isinstance(device, Device) else open_device(device, cores)
     whole.load(known_kernels(entry, whole), progress)
     path = None if mesh is None else Path(mesh)
+    if path is not None and progress is not None:
+        progress(f"getting {path.name} ready; the first time takes up to two minutes", 0.95)
     tick_cores = None
     if detail == AUTO:
         from viscera.scenarios.fit import fit

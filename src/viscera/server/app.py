@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
+import resource
 import signal
 import socket
 import sys
@@ -36,15 +38,15 @@ from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
-from viscera.server.closing import LingeringProtocol
-from viscera.server.guard import Guard, Policy, choose_token, is_loopback, message_page
+from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
+from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
 
-MAX_CONNECTIONS = 2 * MAX_CLIENTS
-"""Sockets and requests at once; more get 503."""
+DESCRIPTORS = MAX_CONNECTIONS + 128
+"""Files that may be open at once: a connection each, sessions and the page."""
 
 
 class _Page(StaticFiles):
@@ -57,11 +59,12 @@ class _Page(StaticFiles):
         return response
 
 
-def make_app(hub: Hub, policy: Policy, static: Path = STATIC) -> Starlette:
+def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> Starlette:
     """The ASGI application; starting it starts the session."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(doors.complain)
         await hub.start()
         yield
         await hub.stop()
@@ -117,23 +120,27 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 8420,
         token: str | None = None,
+        public: str = "",
         static: Path = STATIC,
     ) -> None:
+        """`public` is where a proxy makes it public, `https://name`."""
+        self.public = check_public(public) if public else ""
+        self.token = choose_token(host, token, self.public)
         self._socket = _bind(host, port)
         self.port = int(self._socket.getsockname()[1])
-        self.token = choose_token(host, token)
         self.host = host
         self.hub = Hub(spec, list(scenarios), own)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
+        doors = Doors()
         config = uvicorn.Config(
-            make_app(self.hub, Policy(host, self.port, self.token), static),
-            log_level="warning",
+            make_app(self.hub, Policy(host, self.port, self.token, self.public), doors, static),
+            log_level="error",  # what anybody can cause from outside would fill the log
             access_log=False,
-            ws=LingeringProtocol,
+            **protocols(doors),
             ws_max_size=HARD_LIMIT,
             ws_per_message_deflate=False,
-            limit_concurrency=MAX_CONNECTIONS,
+            backlog=MAX_CONNECTIONS,
             timeout_graceful_shutdown=2,
             server_header=False,
         )
@@ -142,12 +149,16 @@ class Server:
     @property
     def url(self) -> str:
         """Where to point a browser, with the token where one is needed."""
+        query = f"?token={quote(self.token)}" if self.token else ""
+        if self.public:
+            return f"{self.public}/{query}"
         shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
         name = f"[{shown}]" if ":" in shown else shown
-        return f"http://{name}:{self.port}/" + (f"?token={quote(self.token)}" if self.token else "")
+        return f"http://{name}:{self.port}/{query}"
 
     def run(self, on_ready: Callable[[str], None] | None = None) -> None:
         self._on_ready = on_ready
+        _allow_descriptors(DESCRIPTORS)
         with contextlib.suppress(KeyboardInterrupt):
             self._uvicorn.run(sockets=[self._socket])
 
@@ -174,6 +185,15 @@ class _Uvicorn(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_started()
+
+
+def _allow_descriptors(count: int) -> None:
+    """As many files as that may be open, where the system lets us say so."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -211,6 +231,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     host: str = "127.0.0.1",
     port: int = 8420,
     token: str | None = None,
+    public: str = "",
     device: str | None = None,
     seed: int = 0,
     mesh: str | Path | None = None,
@@ -226,8 +247,9 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
-    `detail` is that of `viscera.make`; `on_ready` is called with the address once it answers, instead of printing it;
-    `haptics` names the devices that hold the tools; `state` is a saved state to begin with (`SessionSpec.state`).
+    `public` is where a proxy makes it public (docs/security.md); `detail` is that of `viscera.make`; `on_ready` is
+    called with the address once it answers, instead of printing it; `haptics` names the devices that hold the tools;
+    `state` is a saved state to begin with (`SessionSpec.state`).
     """
     from viscera.scenarios import catalogue, find_scenario
 
@@ -253,7 +275,7 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),
             state=state,
         )
-        Server(spec, scenarios, own=first.name, host=host, port=port, token=token).run(ready)
+        Server(spec, scenarios, own=first.name, host=host, port=port, token=token, public=public).run(ready)
 
 
 @contextlib.contextmanager
@@ -273,4 +295,5 @@ def _print_address(url: str) -> None:
     print(f"viscera is at {url}", flush=True)
     host = url.split("//")[1].split("/")[0].rsplit(":", 1)[0]
     if not is_loopback(host.strip("[]")):
-        print("Whoever has this address, token included, can use it. The connection is not encrypted.", flush=True)
+        open_line = "" if url.startswith("https:") else " The connection is not encrypted."
+        print(f"Whoever has this address, token included, can use it.{open_line}", flush=True)

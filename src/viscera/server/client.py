@@ -38,6 +38,9 @@ IN_FLIGHT = 2
 HARD_LIMIT = 16 * m.MAX_CLIENT_MESSAGE
 """A message this long ends the connection while it arrives; a shorter one is refused with a reason [bytes]."""
 
+LONGEST_ANSWER = 64
+"""Of a `FrameAck` [bytes]."""
+
 GREETING_S = 10.0
 """A connection that says nothing this long is closed [s]."""
 
@@ -220,10 +223,10 @@ class Client:
         """A message, or None where it is dropped; raises `Closing` where that has happened too often."""
         if event["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(event.get("code", 1005))
+        data = event.get("bytes")
         if not self._limit.allows():
             self._complain_about_flood()
-            return None
-        data = event.get("bytes")
+            return _answer_in(data)
         if data is None:
             return self._complain_about_form("text was sent where MessagePack is expected")
         if len(data) > m.MAX_CLIENT_MESSAGE:
@@ -258,6 +261,17 @@ class Client:
                 if closing.problem is not None:
                     await self._socket.send_bytes(_encode(closing.problem))
                 await self._socket.close(closing.code, closing.problem.message[:100] if closing.problem else "")
+
+
+def _answer_in(data: bytes | None) -> m.FrameAck | None:
+    """The answer to a frame, if it is one. It counts also in a flood: without it no frame would follow, and so no other
+    answer, for as long as the line stays."""
+    if data is None or len(data) > LONGEST_ANSWER:
+        return None
+    with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+        found = _decoder.decode(data)
+        return found if isinstance(found, m.FrameAck) else None
+    return None
 
 
 def _protocol_problem(text: str) -> m.Problem:

@@ -8,6 +8,9 @@ arrives in between is read and thrown away.
 
 from __future__ import annotations
 
+from typing import Any
+
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 LINGER_S = 5.0
@@ -30,6 +33,16 @@ class LingeringProtocol(WebSocketsSansIOProtocol):
         self._thrown_away += len(data)
         if self._thrown_away > LINGER_BYTES:
             self.transport.close()
+
+    async def send(self, message: Any) -> None:
+        """Uvicorn calls it a mistake of the application to send after the end. But the line may end at any moment, and
+        an application that is just then sending cannot know: it is told that the browser has gone."""
+        await self.writable.wait()
+        if self.close_sent or self.transport.is_closing():
+            raise ClientDisconnected
+        await super().send(message)
+        if self.close_sent:
+            self.handshake_complete = True  # refused with an answer: that is an end too
 
     def handle_parser_exception(self) -> None:
         """Send the close frame and close our half. Called when a message is too large or is no message at all."""

@@ -1,8 +1,8 @@
 """Who may talk to the server: pages from here, people with the token, and nobody else.
 
 A server on loopback answers requests that were made to a loopback name (a foreign site cannot point its own name here)
-and that come from a page of this host. A server on any other address wants its token as well, in the address
-(`/?token=…`, kept in a cookie from then on), or as `Authorization: Bearer …`.
+and that come from a page of this host. A server on any other address, or one that a proxy makes public, wants its token
+as well, in the address (`/?token=…`, kept in a cookie from then on), or as `Authorization: Bearer …`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import ipaddress
 import secrets
 from dataclasses import dataclass
 from html import escape
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,16 +46,29 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def choose_token(host: str, token: str | None) -> str:
+def choose_token(host: str, token: str | None, public: str = "") -> str:
     """The token of a server on `host`: the given one, a new one where one is needed, or none on loopback."""
     if token is None:
-        return "" if is_loopback(host) else secrets.token_urlsafe(24)
+        return "" if is_loopback(host) and not public else secrets.token_urlsafe(24)
     if len(token) < SHORTEST_TOKEN:
         raise InputError(
             f"the token has {len(token)} characters; at least {SHORTEST_TOKEN} are needed.",
             "Leave it out, and a good one is made and printed.",
         )
     return token
+
+
+def check_public(address: str) -> str:
+    """The address under which a proxy makes the server public, `https://name` or `https://name:port`."""
+    hint = "Give it like this: https://theatre.example."
+    try:
+        parts = urlsplit(address)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise InputError(f"public = {address!r} is no address.", hint) from None
+    if not named or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
+        raise InputError(f"public = {address!r} is no address of a proxy.", hint)
+    return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,8 @@ class Policy:
     port: int
     token: str = ""
     """Empty when none is needed."""
+    public: str = ""
+    """Where a proxy makes it public, `https://name`; empty when none does."""
 
     @property
     def cookie(self) -> str:
@@ -81,7 +96,7 @@ class Policy:
     def refuse(self, headers: Headers, query: str) -> Refusal | None:
         """Why this request is not answered, or None."""
         asked = _host_name(headers.get("host", ""))
-        if is_loopback(self.host) and not (is_loopback(asked) or asked == self.host):
+        if is_loopback(self.host) and not (is_loopback(asked) or asked in (self.host, self._public_name)):
             return Refusal(403, "Wrong address", f"This server answers to localhost and 127.0.0.1, not to {asked!r}.")
         origin = headers.get("origin")
         if origin is not None and not self._is_ours(origin, headers.get("host", "")):
@@ -90,6 +105,10 @@ class Policy:
             text = "This server needs its token. Open the address that was printed where it was started."
             return Refusal(401, "Token needed", text)
         return None
+
+    @property
+    def _public_name(self) -> str:
+        return urlsplit(self.public).hostname or self.host
 
     def token_in(self, query: str) -> bool:
         """Whether the address itself carries the right token."""
@@ -101,16 +120,15 @@ class Policy:
             parts = urlsplit(origin)
         except ValueError:
             return False
+        if self.public and origin.lower() == self.public:
+            return True
         return parts.scheme in ("http", "https") and (parts.netloc == host or is_loopback(parts.hostname or ""))
 
     def _knows_token(self, headers: Headers, query: str) -> bool:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        # Other programs on this host set cookies too, and not all of them by the book.
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        return (
-            self.token_in(query)
-            or _same(bearer, self.token)
-            or (cookie is not None and _same(cookie.value, self.token))
-        )
+        return self.token_in(query) or _same(bearer, self.token) or (cookie is not None and _same(cookie, self.token))
 
 
 def _same(given: str, expected: str) -> bool:
@@ -154,7 +172,14 @@ class Guard:
         """Moves the token from the address, where it would be seen and shared, into a cookie."""
         rest = {name: values[0] for name, values in parse_qs(query).items() if name != "token"}
         answer = RedirectResponse("/" + (f"?{urlencode(rest)}" if rest else ""), status_code=303)
-        answer.set_cookie(self.policy.cookie, self.policy.token, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(
+            self.policy.cookie,
+            self.policy.token,
+            httponly=True,
+            samesite="strict",
+            path="/",
+            secure=self.policy.public.startswith("https:"),
+        )
         return answer
 
 

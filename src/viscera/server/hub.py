@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
-from viscera.detail import Detail, parse_detail
-from viscera.errors import InputError
+from viscera.detail import Detail
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.tiles import TextureStore, TopologyStore
+from viscera.server.wishes import Refusal, control, detail_of, name_of, seed_of
 from viscera.session import commands as c
+from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
 from viscera.session.process import SessionSpec
 from viscera.session.snapshot import ArraySpecs, SharedSnapshot
@@ -34,12 +34,16 @@ FRAMES_PER_SECOND = 700.0
 server about as much per frame as per browser, and the session must not feel it on two cores."""
 
 MAX_CLIENTS = 64
-LARGEST_SEED = 2**31 - 1
-LONGEST_NAME = 256
+
+SILENCE_S = 3.0
+"""A session that runs says something twice a second; one that was silent for this long is stalled [s]."""
+
+LOOK_S = 0.5
+"""Between two looks at it [s]."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
-State = Literal["starting", "running", "paused", "crashed", "ended"]
+State = Literal["starting", "running", "paused", "stalled", "crashed", "ended"]
 
 
 @dataclass
@@ -51,14 +55,6 @@ class Status:
     progress: float = 0.0
     speed: float = 1.0
     notice: str = ""
-
-
-class Refusal(Exception):
-    """A browser asked for something that cannot be done now."""
-
-    def __init__(self, code: Literal["refused", "input"], message: str, hint: str) -> None:
-        super().__init__(message)
-        self.problem = m.Problem(code=code, message=message, hint=hint)
 
 
 class Hub:
@@ -83,6 +79,13 @@ class Hub:
         self._session: LiveSession | None = None
         self._device = ""
         self._log = ""
+        self._kept: int | None = None
+        """The tick at which the recording stopped, where it has."""
+        self._heard = time.monotonic()
+        """When the session last said anything [s]."""
+        self._before_stall: State = "running"
+        self._to_forget: set[int] = set()
+        """Browsers that are gone, of which the session does not know yet."""
         self._clients: set[Client] = set()
         self._client_count = 0
         self._fresh = False
@@ -94,14 +97,16 @@ class Hub:
     # --- life ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
+        self._watching = asyncio.create_task(self._watch())
         await self._begin(self._spec)
 
     async def stop(self) -> None:
         """Ends the session, its recording closed, and waits for sessions that are still closing theirs."""
         self._closing = True
+        self._watching.cancel()
         self._tell("ended", "The server has stopped. Start it again, then reload this page.")
         if self._session is not None:
-            await self._session.stop()
+            await (self._session.kill() if self.status.state == "stalled" else self._session.stop())
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -113,22 +118,34 @@ class Hub:
         self.topology = TopologyStore(self.session_number)
         self._fresh = False
         self._log = str(spec.resume or "")
+        self._kept = None
+        self._to_forget.clear()
         self.tick = 0
         self.status = Status(message="starting")
         self._tell("starting", "starting")
-        self._session = LiveSession(spec, self._on_report, self._on_exit)
         try:
+            self._session = LiveSession(spec, self._on_report, self._on_exit)
             await self._session.start()
-        except OSError as error:
-            self._tell("crashed", f"The session process cannot be started: {error.strerror}. Close other programs.")
+        except (OSError, RuntimeError) as error:
+            self._session = None
+            self._tell("crashed", f"The session process cannot be started: {error}. Close other programs, and restart.")
 
     def _replace(self, spec: SessionSpec) -> None:
         """Ends the session in the background while the next one starts; its archive may take a while."""
         old, self._session = self._session, None
-        if old is not None:
-            self._in_background(old.stop())
+        if old is not None and self.status.state == "stalled":
+            self._in_background(self._begin_after(old, spec))
+        else:
+            if old is not None:
+                self._in_background(old.stop())
+            self._in_background(self._begin(spec))
         self.status = Status(message="starting")
-        self._in_background(self._begin(spec))
+
+    async def _begin_after(self, old: LiveSession, spec: SessionSpec) -> None:
+        """One that does not listen has to be gone before another one can go on with its recording."""
+        self._tell("starting", "starting")
+        await old.kill()
+        await self._begin(spec)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -164,8 +181,14 @@ class Hub:
 
     def leave(self, client: Client) -> None:
         self._clients.discard(client)
-        self._send(c.Forget(client.number))
+        self._to_forget.add(client.number)
+        self._forget()
         self._tell()
+
+    def _forget(self) -> None:
+        """Tells the session who is gone. A full queue does not excuse it from that: their tools are still pressed."""
+        if self._session is not None and self._session.reader is not None:
+            self._to_forget = {number for number in self._to_forget if not self._send(c.Forget(number))}
 
     def handle(self, client: Client, message: m.ClientMessage) -> None:
         """What a browser wants, done or refused."""
@@ -179,15 +202,12 @@ class Hub:
             # Only a haptic device is where its hand is without lag.
             self._send(c.MoveTool(client.number, message.sequence, dataclasses.replace(message.input, direct=False)))
         elif isinstance(message, m.SetParameter):
-            if len(message.name) > LONGEST_NAME:
-                raise Refusal("input", "the name of a parameter is too long.", "Use one the scene lists.")
-            self._command(c.SetValue(client.number, message.name, message.value))
+            self._command(c.SetValue(client.number, name_of(message.name, "parameter"), message.value))
         elif isinstance(message, m.SetTable):
-            if len(message.name) > LONGEST_NAME:
-                raise Refusal("input", "the name of a table is too long.", "Use one the scene lists.")
-            self._command(c.SetRows(client.number, message.name, tuple(map(tuple, message.rows))))
+            rows = tuple(map(tuple, message.rows))
+            self._command(c.SetRows(client.number, name_of(message.name, "table"), rows))
         elif isinstance(message, m.Control):
-            self._command(_control(client.number, message))
+            self._command(control(client.number, message))
         elif isinstance(message, m.Choose):
             self._choose(message)
         elif isinstance(message, m.Restart):
@@ -201,8 +221,8 @@ class Hub:
         known = [scenario.name for scenario in self.scenarios]
         if message.scenario not in known:
             raise Refusal("input", f"scenario {message.scenario!r} is not known.", f"There are: {', '.join(known)}.")
-        seed = _seed(message.seed)
-        detail = _detail(message.detail) if message.detail else self._spec.detail
+        seed = seed_of(message.seed)
+        detail = detail_of(message.detail) if message.detail else self._spec.detail
         # The mesh and the parameters from the command line were meant for the scenario named beside them.
         if message.scenario == self._own:
             self._replace(dataclasses.replace(self._first, seed=seed, detail=detail, resume=None, state=None))
@@ -211,7 +231,7 @@ class Hub:
             self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed, detail=detail))
 
     def _restart(self) -> None:
-        if self.status.state not in ("crashed", "ended"):
+        if self.status.state not in ("crashed", "ended", "stalled"):
             raise Refusal("refused", "the session is not stopped.", "Use reset to begin again.")
         resume = Path(self._log) if self._log else None
         self._replace(dataclasses.replace(self._spec, resume=resume))
@@ -219,7 +239,11 @@ class Hub:
     def _command(self, command: c.Command) -> None:
         if self.status.state not in ("running", "paused"):
             raise Refusal("refused", "no session is running.", "Wait for it, or press Restart.")
-        if not self._send(command):
+        try:
+            taken = self._send(command)
+        except TooLarge:
+            raise Refusal("input", "this is more than a session takes at once.", "Send fewer numbers.") from None
+        if not taken:
             raise Refusal("refused", "the session does not keep up with commands.", "Try again in a moment.")
 
     def _send(self, command: c.Command) -> bool:
@@ -230,6 +254,9 @@ class Hub:
     def _on_report(self, session: LiveSession, report: c.Report) -> None:
         if session is not self._session:
             return  # an old one that is still closing its recording
+        self._heard = time.monotonic()
+        if self.status.state == "stalled":
+            self._tell(self._before_stall)
         if isinstance(report, c.Published):
             self._fresh = True
             self.pump()
@@ -247,7 +274,10 @@ class Hub:
             self._tell("paused" if report.paused else "running")
         elif isinstance(report, c.Notice):
             self.status.notice = report.text
+            self._kept = report.kept
             self._tell()
+        elif isinstance(report, c.Alive):
+            pass
         elif isinstance(report, c.Refused):
             for client in self._clients:
                 if client.number == report.client:
@@ -264,11 +294,31 @@ class Hub:
     def _on_exit(self, session: LiveSession) -> None:
         if session is not self._session or self._closing:
             return
-        if self.status.state in ("starting", "running", "paused"):
+        if self.status.state in ("starting", "running", "paused", "stalled"):
             at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
             self._tell("crashed", f"The session process {session.how_it_ended()}{at}. {self._advice()}")
 
+    async def _watch(self) -> None:
+        """Notices that the session says nothing any more, though its process is there."""
+        looked = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._forget()
+            now = time.monotonic()
+            if now - looked > 2.0 * LOOK_S:
+                self._heard = now  # it is we who slept, and have not listened
+            looked = now
+            silent = now - self._heard
+            if self.status.state in ("running", "paused") and silent > SILENCE_S:
+                self._before_stall = self.status.state
+                at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
+                text = f"The session has not answered for {silent:.0f} s; it stands{at}."
+                self._tell("stalled", f"{text} Wait, or end it: {self._advice()}")
+
     def _advice(self) -> str:
+        if self._log and self._kept is not None:
+            until = f"{self._kept / 1000:.1f} s"
+            return f"Press Restart to go on from its recording, which ends at {until}; what came after is lost."
         if self._log:
             return "Press Restart to go on from its recording; at most the last second is lost."
         return "Press Restart to begin again."
@@ -341,7 +391,7 @@ class Hub:
 
     def newest_factor(self) -> float:
         newest = self._newest()
-        return newest.frame.real_time_factor if newest is not None else 0.0
+        return newest.frame.real_time_factor if newest is not None and self.status.state == "running" else 0.0
 
     def _newest(self) -> SharedSnapshot | None:
         if self._session is None or self._session.reader is None:
@@ -351,30 +401,6 @@ class Hub:
     @property
     def session_pid(self) -> int | None:
         return self._session.pid if self._session is not None else None
-
-
-def _control(client: int, message: m.Control) -> c.Command:
-    value = message.value
-    if message.action == "speed":
-        if value is None or not m.MIN_SPEED <= value <= 1.0:
-            raise Refusal("input", f"speed = {value} is not allowed.", f"Allowed is {m.MIN_SPEED} to 1.")
-        return c.SetSpeed(value)
-    if message.action == "reset":
-        return c.ResetWorld(client, None if value is None else _seed(value))
-    return {"pause": c.Pause, "resume": c.Resume, "step": c.StepFrame}[message.action]()
-
-
-def _seed(value: float) -> int:
-    if not math.isfinite(value) or value != int(value) or not 0 <= value <= LARGEST_SEED:
-        raise Refusal("input", f"seed = {value} is not allowed.", f"Use a whole number from 0 to {LARGEST_SEED}.")
-    return int(value)
-
-
-def _detail(text: str) -> Detail:
-    try:
-        return parse_detail(text[:LONGEST_NAME])
-    except InputError as error:
-        raise Refusal("input", error.message, error.hint) from error
 
 
 def _asked(detail: Detail) -> str:

@@ -16,7 +16,7 @@ from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
 from viscera.view import Frame, Scene
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096
@@ -81,7 +81,7 @@ class Choose(_Message, tag="choose"):
 
 
 class Restart(_Message, tag="restart"):
-    """A crashed session resumes from its log."""
+    """A session that crashed or is stalled resumes from its log."""
 
 
 class FrameAck(_Message, tag="frame_ack"):
@@ -190,9 +190,10 @@ class FrameMessage(_Message, tag="frame"):
 
 
 class SessionState(_Message, tag="session_state"):
-    """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do)."""
+    """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
+    said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
 
-    state: Literal["starting", "running", "paused", "crashed", "ended"]
+    state: Literal["starting", "running", "paused", "stalled", "crashed", "ended"]
     message: str
     progress: float
     """Of starting, 0 to 1."""

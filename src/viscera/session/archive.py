@@ -4,64 +4,64 @@
     /inputs/tools         tick, order, tool, position [m], orientation, grip, active, direct
     /inputs/parameters    tick, order, name, value
     /inputs/resets        tick, order, seed
+    /inputs/tables        tick, order, name, rows
+    /inputs/behind        tick, order
     /checkpoints/TICK/…   the state arrays before the inputs of that tick
     /scores               one attribute per score
 
-`order` puts the inputs of the three tables back in the order in which they were applied.
+`order` puts the inputs of the tables back in the order in which they were applied. The first 512 bytes, which HDF5
+skips, hold a digest of the rest: a damaged file is refused before HDF5 sees it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import hashlib
 import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import BinaryIO
 
 import msgspec
-import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
-from viscera.session.logfile import Failure, Recording, RecordingHeader, State, check_format, read_log
+from viscera.session.hdf5 import USER_BLOCK, Extract, write_archive
+from viscera.session.logfile import (
+    CHECKPOINT_TICK,
+    Recording,
+    State,
+    check_recording,
+    from_record,
+    open_recording,
+    read_log,
+    unpack_state,
+)
 from viscera.session.recorder import in_use
 
+ARCHIVE_START = b"VISCERA ARCHIVE\nsha256 "
 HDF5_START = b"\x89HDF\r\n\x1a\n"
 
-_TOOLS = np.dtype(
-    [
-        ("tick", "<i8"),
-        ("order", "<i8"),
-        ("tool", "<i4"),
-        ("position", "<f8", (3,)),
-        ("orientation", "<f8", (4,)),
-        ("grip", "<f8"),
-        ("active", "?"),
-        ("direct", "?"),
-    ]
-)
-_PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
-_TABLES = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("rows", "S4096")])
-_RESETS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("seed", "<i8")])
-_BEHIND = np.dtype([("tick", "<i8"), ("order", "<i8")])
+READ_S = 120.0
+"""Reading an archive takes at most this long [s]; an hour of palpation takes a second."""
 
 
 def read_recording(path: str | Path) -> Recording:
     """Reads a log or an archive; which one it is, its first bytes say."""
     path = Path(path)
-    try:
-        with open(path, "rb") as file:
-            start = file.read(len(HDF5_START))
-    except OSError as error:
-        raise RecordingError(f"cannot read {path}: {error.strerror}.", "Check the path and its permissions.") from error
-    return _read_archive(path) if start == HDF5_START else read_log(path)
+    with open_recording(path) as file:
+        start = file.read(len(ARCHIVE_START))
+    if start.startswith(HDF5_START):
+        raise RecordingError(f"{path} has no digest.", "An older viscera wrote it; use that one.")
+    return _read_archive(path) if start == ARCHIVE_START else read_log(path)
 
 
 def convert(log: str | Path, *, keep_log: bool = False) -> Path:
     """Turns the log of a session that is over, however it ended, into an archive beside it; returns the archive's path.
 
-    The archive appears only when it is whole, and only then the log goes (unless `keep_log`).
+    The archive appears only when it is whole, and only then the log goes (unless `keep_log`, or it is damaged: what is
+    left of it is more than the archive has).
     """
     log = Path(log)
     recording = read_log(log)
@@ -70,146 +70,75 @@ def convert(log: str | Path, *, keep_log: bool = False) -> Path:
     path = log.with_suffix(".h5")
     partial_path = path.with_suffix(".h5.part")
     try:
-        write_archive(recording, partial_path)
+        with open(partial_path, "w+b") as file:
+            write_archive(recording, file)
+            os.pwrite(file.fileno(), _seal(file), 0)
+            os.fsync(file.fileno())  # some disks say only now that they are full
         os.replace(partial_path, path)
     except (OSError, RuntimeError) as error:
         with contextlib.suppress(OSError):
             partial_path.unlink(missing_ok=True)
         raise RecordingError(f"cannot write {path}: {error}.", f"Nothing is lost: the log is still {log}.") from error
-    if not keep_log:
+    if not keep_log and not recording.damage:
         log.unlink(missing_ok=True)
     return path
 
 
-def write_archive(recording: Recording, path: Path) -> None:
-    import h5py
-
-    with h5py.File(path, "w") as file:
-        header = recording.header
-        file.attrs.update(
-            format=header.format,
-            scenario=header.scenario,
-            seed=header.seed,
-            device=header.device,
-            device_description=header.device_description,
-            versions=json.dumps(header.versions),
-            mesh=header.mesh,
-            mesh_sha256=header.mesh_sha256,
-            file=header.file,
-            file_sha256=header.file_sha256,
-            parameters=json.dumps(header.parameters),
-            detail=header.detail,
-            created=header.created,
-            tick=recording.tick,
-            state_hash=recording.state_hash,
-            failure=msgspec.json.encode(recording.failure).decode(),
-        )
-        inputs = file.create_group("inputs")
-        for name, table in _tables(recording.inputs).items():
-            inputs.create_dataset(name, data=table, compression="gzip" if len(table) else None)
-        checkpoints = file.create_group("checkpoints")
-        for tick, load in recording.checkpoints.items():
-            group = checkpoints.create_group(str(tick))
-            for name, array in load().items():
-                packed: dict[str, Any] = {"compression": "gzip", "compression_opts": 1} if array.size > 64 else {}
-                group.create_dataset(name, data=array, **packed)
-        file.create_group("scores").attrs.update(recording.scores)
-
-
-def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
-    tools: list[Any] = []
-    parameters: list[Any] = []
-    edits: list[Any] = []
-    resets: list[Any] = []
-    behind: list[Any] = []
-    for order, (tick, given) in enumerate(inputs):
-        if isinstance(given, ToolInput):
-            flags = (given.grip, given.active, given.direct)
-            tools.append((tick, order, given.tool, given.position, given.orientation, *flags))
-        elif isinstance(given, SetParameter):
-            parameters.append((tick, order, given.name.encode(), given.value))
-        elif isinstance(given, SetTable):
-            edits.append((tick, order, given.name.encode(), json.dumps(given.rows).encode()))
-        elif isinstance(given, Behind):
-            behind.append((tick, order))
-        else:
-            resets.append((tick, order, given.seed))
-    return {
-        "tools": np.array(tools, _TOOLS),
-        "parameters": np.array(parameters, _PARAMETERS),
-        "tables": np.array(edits, _TABLES),
-        "resets": np.array(resets, _RESETS),
-        "behind": np.array(behind, _BEHIND),
-    }
+def _seal(file: BinaryIO) -> bytes:
+    """The user block of an archive: a digest of all that follows it."""
+    file.seek(USER_BLOCK)
+    digest = hashlib.sha256()
+    while piece := file.read(2**20):
+        digest.update(piece)
+    return (ARCHIVE_START + digest.hexdigest().encode() + b"\n").ljust(USER_BLOCK, b"\0")
 
 
 def _read_archive(path: Path) -> Recording:
-    import h5py
-
+    with open_recording(path) as file:
+        if file.read(USER_BLOCK) != _seal(file):
+            raise RecordingError(
+                f"{path} is damaged: its digest is not that of what it holds.", "Copy it again, or use another copy."
+            )
     try:
-        with h5py.File(path, "r") as file:
-            attributes: dict[str, Any] = dict(file.attrs)
-            check_format(path, int(attributes["format"]))
-            header = RecordingHeader(
-                scenario=attributes["scenario"],
-                seed=int(attributes["seed"]),
-                device=attributes["device"],
-                device_description=attributes["device_description"],
-                versions=json.loads(attributes["versions"]),
-                mesh=attributes["mesh"],
-                mesh_sha256=attributes["mesh_sha256"],
-                file=attributes.get("file", ""),  # not in older files
-                file_sha256=attributes.get("file_sha256", ""),
-                parameters=json.loads(attributes["parameters"]),
-                detail=float(attributes.get("detail", 1.0)),
-                created=attributes["created"],
-            )
-            ticks = sorted(int(name) for name in cast(Any, file["checkpoints"]))
-            scores: dict[str, Any] = dict(file["scores"].attrs)
-            return Recording(
-                path,
-                header,
-                inputs=_inputs(file["inputs"]),
-                checkpoints={tick: partial(_load_state, path, tick) for tick in ticks},
-                tick=int(attributes["tick"]),
-                state_hash=attributes["state_hash"],
-                scores={name: float(value) for name, value in scores.items()},
-                failure=msgspec.json.decode(attributes["failure"], type=Failure | None),
-            )
-    except (OSError, KeyError, ValueError, TypeError, msgspec.MsgspecError) as error:
-        raise RecordingError(f"{path} is not a whole recording: {error}.", "Was it copied completely?") from error
-
-
-def _inputs(group: Any) -> list[tuple[int, Input]]:
-    found: list[tuple[int, int, Input]] = []
-    for row in group["tools"][()].tolist():
-        tick, order, tool, position, orientation, grip, *flags = row  # older files have one flag
-        given = ToolInput(tool, _floats(position), _floats(orientation), grip, *map(bool, flags))
-        found.append((order, tick, given))
-    for tick, order, name, value in group["parameters"][()].tolist():
-        found.append((order, tick, SetParameter(name.decode(), value)))
-    for tick, order, name, rows in group["tables"][()].tolist() if "tables" in group else []:  # not in older files
-        found.append((order, tick, SetTable(name.decode(), tuple(_floats(row) for row in json.loads(rows)))))
-    for tick, order, seed in group["resets"][()].tolist():
-        found.append((order, tick, Reset(seed)))
-    for tick, order in group["behind"][()].tolist() if "behind" in group else []:  # not in older files
-        found.append((order, tick, Behind()))
-    return [(tick, given) for _, tick, given in sorted(found, key=lambda entry: entry[0])]
-
-
-def _floats(values: Any) -> Any:
-    return tuple(float(value) for value in values)
+        found = msgspec.msgpack.decode(_ask(path), type=Extract)
+        inputs = [from_record(record) for record in found.records.records]
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _not_ours(path, error) from error
+    recording = Recording(
+        path,
+        found.header,
+        inputs=inputs,
+        checkpoints={tick: partial(_load_state, path, tick) for tick in found.checkpoints},
+        tick=found.last.tick,
+        state_hash=found.last.state_hash,
+        scores=found.last.scores,
+        failure=found.last.failure,
+    )
+    check_recording(recording)
+    return recording
 
 
 def _load_state(path: Path, tick: int) -> State:
-    import h5py
+    return unpack_state(path, _ask(path, str(tick))[CHECKPOINT_TICK.size :])
 
-    state: State = {}
 
-    def add(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset):  # a name with a slash, `tissue/position`, became a group
-            state[name] = np.asarray(item[()])
+def _ask(path: Path, *arguments: str) -> bytes:
+    """What the process that reads HDF5 answers."""
+    command = [sys.executable, "-m", "viscera.session.hdf5", str(path), *arguments]
+    # The sources that run here, whatever the folder is in which somebody has started us.
+    here = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=READ_S, check=False, env={**os.environ, "PYTHONPATH": paths}
+        )
+    except subprocess.TimeoutExpired:
+        raise _not_ours(path, f"it cannot be read within {READ_S:.0f} s") from None
+    if done.returncode != 0:
+        why = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _not_ours(path, why[-1] if why else f"reading it ended with {done.returncode}")
+    return done.stdout
 
-    with h5py.File(path, "r") as file:
-        cast(Any, file[f"checkpoints/{tick}"]).visititems(add)
-    return state
+
+def _not_ours(path: Path, why: object) -> RecordingError:
+    return RecordingError(f"{path} is not a whole recording: {why}.", "Was it written by viscera?")

@@ -35,6 +35,10 @@ class ChannelClosed(Exception):
     """The other side is gone."""
 
 
+class TooLarge(SessionError):
+    """A message does not fit into the queue."""
+
+
 class Sender:
     """The writing end. It can be handed to a process that is being spawned."""
 
@@ -50,7 +54,7 @@ class Sender:
         """Sends at once, or gives up and returns False when the queue is full. Never blocks."""
         data = self._pack(message)
         if len(data) > PIPE_BUF:
-            raise SessionError(f"a message of {len(data)} bytes is too large for a queue that takes {PIPE_BUF} bytes.")
+            raise TooLarge(f"a message of {len(data)} bytes is too large for a queue that takes {PIPE_BUF} bytes.")
         try:
             os.write(self._connection.fileno(), data)
         except BlockingIOError:

@@ -131,6 +131,12 @@ class Notice(_Struct, tag="notice"):
     """What people should know though the session goes on."""
 
     text: str
+    kept: int | None = None
+    """Where the recording has stopped, the tick up to which it goes."""
+
+
+class Alive(_Struct, tag="alive"):
+    """Sent now and then, also while the world is paused: who says nothing for long is stuck."""
 
 
 class Failed(_Struct, tag="failed"):
@@ -149,4 +155,4 @@ class Ended(_Struct, tag="ended"):
     recording: str
 
 
-Report = Progress | Ready | SceneChanged | Published | Pace | Refused | Notice | Failed | Ended
+Report = Progress | Ready | SceneChanged | Published | Pace | Refused | Notice | Alive | Failed | Ended

@@ -74,7 +74,7 @@ class LiveSession:
 
     async def stop(self) -> None:
         """Ends the session, by force if it does not listen."""
-        if self._process is None or self._gone.is_set():
+        if self._process is None or self._process.pid is None or self._gone.is_set():
             return
         self.send(c.Stop())
         # A world that is still being made has nothing to save, and a compiler does not listen.
@@ -85,6 +85,14 @@ class LiveSession:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._gone.wait(), patience)
                 return
+
+    async def kill(self) -> None:
+        """Ends a session that does not listen; what it recorded so far is kept."""
+        if self._process is None or self._process.pid is None or self._gone.is_set():
+            return
+        self._process.kill()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), KILL_S)
 
     def how_it_ended(self) -> str:
         """For people: `was killed (SIGKILL)`."""

@@ -1,20 +1,24 @@
 """The append-only log of a session: what is in it, block by block, and how it is read back.
 
-    VISCERALOG1\\n | block | block | …
-    block = kind (4 bytes) | length (u32) | CRC-32 of the payload (u32) | payload
+    VISCERALOG2\\n | block | block | …
+    block = kind (4 bytes) | length (u32) | CRC-32 of the payload (u32) | CRC-32 of these twelve bytes (u32) | payload
 
 Kinds: `HEAD` once, first; `RECS` about once a second, with the inputs since the last one and the tick reached; `CKPT`
 a whole state (its tick, then compressed); `LAST` at the end. Payloads are MessagePack. A block that was cut short or
 damaged ends the log: everything before it counts, nothing after it does. So a killed process loses at most the second
-it had not yet written.
+it had not yet written. Which of the two it was, the checksum of the head tells: one that is whole names more than is
+there, or something else than is there.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
+import os
+import stat
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,10 +30,19 @@ import numpy as np
 from viscera.errors import RecordingError
 from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
 
-FORMAT = 1
-MAGIC = b"VISCERALOG1\n"
-BLOCK_HEAD = struct.Struct("<4sII")
+FORMAT = 2
+MAGIC = b"VISCERALOG2\n"
+BLOCK_HEAD = struct.Struct("<4sIII")
 CHECKPOINT_TICK = struct.Struct("<Q")
+
+LONGEST_BLOCK = 2**30
+"""No session writes a longer one [bytes]."""
+
+LARGEST_UNPACKED = 2**30
+"""That a checkpoint may unpack to [bytes]; sessions keep none above 128 MiB."""
+
+LAST_TICK = 10**9
+"""Eleven days; a recording that says it is longer was not made by a session."""
 
 State = dict[str, np.ndarray]
 
@@ -119,6 +132,8 @@ class Recording:
     """Of a log: bytes before the first damaged block."""
     torn_bytes: int = 0
     """Of a log: bytes that were dropped."""
+    damage: str = ""
+    """Of a log: what is wrong with it where the dropped bytes begin; empty where it is whole or was just cut off."""
     checkpoint_ends: dict[int, int] = field(default_factory=dict)
     """Of a log: where the block of each checkpoint ends."""
 
@@ -143,7 +158,8 @@ def from_record(record: Record) -> tuple[int, Input]:
 
 
 def pack_block(kind: bytes, payload: bytes) -> bytes:
-    return BLOCK_HEAD.pack(kind, len(payload), zlib.crc32(payload)) + payload
+    head = BLOCK_HEAD.pack(kind, len(payload), zlib.crc32(payload), 0)[:-4]
+    return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
 def pack_state(tick: int, state: State) -> bytes:
@@ -155,26 +171,54 @@ def pack_state(tick: int, state: State) -> bytes:
     return CHECKPOINT_TICK.pack(tick) + zlib.compress(msgspec.msgpack.encode(arrays), 1)
 
 
+def unpack_state(path: Path, packed: bytes) -> State:
+    """What `pack_state` has packed, without its tick."""
+    unpacking = zlib.decompressobj()
+    try:
+        plain = unpacking.decompress(packed, LARGEST_UNPACKED)
+        if not unpacking.eof:
+            raise ValueError("it does not end")
+        return {
+            entry.name: np.frombuffer(entry.data, np.dtype(entry.dtype)).reshape(entry.shape).copy()
+            for entry in msgspec.msgpack.decode(plain, type=list[StateArray])
+        }
+    except (zlib.error, msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise RecordingError(f"{path} has a checkpoint that cannot be read: {error}.", "Replay it instead.") from error
+
+
 def _load_state(path: Path, place: int, length: int) -> State:
     with open(path, "rb") as file:
         file.seek(place)
-        packed = zlib.decompress(file.read(length))
-    return {
-        entry.name: np.frombuffer(entry.data, np.dtype(entry.dtype)).reshape(entry.shape).copy()
-        for entry in msgspec.msgpack.decode(packed, type=list[StateArray])
-    }
+        return unpack_state(path, file.read(length))
+
+
+def open_recording(path: Path) -> BinaryIO:
+    """A file to read; a pipe or a device, which may have no end, is refused."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise RecordingError(f"{path} is no file.", "Give a .log or .h5 file that a session wrote.")
+        return open(path, "rb")
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror}.", "Check the path and its permissions.") from error
 
 
 def read_log(path: Path) -> Recording:
     """Reads a log up to its first damaged block. Raises `RecordingError` when there is no readable header."""
+    recording: Recording | None = None
+    damage = ""
     try:
-        with open(path, "rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise RecordingError(f"{path} is not a viscera log.", "Give a .log or .h5 file that a session wrote.")
-            recording: Recording | None = None
-            for kind, payload, end in _blocks(file):
-                recording = _add_block(recording, path, kind, payload, end)
-                recording.valid_length = end
+        with open_recording(path) as file:
+            magic = file.read(len(MAGIC))
+            if magic != MAGIC:
+                older = "An older viscera wrote it; use that one." if magic.startswith(MAGIC[:10]) else ""
+                hint = older or "Give a .log or .h5 file that a session wrote."
+                raise RecordingError(f"{path} is not a viscera log.", hint)
+            while (block := _next_block(file)) is not None:
+                if isinstance(block, str):
+                    damage = block
+                    break
+                recording = _add_block(recording, path, *block)
+                recording.valid_length = block[2]
             size = file.seek(0, 2)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror}.", "Check the path and its permissions.") from error
@@ -183,19 +227,46 @@ def read_log(path: Path) -> Recording:
             f"{path} cannot be understood: {error}.", "Another version of viscera wrote it."
         ) from error
     if recording is None:
-        raise RecordingError(f"{path} has no readable header.", "The session died before it began; start a new one.")
+        raise RecordingError(
+            f"{path} has no readable header.", damage or "The session died before it began; start a new one."
+        )
     recording.torn_bytes = size - recording.valid_length
+    recording.damage = damage
+    check_recording(recording)
     return recording
 
 
-def _blocks(file: BinaryIO) -> Iterator[tuple[bytes, bytes, int]]:
-    """(kind, payload, end in the file) of every whole block."""
-    while len(head := file.read(BLOCK_HEAD.size)) == BLOCK_HEAD.size:
-        kind, length, checksum = BLOCK_HEAD.unpack(head)
-        payload = file.read(length)
-        if len(payload) < length or zlib.crc32(payload) != checksum:
-            return
-        yield kind, payload, file.tell()
+def _next_block(file: BinaryIO) -> tuple[bytes, bytes, int] | str | None:
+    """Kind, payload and end in the file of the next block; None at the end, also of a log that was cut off; in words
+    what is wrong where a block is damaged."""
+    place = file.tell()
+    head = file.read(BLOCK_HEAD.size)
+    if len(head) < BLOCK_HEAD.size:
+        return None
+    kind, length, checksum, head_checksum = BLOCK_HEAD.unpack(head)
+    if zlib.crc32(head[:-4]) != head_checksum or length > LONGEST_BLOCK:
+        return f"It is damaged at byte {place}: there is no block."
+    payload = file.read(length)
+    if len(payload) < length:
+        return None
+    if zlib.crc32(payload) != checksum:
+        return f"It is damaged at byte {place}: the checksum of a block of {length} bytes is wrong."
+    return kind, payload, file.tell()
+
+
+def check_recording(recording: Recording) -> None:
+    """Refuses numbers that no session writes, and that would keep a replay busy for ever."""
+    header = recording.header
+    for name, value, most in (
+        ("seed", header.seed, 2**63 - 1),
+        ("tick", recording.tick, LAST_TICK),
+        *(("tick of an input", tick, LAST_TICK) for tick, _ in recording.inputs),
+        *(("tick of a checkpoint", tick, LAST_TICK) for tick in recording.checkpoints),
+    ):
+        if not 0 <= value <= most:
+            raise RecordingError(f"{recording.path}: {name} = {value} is not possible.", f"Allowed are 0 to {most}.")
+    if not (math.isfinite(header.detail) and header.detail > 0.0):
+        raise RecordingError(f"{recording.path}: detail = {header.detail} is not possible.", "It is a number above 0.")
 
 
 def _add_block(recording: Recording | None, path: Path, kind: bytes, payload: bytes, end: int) -> Recording:

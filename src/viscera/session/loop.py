@@ -44,7 +44,11 @@ PAUSED_WAIT_S = 0.1
 """A paused loop looks after its recording this often [s]."""
 
 REFUSAL_S = 0.1
-"""Refusals are told at most this often; a hand that is out of range would tell a thousand a second [s]."""
+"""Refusals are told to a browser at most this often; a hand that is out of range would be told a thousand a second
+[s]."""
+
+ALIVE_S = 0.5
+"""The server hears at least this often that the loop goes round [s]."""
 
 FLUSH_EARLY_S = 0.1
 """A block is on its way to the disk this much before the promised second is over [s]."""
@@ -94,7 +98,10 @@ class Loop:
         self._new_seed: int | None = None
         self._notice = ""
         now = time.perf_counter()
-        self._published = self._flushed = self._collected = self._refused = now
+        self._published = self._flushed = self._collected = self._alive = now
+        self._refused: dict[int, float] = {}
+        """When each browser was last told of a refusal [s]."""
+        self._show_settings = False
         self._next_checkpoint = now + CHECKPOINT_S
         self._idle_checkpoint = now + IDLE_CHECKPOINTS * CHECKPOINT_S
 
@@ -149,6 +156,7 @@ class Loop:
         if self._new_seed is not None:
             self._tell_scene()
         self._look_after_recording(now, between_ticks=True)
+        self._say_alive(now)
         if now - self._collected >= COLLECT_S:
             gc.collect()
             self._collected = now
@@ -160,7 +168,14 @@ class Loop:
         self._beside.pause()
         if self._port is not None:
             self._port.rest()
-        self._look_after_recording(time.perf_counter(), between_ticks=False)
+        now = time.perf_counter()
+        self._look_after_recording(now, between_ticks=False)
+        self._say_alive(now)
+
+    def _say_alive(self, now: float) -> None:
+        if now - self._alive >= ALIVE_S:
+            self._alive = now
+            self._reports.offer(c.Alive())
 
     def _publish(self, now: float, *, must: bool = False) -> None:
         """Shows the world as it is; beside the ticks. A picture that is not done yet is not waited for, unless it
@@ -191,6 +206,9 @@ class Loop:
     def _take_commands(self) -> None:
         for command in self._commands.take():
             self.obey(command)
+        if self._show_settings:
+            self._show_settings = False
+            self._publish(time.perf_counter(), must=True)
 
     def obey(self, command: c.Command) -> None:
         if isinstance(command, c.MoveTool):
@@ -203,6 +221,7 @@ class Loop:
             self._reset(command)
         elif isinstance(command, c.Forget):
             self._applied.pop(command.client, None)
+            self._refused.pop(command.client, None)
             self._let_go(command.client)
         elif isinstance(command, c.Stop):
             self.stopping = True
@@ -260,8 +279,8 @@ class Loop:
             self.world.apply(given)
         except InputError as error:
             now = time.perf_counter()
-            if now - self._refused >= REFUSAL_S:
-                self._refused = now
+            if now - self._refused.get(client, -math.inf) >= REFUSAL_S:
+                self._refused[client] = now
                 self._reports.offer(c.Refused(client, error.message[:1000], error.hint[:1000]))
             return False
         if self.recorder is not None:
@@ -283,12 +302,12 @@ class Loop:
         if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:
             # It takes effect with the next tick, which may be far away; the panel should show it now.
             self._values_to_come[command.name] = command.value
-            self._publish(time.perf_counter(), must=True)
+            self._show_settings = True
 
     def _set_rows(self, command: c.SetRows) -> None:
         if self._apply(command.client, SetTable(command.name, command.rows)) and self._paused:
             self._rows_to_come[command.name] = command.rows
-            self._publish(time.perf_counter(), must=True)
+            self._show_settings = True
 
     # --- reports and recording -----------------------------------------------------------------------------------
 
@@ -323,4 +342,4 @@ class Loop:
             recorder.flush(self.world.tick)
         if recorder.notice != self._notice:
             self._notice = recorder.notice
-            self._reports.offer(c.Notice(self._notice))
+            self._reports.offer(c.Notice(self._notice, recorder.kept_tick if self._notice else None))

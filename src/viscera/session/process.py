@@ -32,9 +32,6 @@ from viscera.session.replay import DEFAULT_FACTORY, build, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
 from viscera.session.wire import pack
 
-SWITCH_INTERVAL_S = 0.0005
-"""The recorder's thread gives the interpreter back at least this soon [s]; Python's default is ten times that."""
-
 EXIT_FAILED = 1
 """Exit code after a `Failed` report."""
 
@@ -68,7 +65,6 @@ class SessionSpec:
 def main(spec: SessionSpec, commands: Receiver[c.Command], reports: Sender, segment: Segment) -> None:
     """Entry point of the spawned process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the server decides what it means
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     faulthandler.enable()  # a native crash says where, in the terminal
     process = _Process(spec, commands, reports, segment)
     try:

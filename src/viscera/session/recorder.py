@@ -112,6 +112,8 @@ def versions() -> dict[str, str]:
 
 def hash_file(path: Path) -> str:
     try:
+        if not path.is_file():
+            raise RecordingError(f"cannot read {path}: it is no file.", "Check the path.")
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
@@ -124,6 +126,8 @@ class Recorder:
     def __init__(self, path: Path, descriptor: int, length: int, write: WriteFunction = os.write) -> None:
         self.path = path
         self.notice = ""
+        self.kept_tick = 0
+        """Inputs up to this tick are in the file."""
         self._descriptor = descriptor
         self._length = length
         self._write_some = write
@@ -131,7 +135,7 @@ class Recorder:
         self.touched = False
         """Whether there was any input since the last checkpoint."""
         self._pending = 0
-        self._queue: queue.SimpleQueue[tuple[bytes, Callable[[], bytes]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[bytes, Callable[[], bytes], int] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_blocks, name="viscera-recorder", daemon=True)
         self._thread.start()
 
@@ -191,7 +195,7 @@ class Recorder:
 
     def _write_records(self, tick: int, records: list[Record]) -> None:
         block = Records(tick, records)
-        self._hand_over(b"RECS", lambda: msgspec.msgpack.encode(block), 64 * len(block.records))
+        self._hand_over(b"RECS", lambda: msgspec.msgpack.encode(block), 64 * len(block.records), tick)
 
     def checkpoint(self, tick: int, state: State) -> None:
         """Keeps a whole state, of before the inputs of `tick`, which may be some frames ago. The arrays must not change
@@ -221,24 +225,25 @@ class Recorder:
         self._queue.put(None)
         self._thread.join()
 
-    def _hand_over(self, kind: bytes, payload: Callable[[], bytes], size: int) -> None:
+    def _hand_over(self, kind: bytes, payload: Callable[[], bytes], size: int, tick: int = 0) -> None:
         if self.notice:
             return
         if self._pending > MAX_PENDING:
             self._give_up("the disk does not keep up")
             return
         self._pending += size
-        self._queue.put((kind, payload))
+        self._queue.put((kind, payload, tick))
 
     def _write_blocks(self) -> None:
         while (item := self._queue.get()) is not None:
             if self.notice:
                 continue
-            kind, payload = item
+            kind, payload, tick = item
             try:
                 block = pack_block(kind, payload())
                 _write_all(self._write_some, self._descriptor, block)
                 self._length += len(block)
+                self.kept_tick = max(self.kept_tick, tick)
             except OSError as error:
                 self._give_up(_reason(error))
             if self._queue.empty():
@@ -247,7 +252,8 @@ class Recorder:
 
     def _give_up(self, reason: str) -> None:
         self.notice = (
-            f"Recording stopped: {reason}. The simulation goes on; what was recorded until then is kept in {self.path}."
+            f"Recording stopped at {self.kept_tick / 1000:.1f} s: {reason}. The simulation goes on; what was recorded"
+            f" until then is kept in {self.path}."
             " Make room on the disk and start a new session to record again."
         )
         self._records = []

@@ -45,6 +45,8 @@ def replay(path: str | Path, device: str | None = None, **options: Any) -> Any:
     Raises `RecordingError` when it should have been the same, bit for bit, and is not.
     """
     done = replay_report(path, device, **options)
+    if done.recording.damage:
+        raise RecordingError(done.note, "Its beginning alone could be replayed; use another copy.")
     if done.same is False and _same_ground(done.recording, done.world):
         raise RecordingError(done.note, "The file was changed, or viscera is not deterministic: please report it.")
     return done.world
@@ -182,7 +184,9 @@ def resume(
         world = make_world(recording, cores=cores, factory=factory, progress=progress)
         return _before_failure(world, recording, last)
     note = f"Resumed from its log at {world.tick / 1000:.2f} s."
-    return Resumed(world, recording, recording.valid_length, True, note)
+    if recording.damage:
+        note = f"{note} {_dropped(recording)}"
+    return Resumed(world, recording, recording.valid_length, not recording.damage, note)
 
 
 def _before_failure(world: Any, recording: Recording, last: int | None) -> Resumed:
@@ -213,4 +217,13 @@ def _compare(recording: Recording, world: Any, same: bool) -> str:
 def _why_incomplete(recording: Recording) -> str:
     if recording.failure is not None:
         return f"the session stopped by itself: {recording.failure.message}; nothing to compare with"
+    if recording.damage:
+        return f"the log is damaged, so there is no end to compare with. {_dropped(recording)}"
+    if recording.torn_bytes:
+        return f"the session was cut off, so there is no end to compare with. {_dropped(recording)}"
     return "the session is still running or was cut off, so there is no end to compare with"
+
+
+def _dropped(recording: Recording) -> str:
+    what = recording.damage or "Its last block is not whole."
+    return f"{what} Its last {recording.torn_bytes} bytes, all after {recording.tick / 1000:.2f} s, are lost."

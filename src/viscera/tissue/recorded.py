@@ -43,6 +43,9 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
         raise InputError(f"ticks = {ticks} is not possible.", allowed)
     for port in (state.live, state.tools, state.drive, state.poses):
         stage.upload(port)
+    if tissue.cutting is not None:
+        stage.upload(tissue.cutting.edges)
+        stage.upload(tissue.cutting.news)
     begin = current = tissue.current
     for tick in range(1, ticks + 1):
         stage.clear(state.force)
@@ -55,6 +58,8 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
         stage.once(lambda: wp.copy(state.position[begin], state.position[current]))
     for port in (state.force, state.broken, state.clock):
         stage.download(port)
+    if tissue.cutting is not None:
+        stage.download(tissue.cutting.news)
 
 
 def save(tissue: Tissue) -> Arrays:

@@ -12,6 +12,7 @@ from typing import Any
 import warp as wp
 
 from viscera.device import Device, Program, Stage
+from viscera.tissue.cut_shadow import CutShadow, record_drop
 from viscera.tissue.kernels import LIVE_VISCOUS_TIME, Lattice
 from viscera.tissue.tissue import Tissue
 
@@ -76,9 +77,12 @@ class Shadow:
             state=replace(tissue.state, position=(seen, seen), velocity=still, live=live),
             current=0,
             slabs=None,
+            cutting=None,
             fields={},
             _programs={},
         )
+        self.cuts = None if tissue.cutting is None else CutShadow(tissue, self.tissue)
+        """What blades have cut, as of the last `take`."""
         self._landing = tissue.device.record(self._record_landing, work=1)
         self.take()
 
@@ -90,6 +94,8 @@ class Shadow:
     def take(self) -> None:
         """The lattice as it is now, between two ticks."""
         self._glance.take()
+        if self.cuts is not None:
+            self.cuts.take()
         self.tissue.state.live.host[:] = self._real.state.live.host
 
     def land(self) -> None:
@@ -101,6 +107,9 @@ class Shadow:
     def _record_landing(self, stage: Stage) -> None:
         stage.once(lambda: wp.copy(self._real.constants.stiffness, self.tissue.constants.stiffness))
         stage.once(lambda: wp.copy(self._real.bulk, self.tissue.bulk))
+        if self._real.cutting is not None:
+            # What was cut while the systems were at work stays cut.
+            record_drop(stage, self._real, self._real.cutting.blades.cut)
 
 
 def _copied(lattice: Any) -> Any:

@@ -14,6 +14,7 @@ from viscera.device import Stage
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue import kernels, native, viscosity, volume
 from viscera.tissue.creep import creep_on
+from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
@@ -37,12 +38,16 @@ def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     record_near(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
+    record_cut(stage, tissue, tissue.state.position[(current + tissue.substeps) % 2])
 
 
 def record_start(stage: Stage, tissue: Tissue) -> None:
     state = tissue.state
     for port in (state.live, state.tools, state.clock, state.drive, state.poses, tissue.need_touching().gauge):
         stage.upload(port)
+    if tissue.cutting is not None:
+        stage.upload(tissue.cutting.edges)
+        stage.upload(tissue.cutting.news)
     stage.clear(state.force)
 
 
@@ -53,12 +58,15 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_extra(stage, tissue, here)
     record_step(stage, tissue, substep, here, there)
     record_touch(stage, tissue, substep, there)
+    record_drag(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:
     stage.download(tissue.state.force)
     stage.download(tissue.state.broken)
     stage.download(tissue.need_touching().gauge)
+    if tissue.cutting is not None:
+        stage.download(tissue.cutting.news)
 
 
 def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:

@@ -30,6 +30,7 @@ from viscera.tissue.viscosity import Viscosity
 from viscera.tissue.volume import spring_share_of_young
 
 if TYPE_CHECKING:
+    from viscera.tissue.cutting import Cutting
     from viscera.tissue.slabs import Slabs
 
 
@@ -103,6 +104,8 @@ class Tissue:
     """Distance fields of the tools that have some, one for each part."""
     touching: Touching | None = None
     """The points that tools touch; the masses unless someone gave it a surface (`touching.touch_surface`)."""
+    cutting: Cutting | None = None
+    """What blades do to it, where they can cut it (`cutting.let_cut`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
     _programs: dict[Any, Program] = field(default_factory=dict)
@@ -146,6 +149,10 @@ class Tissue:
             program = self.device.record(lambda stage: record(stage, self), work=work)
             self._programs[name, self.current] = program
         return program
+
+    def forget_programs(self) -> None:
+        """What a tick does has changed: it is recorded again."""
+        self._programs.clear()
 
     # --- what a world asks for ---
 
@@ -338,6 +345,10 @@ class Tissue:
             found["creep"] = self.constants.creep
         if self.constants.features & kernels.SKIP_REST:
             found["awake"] = self.constants.awake
+        if self.cutting is not None:
+            found |= self.cutting.arrays()
+            if self.params.has_volume:
+                found["bulk"] = self.bulk
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
@@ -349,6 +360,9 @@ class Tissue:
         self.state.position[1 - self.current].assign(arrays["position"])
         self.state.broken.host[0] = 0
         self.state.clock.host[0] = ticks
+        if self.cutting is not None:
+            self.cutting.news.host[0] = 1
+            self.cutting.edges.host[:] = arrays["cutting/edges"]
         self._hand_on()
 
     def _refresh(self) -> None:

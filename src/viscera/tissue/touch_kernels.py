@@ -57,6 +57,10 @@ SHIFT_UNITS = wp.constant(float(2**58))
 DEPTH_UNITS = wp.constant(1.0e9)
 """Integer steps per metre of depth, and per unit of stretch."""
 
+GROUP = 16
+"""Bundles that follow each other and are near together: on cpu what is far from all of them is far from each."""
+_GROUP = wp.constant(GROUP)
+
 LOOSE = wp.constant(1.6)
 """How much farther than at rest a bundle's points may lie from its middle: tissue stretches."""
 BENT = wp.constant(0.8)
@@ -101,6 +105,8 @@ class Samples:
     """The point in the middle of each bundle."""
     radius: wp.array(dtype=wp.float32)
     """From there to its farthest point at rest [m]."""
+    group_radius: wp.array(dtype=wp.float32)
+    """From the middle of a group's middle bundle to the farthest point of the group at rest [m]."""
     under: wp.array(dtype=wp.vec3)
     """From the middle to a point beneath it, at rest [m]."""
     under_places: wp.array(dtype=wp.int32)
@@ -131,6 +137,8 @@ class Contacts:
     """Of each point of the bundles that are near: the part that it is inside of, or -1."""
     depth: wp.array(dtype=wp.float32)
     """How deep [m]."""
+    part: wp.array(dtype=wp.float32)
+    """How much of what it asks for it gets: 1 from `soft` on."""
     change: wp.array(dtype=wp.vec3)
     """By how much its velocity must change [m/s]."""
     move: wp.array(dtype=wp.vec3)
@@ -203,19 +211,23 @@ def rows_on(values: wp.array(dtype=wp.float32), floats: int):
 
 
 @wp.func
-def look_at_bundle(
-    lattice: Lattice, samples: Samples, tools: wp.array(dtype=wp.float32), poses: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32), contacts: Contacts, bars_on: int, fields_on: int, bundle: int,
-):  # fmt: skip
-    """Lists a bundle that a part may reach in this tick, with these parts."""
+def middle_of(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int):
+    """Where the middle of a bundle is. p stands for u: they differ by τ·v, for which there is slack."""
     middle = samples.middle[bundle]
-    # p stands for u: they differ by τ·v, for which there is slack.
     x = samples.rest[middle]
     for c in range(samples.corners):
         weight = samples.weights[middle * samples.corners + c]
         if weight != 0.0:
-            x += weight * load3(position, lattice.slots, samples.places[middle * samples.corners + c])
-    reach = LOOSE * samples.radius[bundle] + SLACK
+            x += weight * load3(position, slots, samples.places[middle * samples.corners + c])
+    return x
+
+
+@wp.func
+def parts_near(
+    tools: wp.array(dtype=wp.float32), poses: wp.array(dtype=wp.float32), bars_on: int, fields_on: int, x: wp.vec3,
+    reach: float,
+):  # fmt: skip
+    """Bit by bit, round parts and distance fields that come within reach of x in this tick."""
     bars = int(0)
     fields = int(0)
     for row in range(_ROWS):
@@ -234,6 +246,17 @@ def look_at_bundle(
             far = way_to_segment(x, point3(poses, ball), point3(poses, ball + 3))
             if far < reach + poses[row * POSE_FLOATS + POSE_RADIUS]:
                 fields = fields | (1 << row)
+    return bars, fields
+
+
+@wp.func
+def look_at_bundle(
+    lattice: Lattice, samples: Samples, tools: wp.array(dtype=wp.float32), poses: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32), contacts: Contacts, bars_on: int, fields_on: int, bundle: int,
+):  # fmt: skip
+    """Lists a bundle that a part may reach in this tick, with these parts."""
+    x = middle_of(samples, lattice.slots, position, bundle)
+    bars, fields = parts_near(tools, poses, bars_on, fields_on, x, LOOSE * samples.radius[bundle] + SLACK)
     contacts.bars[bundle] = bars
     contacts.fields[bundle] = fields
     if (bars | fields) != 0:
@@ -267,17 +290,11 @@ def list_points(
     are follows from the bundle's middle and its turn, up to what they stretched."""
     bars = contacts.bars[bundle]
     thinnest = thinnest_of(tools, bars)
-    middle = samples.middle[bundle]
-    moved = wp.vec3()
-    for c in range(samples.corners):
-        weight = samples.weights[middle * samples.corners + c]
-        if weight != 0.0:
-            moved += weight * load3(position, slots, samples.places[middle * samples.corners + c])
-    x = samples.rest[middle] + moved
+    x = middle_of(samples, slots, position, bundle)
     turn = wp.quat_identity()
     if samples.gauged != 0:
         turn = contacts.turn[bundle]
-    home = samples.rest[middle]
+    home = samples.rest[samples.middle[bundle]]
     for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
         if samples.thickest[s] <= thinnest:
             break
@@ -321,9 +338,19 @@ def find_near(
     fields_on = rows_on(poses, POSE_FLOATS)
     if (bars_on | fields_on) == 0:
         return
-    for bundle in range(wp.tid(), bundles, threads):
-        look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
-    if threads == 1:
+    if threads > 1:
+        for bundle in range(wp.tid(), bundles, threads):
+            look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+    else:
+        for group in range((bundles + _GROUP - 1) // _GROUP):
+            first = _GROUP * group
+            last = wp.min(first + _GROUP, bundles)
+            x = middle_of(samples, lattice.slots, position, (first + last) // 2)
+            reach = LOOSE * samples.group_radius[group] + SLACK
+            bars, fields = parts_near(tools, poses, bars_on, fields_on, x, reach)
+            if (bars | fields) != 0:
+                for bundle in range(first, last):
+                    look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
         for n in range(contacts.counts[0]):
             list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
 
@@ -345,6 +372,7 @@ def respond_to(
     contacts.row[s] = row
     contacts.depth[s] = depth
     part = wp.min(depth / soft, 1.0)
+    contacts.part[s] = part
     contacts.change[s] = part * (-approach * normal - grip * sliding)
     contacts.move[s] = part * (depth * normal - dt * grip * sliding)
     contacts.arm[s] = x + depth * normal - tip
@@ -473,9 +501,9 @@ def meet_field(
 
 @wp.func
 def count_shares(samples: Samples, contacts: Contacts, s: int):
-    """Each mass learns how much of it is touched: c_i = Σ |w|."""
+    """Each mass learns how much of it is touched: c_i = Σ a|w|."""
     for c in range(samples.corners):
-        weight = wp.abs(samples.weights[s * samples.corners + c])
+        weight = contacts.part[s] * wp.abs(samples.weights[s * samples.corners + c])
         if weight != 0.0:
             i = samples.places[s * samples.corners + c]
             wp.atomic_add(contacts.share, i, wp.int64(wp.rint(weight * SHARE_UNITS)))
@@ -497,7 +525,7 @@ def push_masses(
         if weight != 0.0:
             i = samples.places[s * samples.corners + c]
             inverse = lattice.inverse_mass[i]
-            share = float(contacts.share[i]) / SHARE_UNITS
+            share = float(contacts.share[i]) / SHARE_UNITS + (1.0 - contacts.part[s]) * weight
             yields += weight * share * wp.where(inverse > 0.0, inverse, samples.stray)
             free += wp.where(inverse > 0.0, weight, 0.0)
             whole += weight

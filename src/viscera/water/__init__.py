@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viscera.device import Device, Stage
+from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.states import Arrays
 from viscera.water import emitter as _emitter
@@ -23,6 +24,7 @@ from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryPa
 from viscera.water.boundary.contacts import ContactParams
 from viscera.water.boundary.shapes import Shape, plane
 from viscera.water.boundary.vessel import Vessel
+from viscera.water.boundary.wall_density import WallVolume
 from viscera.water.boundary.walls import Walls, aim_walls, make_walls, refit_walls
 from viscera.water.emitter import Drain, Emitter
 from viscera.water.params import FluidParams, largest_step
@@ -43,12 +45,14 @@ __all__ = [
     "Live",
     "Shape",
     "Vessel",
+    "WallVolume",
     "Walls",
     "add",
     "add_drain",
     "add_emitter",
     "add_points",
     "add_vessel",
+    "add_wall_density",
     "aim_walls",
     "block",
     "box_walls",
@@ -142,6 +146,18 @@ def add_vessel(
     vessel = Vessel(fluid, walls, params, moving=moving, parts=parts)
     fluid.boundaries.append(vessel)
     return vessel
+
+
+def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume:
+    """The water that the kernels miss behind a closed mesh counts as water at rest: level and pressure are right also
+    beside the wall. For walls that keep their shape; takes a map of some million nodes for an organ."""
+    if walls.mesh is None or not walls.closed or walls.deforming:
+        raise InputError(
+            "these walls cannot have a density.", "Make them of a closed mesh that keeps its shape (deforming=False)."
+        )
+    volume = WallVolume(fluid, walls.mesh, fluid_inside=walls.fluid_inside)
+    fluid.boundaries.append(volume)
+    return volume
 
 
 def add_points(

@@ -26,6 +26,7 @@ in that there is no test for convergence inside the loop.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -250,6 +251,13 @@ def begin_solving(stage: Stage, fluid: Fluid) -> None:
     around = [f.grid.view, f.smoothing, f.images, f.live]
     other = [f.grid.original, f.grid.position, f.held, f.rate, f.sorted_tag, f.density, x["warm"]]
     stage.launch(begin, f.capacity, [*around, *other, x["system"], f.place])
+    for wall in solid_walls(f):
+        wall.begin_solving(stage, f)
+
+
+def solid_walls(fluid: Fluid) -> list[Any]:
+    """Boundaries with a share in the density: they take part in every iteration."""
+    return [one for one in fluid.boundaries if hasattr(one, "begin_solving")]
 
 
 def iterate(stage: Stage, fluid: Fluid) -> None:
@@ -258,8 +266,15 @@ def iterate(stage: Stage, fluid: Fluid) -> None:
     around = [f.grid.view, f.smoothing, f.images]
     for _ in range(f.params.iterations):
         stage.launch(push, n, [*around, f.live, f.place, f.sorted_tag, x["push"]])
+        _iterate_at_walls(stage, f, omega)
         stage.launch(relax, n, [*around, omega, f.live, x["push"], x["system"], f.place])
     stage.launch(push, n, [*around, f.live, f.place, f.sorted_tag, x["push"]])
+    _iterate_at_walls(stage, f, 0.0)
+
+
+def _iterate_at_walls(stage: Stage, fluid: Fluid, omega: float) -> None:
+    for wall in solid_walls(fluid):
+        wall.iterate(stage, fluid, omega)
 
 
 def iterate_natively(stage: Stage, fluid: Fluid) -> None:
@@ -270,9 +285,11 @@ def iterate_natively(stage: Stage, fluid: Fluid) -> None:
     stage.launch(native_solver.take_guess, n, [f.grid.view, f.place, k])
     for _ in range(f.params.iterations):
         launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
+        _iterate_at_walls(stage, f, omega)
         relax = [*around, omega, f.live, f.extra["system"], *places, *pushes, hits, k]
         launch(stage, native_solver.relax, n, relax)
     launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
+    _iterate_at_walls(stage, f, 0.0)
     stage.launch(native_solver.give_back, n, [f.grid.view, k, *pushes, f.place, f.extra["push"]])
 
 

@@ -2,7 +2,18 @@
 phenomenon per file; `system.py` says what a system is."""
 
 from viscera.world.contents import Contents, Motion, looking_down, trocar_beside
-from viscera.world.organ import Body, Organ, block, fill, load_organ, make_organ, on_the_table, organ, surface_height
+from viscera.world.organ import (
+    Body,
+    Organ,
+    block,
+    cuttable,
+    fill,
+    load_organ,
+    make_organ,
+    on_the_table,
+    organ,
+    surface_height,
+)
 from viscera.world.system import Field, LiveParameter, LiveTable, Moment, Show, System
 from viscera.world.world import World
 
@@ -19,6 +30,7 @@ __all__ = [
     "System",
     "World",
     "block",
+    "cuttable",
     "fill",
     "load_organ",
     "looking_down",

@@ -15,6 +15,7 @@ from viscera.instruments import Pushes, Tool, felt_at_handle
 from viscera.timing import TICK
 from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
+from viscera.world.cutters import Cutters
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
 
@@ -33,6 +34,8 @@ class Contact:
         """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
+        self.cutters = Cutters(tools, organs)
+        """The edges of those that cut."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -41,6 +44,7 @@ class Contact:
         for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
             if not tool.active:
                 self._let_go(tool)
+                self.cutters.rest(tool)
                 holding.state[:] = 0.0
                 continue
             tool.go(self._way(tool, holding), TICK)
@@ -52,10 +56,10 @@ class Contact:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue
             self._shape(slot, None)
-            count = tool.bars.count
+            bars = self.cutters.move(tool, slot)
             for organ in self._organs:
                 organ.tissue.set_bars(
-                    slot, tool.start[:count], tool.end[:count], tool.bars.radii, pushes.friction, tool.tips
+                    slot, tool.start[bars], tool.end[bars], tool.bars.radii[bars], pushes.friction, tool.tips
                 )
 
     def _way(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:

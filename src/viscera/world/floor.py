@@ -65,8 +65,9 @@ class Floor:
             clear, slope = self._clearance(points + way)
             short = radius - clear
             worst = int(np.argmax(short))
-            if short[worst] > 0.0:
-                way = way + short[worst] * slope[worst]
+            if short[worst] <= 0.0:
+                break
+            way = way + short[worst] * slope[worst]
         below = self.table - float((points[:, 2] + way[2] - radius).min())
         if below > 0.0:
             way = way + np.array([0.0, 0.0, below])
@@ -77,22 +78,31 @@ class Floor:
         if self._values is None:
             return np.full(len(points), np.inf), np.zeros_like(points)
         local = (points - self._origin) / self._spacing
-        dims = np.array(self._values.shape)
-        outside = ((local < 0.0) | (local > dims - 1)).any(axis=1)
-        cell = np.clip(np.floor(local), 0, dims - 2).astype(np.int64)
-        share = np.clip(local - cell, 0.0, 1.0)
-        found = np.zeros(len(points))
-        slope = np.zeros_like(points)
-        for corner in itertools.product((0, 1), repeat=3):
-            side = np.array(corner)
-            factor = np.where(side == 1, share, 1.0 - share)
-            value = self._values[tuple((cell + side).T)]
-            found += value * factor.prod(axis=1)
-            for axis in range(3):
-                others = np.delete(factor, axis, axis=1).prod(axis=1)
-                slope[:, axis] += value * others * (1.0 if side[axis] else -1.0)
-        slope /= np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-12)
+        most = np.array(self._values.shape) - 1
+        outside = ((local < 0.0) | (local > most)).any(axis=1)
+        cell = np.minimum(np.maximum(local, 0.0).astype(np.int64), most - 1)
+        x, y, z = np.clip(local - cell, 0.0, 1.0).T
+        i, j, k = cell.T
+        # Values at the corners of each cell, of shape (points, x, y, z), and what is left of them axis by axis.
+        value = self._values[
+            (i[:, None] + _BITS[0]), (j[:, None] + _BITS[1]), (k[:, None] + _BITS[2])
+        ].reshape(-1, 2, 2, 2)  # fmt: skip
+        along_z = value[..., 0] + z[:, None, None] * (value[..., 1] - value[..., 0])
+        along_y = along_z[..., 0] + y[:, None] * (along_z[..., 1] - along_z[..., 0])
+        found = along_y[:, 0] + x * (along_y[:, 1] - along_y[:, 0])
+        slope = np.empty_like(points)
+        slope[:, 0] = along_y[:, 1] - along_y[:, 0]
+        by_y = along_z[..., 1] - along_z[..., 0]
+        slope[:, 1] = by_y[:, 0] + x * (by_y[:, 1] - by_y[:, 0])
+        by_z = value[..., 1] - value[..., 0]
+        by_z = by_z[..., 0] + y[:, None] * (by_z[..., 1] - by_z[..., 0])
+        slope[:, 2] = by_z[:, 0] + x * (by_z[:, 1] - by_z[:, 0])
+        slope /= np.maximum(np.sqrt((slope * slope).sum(axis=1, keepdims=True)), 1e-12)
         return np.where(outside, np.inf, found), slope
+
+
+_BITS = np.array(list(itertools.product((0, 1), repeat=3))).T
+"""Corners of a cell: x, y and z of each."""
 
 
 def _distance(

@@ -6,6 +6,7 @@ when a turn ends, so that nobody reads what is being written.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,11 +26,15 @@ WriteArrays = Callable[[dict[str, AnyArray]], None]
 
 THREAD = "viscera-show"
 
+SWITCH_INTERVAL = 1e-4
+"""Threads beside the ticks give the interpreter back to them at least this soon [s]; Python's default is 5 ms."""
+
 
 class Live:
     """Made by `World.go_live`."""
 
     def __init__(self, world: World) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL)
         self._world = world
         self._eye = Beside(THREAD)
         self._eye.step_back()
@@ -52,14 +57,18 @@ class Live:
         organs = self._world.contents.organs
         self._drawn = Drawn(organs, self._world.device) if organs else None
         names = {organ.name for organ in organs}
-        self._shows = [show for show in self._world.shows if not names.intersection(show.arrays)]
+        # Where the organs' vertices are is drawn here; which triangles they have is for the systems to say.
+        self._shows = [show.without(names) for show in self._world.shows]
         specs = showing.array_specs(self._shows)
-        self._arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in specs.items()}
+        kept = {name for show in self._shows for name in show.arrays}
+        self._arrays = {name: np.zeros(specs[name].shape, dtype=specs[name].kind) for name in kept}
         self.keep()
 
     def keep(self) -> None:
         """What the systems show and measure as a turn of theirs ends."""
         with self._lock:
+            if self._drawn is not None:
+                self._drawn.adopt()
             showing.write_arrays(self._shows, self._arrays)
             self.counts, self.versions = showing.counts(self._shows), showing.versions(self._shows)
             self.measures = dict(self._world.measure_values())

@@ -7,9 +7,9 @@ own copy of it) is recorded into the same program (`Organ.followers`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -20,6 +20,7 @@ from viscera.errors import InputError
 from viscera.geometry.embedding import embed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin, rebuild_skin
+from viscera.tissue.cutting import let_cut
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.shadow import Shadow
@@ -29,8 +30,14 @@ from viscera.view import Surface
 from viscera.world.floor import Floor
 from viscera.world.system import Field, Show
 
+if TYPE_CHECKING:
+    from viscera.world.cut_surface import CutSurface
+
 FEWEST_MASSES = 100
 """With fewer the organ is too thin to feel like one."""
+
+MOST_TRIANGLES = 400_000
+"""Of a user's mesh; with more, making its atlas and following it take minutes."""
 
 Point = tuple[float, float, float]
 
@@ -76,6 +83,8 @@ class Organ:
     """What is painted on it: heat, burns, blood. Its `vertices` are these very ones."""
     notes: tuple[str, ...] = ()
     """What was guessed or mended when it was made of a user's mesh."""
+    cuts: CutSurface | None = None
+    """What is drawn of it, where it can be cut (cut_surface.py)."""
     fields: dict[str, Field] = field(default_factory=dict)
     """Named arrays of its skin, in which systems meet."""
     followers: list[Callable[[Stage], None]] = field(default_factory=list)
@@ -129,6 +138,8 @@ class Organ:
         return surface_height(rest, x, y) if among is None else _plane_over(rest[among], x, y)
 
     def show(self) -> Show:
+        if self.cuts is not None:
+            return self.cuts.show(self.name, self.look, self.vertices)
         triangles = np.asarray(self.body.mesh.triangles, dtype=np.int32)
         rest = np.array(self.rest.numpy(), dtype=np.float32)
         uv = None if self.skin is None else self.skin.atlas.corners.astype(np.float32)
@@ -163,12 +174,30 @@ def organ(
     return make_organ(name, look, body, tissue, skin)
 
 
-def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None) -> Organ:
+def cuttable(
+    name: str, body: Body, tissue: Tissue, *, look: str = "tissue", texels: int | None = None, room: int = 1_500
+) -> Organ:
+    """An organ that blades can cut. Its surface is the dual of its lattice (geometry/linked_surface.py), on the body's
+    own mesh; `room` is how many links may be cut, about the side of a cell each."""
+    from viscera.skin import make_skin
+    from viscera.world.cut_surface import CutSurface
+
+    let_cut(tissue)
+    cuts = CutSurface(body.mesh, tissue, room)
+    skin = None if texels is None else make_skin(cuts.mesh, width=texels, device=tissue.device)
+    return make_organ(name, look, replace(body, mesh=cuts.mesh), tissue, skin, cuts)
+
+
+def make_organ(
+    name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None, cuts: CutSurface | None = None
+) -> Organ:
     """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
     if tissue.slabs is None:
         touch_surface(tissue, body.mesh)
     device = tissue.device.warp
+    if cuts is not None:
+        return _make_cut(name, look, body, tissue, skin, cuts)
     vertices = wp.zeros(len(body.mesh.vertices), dtype=wp.vec3, device=device) if skin is None else skin.vertices
     return Organ(
         name=name,
@@ -186,16 +215,42 @@ def make_organ(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | No
     )
 
 
+def _make_cut(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None, cuts: CutSurface) -> Organ:
+    device = tissue.device.warp
+    rest, places, weights = cuts.arrays()
+    vertices = wp.array(rest, dtype=wp.vec3, device=device)
+    if skin is not None:
+        # It follows the same vertices, also those that a cut adds.
+        skin.vertices = vertices
+        cuts.paint(skin)
+    return Organ(
+        name=name,
+        look=look,
+        body=body,
+        tissue=tissue,
+        rest=wp.array(rest, dtype=wp.vec3, device=device),
+        places=wp.array(places, dtype=wp.int32, device=device),
+        weights=wp.array(weights, dtype=wp.float32, device=device),
+        vertices=vertices,
+        shadow=Shadow(tissue, tissue.device.beside),
+        floor=Floor(body.mesh, tissue),
+        skin=skin,
+        notes=(*body.mesh.notes, *(() if skin is None else skin.atlas.notes)),
+        cuts=cuts,
+    )
+
+
 def point(values: NDArray[np.float64]) -> Point:
     return (float(values[0]), float(values[1]), float(values[2]))
 
 
 def load_organ(path: Path) -> TriangleMesh:
-    """The closed mesh of a file; refuses any other."""
-    from viscera.geometry.inspect import require_closed
+    """The closed mesh of a file; refuses any other, and one of too many triangles. What is odd but can be used (several
+    parts, one inside the other, surfaces that pass through each other) is in its notes."""
+    from viscera.geometry.inspect import require_closed, with_oddities
     from viscera.geometry.mesh import load_mesh
 
-    return require_closed(load_mesh(path))
+    return with_oddities(require_closed(load_mesh(path, most=MOST_TRIANGLES)))
 
 
 def on_the_table(mesh: TriangleMesh) -> TriangleMesh:

@@ -9,6 +9,7 @@ import warp as wp
 
 from viscera.device import Device, Stage
 from viscera.tissue.shadow import Glance
+from viscera.tissue.surface import follow_lattice
 from viscera.world.organ import Organ
 
 
@@ -41,6 +42,7 @@ class Drawn:
         self._device = device.sibling(1)
         self._organs = organs
         self._glances = [Glance(organ.tissue) for organ in organs]
+        self._hung = [_Hung(organ) for organ in organs]
         self.arrays: dict[str, wp.array[Any]] = {organ.name: wp.zeros_like(organ.vertices) for organ in organs}
         self._program = self._device.record(self._record)
 
@@ -54,6 +56,29 @@ class Drawn:
         self._program.run()
         self._device.synchronize()
 
+    def adopt(self) -> None:
+        """Surfaces that were cut are drawn as they are now: as a turn ends, while nothing is drawn."""
+        for hung in self._hung:
+            hung.adopt()
+
     def _record(self, stage: Stage) -> None:
-        for organ, glance in zip(self._organs, self._glances, strict=True):
-            organ.record_vertices(stage, glance.displacement, self.arrays[organ.name])
+        for organ, hung, glance in zip(self._organs, self._hung, self._glances, strict=True):
+            args = [hung.rest, hung.places, hung.weights, organ.tissue.layout.slots, glance.displacement]
+            stage.launch(follow_lattice, len(hung.rest), [*args, self.arrays[organ.name]])
+
+
+class _Hung:
+    """What an organ's surface hangs on; of one that is cut a copy, as the systems change theirs meanwhile."""
+
+    def __init__(self, organ: Organ) -> None:
+        self._organ, self._version = organ, 0
+        changes = organ.cuts is not None
+        arrays = (organ.rest, organ.places, organ.weights)
+        self.rest, self.places, self.weights = (wp.clone(one) if changes else one for one in arrays)
+
+    def adopt(self) -> None:
+        organ = self._organ
+        if organ.cuts is not None and organ.cuts.version != self._version:
+            self._version = organ.cuts.version
+            for mine, its in ((self.rest, organ.rest), (self.places, organ.places), (self.weights, organ.weights)):
+                wp.copy(mine, its)

@@ -9,7 +9,7 @@ stiffening read that. A field counts its changes, so that whoever reads it sleep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -85,6 +85,11 @@ class Show:
     """Of arrays that are not full: how many rows are there."""
     version: Callable[[], int] | None = None
     """Of a surface whose triangles change."""
+
+    def without(self, names: Collection[str]) -> Show:
+        """The same, less these arrays."""
+        left = {name: array for name, array in self.arrays.items() if name not in names}
+        return Show(self.what, left, self.counts, self.version)
 
 
 @dataclass

@@ -131,6 +131,7 @@ class World:
             self.settings.check(one)
         elif not isinstance(one, Reset | Behind):
             raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable or Reset.")
+        self._pending = [earlier for earlier in self._pending if not _supersedes(one, earlier)]
         self._pending.append(one)
 
     def within(self, one: ToolInput) -> ToolInput:
@@ -298,3 +299,13 @@ class World:
         """Everything that is seen, in the order of the scene."""
         self.turns = Turns(contents, self.device, self._stopwatch)
         self.device.alone = self.device.ticks.alone = self._leave_alone
+
+
+def _supersedes(one: Input, earlier: Input) -> bool:
+    """Of several resets before one tick, or several values of one setting, the newest alone is worth its time: a reset
+    keeps settings, and makes all else anew."""
+    if isinstance(one, SetParameter):
+        return isinstance(earlier, SetParameter) and earlier.name == one.name
+    if isinstance(one, SetTable):
+        return isinstance(earlier, SetTable) and earlier.name == one.name
+    return isinstance(one, Reset) and isinstance(earlier, Reset)

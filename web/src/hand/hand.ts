@@ -61,6 +61,7 @@ export class Hand {
   private depth = 0.2;
   private held: PickMesh[] | null = null;
   private freeLine = new Vector3(0, 0, 1);
+  private uprightLine = new Vector3(0, 0, 1);
   private bounds: Scene["bounds"] = [[-1, -1, -1], [1, 1, 1]];
   private up = new Vector3(0, 0, 1);
   private instruments: Instrument[] = [];
@@ -74,6 +75,7 @@ export class Hand {
   setScene(scene: Scene, again = false): void {
     this.instruments = scene.instruments;
     this.freeLine = trocarOf(scene.camera);
+    this.uprightLine = trocarOf(scene.camera, 0);
     this.bounds = scene.bounds;
     this.up = new Vector3(...scene.camera.up).normalize();
     this.depth = depthOf(new Vector3(...scene.camera.target), this.view.camera);
@@ -189,7 +191,9 @@ export class Hand {
 
   private trocar(): Vector3 {
     const trocar = this.instrument()?.trocar ?? null;
-    return trocar === null ? this.freeLine : new Vector3(...trocar);
+    if (trocar !== null) return new Vector3(...trocar);
+    // A blade is held upright: what it cuts below is under what it cuts above.
+    return this.instrument()?.effects.some(({ kind }) => kind === "cuts") ? this.uprightLine : this.freeLine;
   }
 
   private pushedTip(cursor: ScreenPoint): Vector3 {

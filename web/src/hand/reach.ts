@@ -76,15 +76,15 @@ export function clampedTo(bounds: Scene["bounds"], point: Vector3): Vector3 {
 
 /**
  * The line of a shaft that a free hand holds: to a point above what the camera looks at, towards the camera's right hand, so that
- * the shaft does not hide what its tip does.
+ * the shaft does not hide what its tip does. `aside` is how far, over the camera's distance.
  */
-export function trocarOf(camera: SceneCamera): Vector3 {
+export function trocarOf(camera: SceneCamera, aside = 0.4): Vector3 {
   const target = new Vector3(...camera.target);
   const up = new Vector3(...camera.up).normalize();
   const towards = new Vector3(...camera.position).sub(target);
   const right = up.clone().cross(towards).normalize();
   const distance = towards.length();
-  return target.addScaledVector(up, 1.15 * distance).addScaledVector(right, 0.4 * distance);
+  return target.addScaledVector(up, 1.15 * distance).addScaledVector(right, aside * distance);
 }
 
 /** Unit vector from the tip towards the hand. */

@@ -28,7 +28,7 @@ export class Skins {
   of(surface: string): Skin {
     const find = (role: Texture["role"]) =>
       this.textures.find(({ info }) => info.surface === surface && info.role === role) ?? null;
-    return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView };
+    return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView, cut: false };
   }
 
   texture(name: string): SkinTexture | null {

@@ -35,6 +35,7 @@ const LOOKS: Record<string, Look> = {
   liver: { base: "#632a1f", pale: "#7d4030", deep: "#38130d", vessel: 0.2, bumps: 0.7, coat: 1 },
   fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3, coat: 1 },
   vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6, coat: 1 },
+  skin: { base: "#c98f74", pale: "#e0b59a", deep: "#a9604c", vessel: 0.1, bumps: 0.8, coat: 0.25, dry: 0.35 },
   earth: { base: "#55503a", pale: "#7d7a58", deep: "#3a3020", vessel: 0, bumps: 1.6, coat: 0.06, dry: 1 },
 };
 
@@ -52,6 +53,8 @@ export interface Skin {
   stages: DataTexture;
   /** 1 shows temperatures instead of tissue. */
   heatView: IUniform<number>;
+  /** Whether the surface may be cut, and shows what is inside. */
+  cut: boolean;
 }
 
 export function makeTissueMaterial(
@@ -86,9 +89,9 @@ export function makeTissueMaterial(
   });
 }
 
-function definesOf({ burn, ink, film }: Skin, plain: boolean): Record<string, number> {
-  const wanted = { PLAIN: plain, BURN: burn !== null, INK: ink !== null, FILM: film !== null };
-  const on = Object.entries({ ...wanted, PAINTED: wanted.BURN || wanted.INK || wanted.FILM }).filter(([, there]) => there);
+function definesOf({ burn, ink, film, cut }: Skin, plain: boolean): Record<string, number> {
+  const wanted = { PLAIN: plain, BURN: burn !== null, INK: ink !== null, FILM: film !== null, CUT: cut };
+  const on = Object.entries({ ...wanted, PAINTED: cut || wanted.BURN || wanted.INK || wanted.FILM }).filter(([, there]) => there);
   return Object.fromEntries(on.map(([name]) => [name, 1]));
 }
 
@@ -184,6 +187,7 @@ const float FINE = 1.0 / 0.0071;
 const float MIDDLE = 1.0 / 0.0263;
 const float SHEET = 1.0 / 0.083;
 const float F0 = 0.025;
+const vec3 INNER = vec3(0.23, 0.028, 0.022); // of what a cut opens; tuned for appearance
 const float STEEPEST = 1.5; // one over the squared slope that a border never reaches
 
 vec2 vesselsAt(vec3 p) {
@@ -252,12 +256,18 @@ void main() {
   float blanched = blanching() * (1.0 - uDry);
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
   Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
+  bool inside = false;
+  #ifdef CUT
+  // Faces that a cut opened lie beside the texture. They are wet and dark, whatever covers the outside.
+  inside = vUv.x < -0.5;
+  if (inside) skin = Skin(INNER * (1.0 + 0.35 * middle.a + 0.25 * fine.a), 0.0, 0.0, 0.0, 1.0, 37.0);
+  #endif
   #ifdef INK
-  inkSkin(skin, texture(uInk, vUv), fine);
+  if (!inside) inkSkin(skin, texture(uInk, vUv), fine);
   #endif
   #ifdef BURN
-  vec4 burn = texture(uBurn, vUv);
-  burnSkin(skin, burn, fine, middle);
+  vec4 burn = inside ? vec4(0.0) : texture(uBurn, vUv);
+  if (!inside) burnSkin(skin, burn, fine, middle);
   #endif
 
   // Char is a crust: coarse and dry.
@@ -273,13 +283,14 @@ void main() {
   float coarse = max(max(skin.rough, 0.5 * uDry), smoothstep(0.0002, 0.0016, pixel));
   vec3 film = wave + mix(0.26, 0.55, coarse) * folds + mix(0.05, 0.25, coarse) * ripple;
   float sharp = 0.0030; // alpha²
-  float dull = max(skin.rough, uDry);
+  float dry = inside ? 0.0 : uDry;
+  float dull = max(skin.rough, dry);
   vec3 flesh = skin.flesh;
   float wet = 0.0; // 1 where there is fluid
   float level = 0.0; // 1 where it is deep enough to stand
   #ifdef FILM
   Fluid fluid = fluidAt(vUv, vPoint, smoothNormal);
-  if (fluid.height > 0.0) {
+  if (fluid.height > 0.0 && !inside) {
     // Fluid fills the bumps below it and lies smooth; clots are a jelly.
     wet = smoothstep(0.000002, 0.00002, fluid.height);
     level = fluid.stands;

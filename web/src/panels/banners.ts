@@ -58,6 +58,9 @@ export class Banners {
     if (state.state === "crashed") {
       this.show("session", { kind: "error", title: "The session stopped.", text: state.message,
         action: { label: "Restart", run: () => this.events.restart() } });
+    } else if (state.state === "stalled") {
+      this.show("session", { kind: "warning", title: "The session does not answer.", text: state.message,
+        action: { label: "Restart", run: () => this.events.restart() } });
     } else if (state.state === "ended") {
       this.show("session", { kind: "warning", title: "The session has ended.", text: `${state.message} Choose a scenario to start another.`.trim() });
     } else {

@@ -16,6 +16,8 @@ const LINE_WORDS: Record<Line["state"], string> = {
   connecting: "connecting", open: "live", lost: "reconnecting", refused: "refused",
 };
 
+const RESTS: Partial<Record<SessionState["state"], string>> = { paused: "paused", stalled: "no answer" };
+
 export class Header {
   private readonly scenario = h("span", { class: "scenario-name" }, "No scenario yet");
   private readonly list = h("div", { class: "scenario-list" });
@@ -32,7 +34,8 @@ export class Header {
   private welcome: Welcome | null = null;
   private current = "";
   private speed = 1;
-  private paused = false;
+  /** What stands in place of the pace while there is none. */
+  private rests = "";
 
   constructor(root: HTMLElement, private readonly events: HeaderEvents) {
     const summary = h("summary", { class: "scenario-button", "aria-label": "Choose a scenario" }, this.scenario, icon("chevron"));
@@ -79,17 +82,17 @@ export class Header {
     // Blood, heat and water slow down before tissue does; then both are told.
     const lags = frame.beside_factor < 0.93 * frame.real_time_factor;
     const rest = lags ? `, fluids ${factor(frame.beside_factor)}` : "";
-    setText(this.pace, this.paused ? "paused" : `${factor(frame.real_time_factor)}${rest}`);
+    setText(this.pace, this.rests || `${factor(frame.real_time_factor)}${rest}`);
     // Slow motion that was asked for is not a machine that cannot keep up.
-    this.pace.classList.toggle("slow", !this.paused && (lags || frame.real_time_factor < 0.9 * this.speed));
+    this.pace.classList.toggle("slow", this.rests === "" && (lags || frame.real_time_factor < 0.9 * this.speed));
   }
 
   setState(state: SessionState): void {
     this.speed = state.speed;
     setText(this.viewers, String(state.viewers));
     this.viewersChip.title = state.viewers === 1 ? "You alone watch this session" : `${state.viewers} browsers watch this session`;
-    this.paused = state.state === "paused";
-    if (this.paused) setText(this.pace, "paused");
+    this.rests = RESTS[state.state] ?? "";
+    if (this.rests !== "") setText(this.pace, this.rests);
   }
 
   setLine(line: Line): void {

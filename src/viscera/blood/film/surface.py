@@ -161,7 +161,9 @@ def refresh_surface(stage: Stage, surface: FilmSurface) -> None:
     for part, first in zip(surface.parts, surface.first_vertex, strict=False):
         if isinstance(part, Skin):
             vertices = part.vertices
-            stage.once(lambda v=vertices, at=first: wp.copy(surface.vertices, v, dest_offset=at))
+            # Of a skin that may be cut there are more, for what cuts add.
+            count = len(part.mesh.vertices)
+            stage.once(lambda v=vertices, at=first, n=count: wp.copy(surface.vertices, v, dest_offset=at, count=n))
     args = [surface.view.triangles, surface.vertices, surface.fan_start, surface.fan, surface.vertex_normal]
     stage.launch(vertex_normals, len(surface.vertices), args)
 

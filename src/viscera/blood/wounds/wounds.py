@@ -57,8 +57,8 @@ SURFACE_TENSION = 0.056
 TORN_OFF = 2000.0
 """γ₀: shear rate at which a wound's clot grows half as fast [1/s]. Our choice: above a healthy artery's wall."""
 
-OPEN, CLIPPED, BURNT = 0, 1, 2
-"""`Wounds.sealed` holds sums of CLIPPED and BURNT; 0 is open."""
+OPEN, CLIPPED, BURNT, WHOLE = 0, 1, 2, 4
+"""`Wounds.sealed` holds sums of the others; 0 is open. WHOLE: its vessel is not cut, or has no supply."""
 
 ON_SURFACE = 1.0e-3
 """A wound may be given this far from the surface [m]; it is put onto it."""
@@ -262,6 +262,13 @@ def set_opening(wounds: Wounds, number: int, opening: float) -> None:
         raise InputError(f"opening = {opening} is not possible.", "It must be a finite number of 0 or more.")
     _check_opening(opening, wounds.vessels[number])
     _write(wounds.view.opening, number, opening)
+
+
+def set_whole(wounds: Wounds, number: int, whole: bool = True) -> None:
+    """Says whether a wound's vessel is whole, or has no supply, so that nothing leaves it. A clip or a burn stays."""
+    _check_number(wounds, number)
+    sealed = int(wounds.view.sealed.numpy()[number])
+    _write(wounds.view.sealed, number, sealed | WHOLE if whole else sealed & ~WHOLE)
 
 
 def set_clip(wounds: Wounds, number: int, closed: bool = True) -> None:

@@ -170,8 +170,7 @@ def make_device(name: str, tables: Tables | None = None) -> AttachedDevice:
 
 def make_devices(names: list[str], tables: Tables | None = None) -> list[AttachedDevice]:
     """Devices for tools 0, 1, … in this order, unless the mapping file names other tools."""
-    for title in tables or {}:
-        split_name(title)
+    _check_titles(tables)
     devices = [make_device(name, tables) for name in names]
     for number, (name, device) in enumerate(zip(names, devices, strict=True)):
         if not _names_tool(name, tables):
@@ -187,6 +186,12 @@ def make_devices(names: list[str], tables: Tables | None = None) -> list[Attache
     if len({device.name for device in devices}) < len(devices):
         raise InputError(f"--haptics {' '.join(names)} names a device twice.", "Say which ones: haply:0 haply:1.")
     return devices
+
+
+def _check_titles(tables: Tables | None) -> None:
+    """Refuses a mapping file with a table of no device."""
+    for title in tables or {}:
+        split_name(title)
 
 
 def _names_tool(name: str, tables: Tables | None) -> bool:
@@ -211,6 +216,7 @@ def open_devices(names: list[str], tables: Tables | None = None) -> tuple[list[A
 
 def find_devices(tables: Tables | None = None) -> list[Found]:
     """Looks for every kind; one entry for each device that is there, and one for each kind of which none is."""
+    _check_titles(tables)
     found: list[Found] = []
     for name, kind in KINDS.items():
         try:

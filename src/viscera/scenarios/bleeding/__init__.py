@@ -50,6 +50,7 @@ from viscera.world.systems.gauze import Gauze, covering
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
 from viscera.world.systems.ledger import accounting
+from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
 
@@ -102,6 +103,7 @@ def build(setting: Setting) -> Contents:
         heating(organ, heat, burn, tools, every=HEATING),
         burning(organ, burn),
         stiffening(organ, burn, every=HEATING),
+        smoking(organ, burn, tools),
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     burns[0].parameters = burns[0].parameters[:1]

@@ -26,6 +26,7 @@ from viscera.world import Contents, World, looking_down, trocar_beside
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
+from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 
 INSTRUCTIONS = """\
@@ -59,6 +60,7 @@ def build(setting: Setting) -> Contents:
         heating(organ, heat, burn, tools),
         burning(organ, burn),
         stiffening(organ, burn),
+        smoking(organ, burn, tools),
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]

@@ -94,4 +94,5 @@ SCENARIO = Scenario(
     summary="Water runs from a spring over a landscape; hold a ball into the stream.",
     instructions=INSTRUCTIONS,
     build=build,
+    takes_mesh=False,
 )

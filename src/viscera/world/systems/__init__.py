@@ -2,6 +2,8 @@
 
 | function, file | one frame |
 | --- | --- |
+| `cutting`, `cuts` | what blades have cut opens, and is counted |
+| `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
@@ -13,7 +15,11 @@
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
+| `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
+| `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
 | `swirling`, `water` | particles in a vessel, around the tools |
+| `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
+| `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
 | (by itself) `goals` | the clock of a drill |
 """
 
@@ -23,17 +29,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from viscera.world.systems.barium import Enema as Enema
+    from viscera.world.systems.barium import filling as filling
     from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
+    from viscera.world.systems.cuts import cutting as cutting
     from viscera.world.systems.drops import flying as flying
     from viscera.world.systems.film import flowing as flowing
     from viscera.world.systems.film import make_film_on as make_film_on
     from viscera.world.systems.film_picture import painting as painting
+    from viscera.world.systems.fluoroscopy import fluoroscopy as fluoroscopy
     from viscera.world.systems.gauze import Gauze as Gauze
     from viscera.world.systems.gauze import covering as covering
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
+    from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
@@ -43,15 +56,21 @@ if TYPE_CHECKING:
 
 # A world that has no blood in it loads none of blood's kernels.
 _HOMES = {
+    "barium": ("Enema", "filling"),
     "burns": ("burning",),
+    "cut_vessels": ("cut_vessel",),
+    "cuts": ("cutting",),
     "drops": ("flying",),
     "film": ("flowing", "make_film_on"),
     "film_picture": ("painting",),
+    "fluoroscopy": ("fluoroscopy",),
     "gauze": ("Gauze", "covering"),
     "heat": ("heating",),
     "ink": ("ink_on",),
     "ledger": ("accounting",),
+    "saline": ("bathing",),
     "search": ("Search",),
+    "smoke": ("smoking",),
     "stiffening": ("stiffening",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),

@@ -1,0 +1,162 @@
+"""Artery: clip a vessel, and cut it behind the clip, so that it stays dry.
+
+A vessel in its sheath (12 mm thick, 56 mm long) is held at both ends; blood comes from the left. Cut through, it bleeds
+there with the pulse, unless a clip closes it nearer to its supply (Etheredge, Kunst and Sanders 2013, figure 3: an
+artery that is cut; there nothing bleeds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from viscera.blood.drops.drops import make_drops
+from viscera.blood.film.params import BLOOD, SALINE, FilmParams
+from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera.blood.wounds.wounds import make_wounds
+from viscera.geometry.mesh import TriangleMesh
+from viscera.geometry.primitives import capsule
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import kit
+from viscera.scenarios import Scenario, Setting
+from viscera.timing import FRAME
+from viscera.tissue.lattice import make_lattice
+from viscera.tissue.materials import Material
+from viscera.tissue.params import LatticeParams
+from viscera.view import Goal
+from viscera.world import Contents, World, cuttable, fill, looking_down
+from viscera.world.systems.cut_vessels import cut_vessel
+from viscera.world.systems.cuts import cutting
+from viscera.world.systems.drops import flying
+from viscera.world.systems.film import flowing, make_film_on
+from viscera.world.systems.film_picture import painting
+from viscera.world.systems.ledger import accounting
+from viscera.world.systems.wounds import Wound, bleeding
+
+RADIUS, LENGTH, HEIGHT = 0.006, 0.044, 0.016
+"""Of the sheath, of its straight part, and of its axis over the table [m]."""
+MASSES = 1_000
+HELD = 0.021
+"""Farther from the middle than this it holds fast [m]."""
+STRETCH = 0.1
+"""Along it: arteries are stretched in the body, and draw back when they are cut."""
+PIECES = 9
+"""Of the vessel within, each with a wound of its own."""
+TEXELS = 256
+PARTICLES, DROPS = 4_000, 1_000
+
+SHEATH = Material(
+    "vessel in its sheath",
+    young=25_000.0,
+    density=1_060.0,
+    poisson=0.35,
+    viscous_time=2e-4,
+    break_strain=0.6,
+    toughness=150.0,
+    sources=(
+        "young: estimated; the wall alone has 630 kPa, its sheath of fat and loose tissue some kPa",
+        "toughness: estimated, between fat and artery",
+    ),
+)
+
+VESSEL = vessel_mmhg(90.0, 60.0, 0.6, 30.0)
+"""A small artery, as a cystic one is."""
+OPENING = 0.12e-3
+"""Radius of the lumen when it is cut [m]: a small artery contracts."""
+
+SCALPEL, SCISSORS, CLIPS, SUCTION = range(4)
+"""What keys 1 to 4 choose."""
+
+INSTRUCTIONS = """\
+Blood comes from the left. Clip the vessel, then cut it through to the right of the clip.
+Key 3 takes the clip applier: move over the vessel and click.
+Key 2 takes the scissors: bring the open jaws over the vessel, the wheel goes deeper, press to close them.
+Key 1 takes the scalpel: hold the left button and draw it across. Key 4 takes the suction.
+Cut without a clip it bleeds until you clip it, between the cut and its supply."""
+
+GOALS = (Goal("vessel_cut", least=1.0), Goal("blood_lost", most=0.5))
+"""Cut, and less than half a millilitre lost."""
+
+
+def build(setting: Setting) -> Contents:
+    body = fill(lying(capsule(RADIUS, LENGTH, 48)), setting.count(MASSES))
+    held = np.abs(body.positions[:, 0]) > HELD
+    pulled = np.zeros_like(body.positions)
+    pulled[:, 0] = STRETCH * body.positions[:, 0]
+    params = LatticeParams(
+        nodes=body.nodes, spacing=body.spacing, origin=body.origin, anchored=held, material=SHEATH,
+        stiffest=SHEATH.young, drag=15.0, driven=held, drive_direction=pulled,
+    )  # fmt: skip
+    tissue = make_lattice(setting.device, params)
+    organ = cuttable("artery", body, tissue, look="vessel", texels=setting.texels(TEXELS))
+    camera, bounds = looking_down([organ], (0.1, -0.9, 1.0))
+    home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
+    instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction()]
+    line = np.linspace([-0.018, 0.0, HEIGHT], [0.018, 0.0, HEIGHT], PIECES + 1)
+    fluids = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
+    film = make_film_on(organ, fluids, round(setting.detail * PARTICLES))
+    assert film.surface is not None
+    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(setting.detail * DROPS))
+    wounds = make_wounds(film.surface, fluids, film.state, dt=FRAME, drops=drops.state)
+    centres = organ.body.mesh.corners.mean(axis=1)
+    tops = [_above(centres, 0.5 * (line[k] + line[k + 1])) for k in range(PIECES)]
+    bleeders = bleeding(organ, wounds, [Wound(top, VESSEL, OPENING) for top in tops])
+    # Wounds are put onto the surface at rest.
+    tissue.set_motion(pulled, np.zeros_like(pulled))
+    tissue.set_drive(1.0, 1.0)
+    return Contents(
+        organs=[organ],
+        tools=kit.hand_out(instruments, home, SHEATH.friction),
+        systems=[
+            cutting(organ),
+            cut_vessel(organ, bleeders.holds, line),
+            bleeders,
+            flying(organ.name, drops),
+            flowing(film),
+            accounting(film, wounds, drops),
+            painting(organ, film),
+        ],
+        goals=GOALS,
+        camera=camera,
+        bounds=bounds,
+        force_scale=0.05,
+        script=script,
+    )
+
+
+def lying(mesh: TriangleMesh) -> TriangleMesh:
+    """Along x instead of z, over the table."""
+    turned = mesh.vertices[:, [2, 0, 1]] + np.array([0.0, 0.0, HEIGHT])
+    return TriangleMesh(turned, mesh.triangles, "artery")
+
+
+def _above(centres: np.ndarray, point: np.ndarray) -> tuple[float, float, float]:
+    """The middle of the triangle nearest to the top of the sheath over a point."""
+    top = point + np.array([0.0, 0.0, RADIUS])
+    x, y, z = centres[np.argmin(np.linalg.norm(centres - top, axis=1))].tolist()
+    return x, y, z
+
+
+def script(world: World, tick: int) -> Iterable[Input]:
+    """A hand that draws the scalpel across the vessel without a clip, and then clips it on the side of its supply."""
+    if tick % 8:
+        return []
+    if tick < 1000:
+        y = -0.015 + 0.00003 * tick
+        return [ToolInput(SCALPEL, (0.002, y, HEIGHT - RADIUS - 0.002), grip=1.0)]
+    if tick == 1000:
+        return [ToolInput(SCALPEL, (0.002, 0.02, HEIGHT + 0.03), active=False)]
+    if tick < 1500:
+        return []
+    return [ToolInput(CLIPS, (-0.008, 0.0, HEIGHT + RADIUS), grip=1.0 if tick > 1800 else 0.0)]
+
+
+SCENARIO = Scenario(
+    name="artery",
+    title="Artery",
+    summary="Clip a vessel and cut it behind the clip; unclipped it bleeds.",
+    instructions=INSTRUCTIONS,
+    build=build,
+    takes_mesh=False,
+)

@@ -1,0 +1,154 @@
+"""The colon with its nozzle, drain, walls and coating, and what stands in the beam."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from viscera import water, xray
+from viscera.anatomy.colon import centreline_of, colon
+from viscera.anatomy.torso import spine, torso
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.geometry.mesh import FloatArray, TriangleMesh, load_mesh
+from viscera.geometry.topology import components
+from viscera.scenarios import Setting
+from viscera.timing import FRAME
+from viscera.water import ContactParams, FluidParams
+from viscera.water.boundary.field import make_field
+from viscera.water.coating import CoatingParams, make_coating
+from viscera.water.params import largest_step
+from viscera.world.systems.barium import Enema, gravity
+from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
+from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
+
+CAPACITY = 1_300
+SPACING = 0.0075
+"""[m]; together 550 mL, as an enema has."""
+SUSPENSION = barium_suspension(400.0)
+"""40 % w/v, single contrast."""
+VISCOSITY = 0.2
+"""[Pa·s], of barium suspensions for enemas at the shear rates of a bowel; suspensions are thinner where sheared."""
+ITERATIONS = 12
+"""Of the incompressible solver: tuned so that density stays within 1 % in the mean."""
+FASTEST = 0.55
+"""Speed that the step is made for [m/s]; suspension that falls through a colon on its side runs 0.4 m/s."""
+FRICTION = 0.1
+NOZZLE = 0.009
+"""Radius of the enema's tip [m]."""
+DEPTH = 0.035
+"""Of the tip in the rectum, along the lumen [m]."""
+TAP = 0.018
+"""Radius of the ball at the anus that an open drain takes from [m]."""
+PIXELS = 384
+
+
+@dataclass(frozen=True, eq=False)
+class Lumen:
+    """A colon, and where its rectum is."""
+
+    mesh: TriangleMesh
+    tip: FloatArray
+    """Of the nozzle [m]."""
+    along: FloatArray
+    """Unit vector of the stream."""
+    anus: FloatArray
+    """Middle of the drain [m]."""
+
+
+def find_lumen(setting: Setting) -> Lumen:
+    """A colon of the seed, or the user's mesh."""
+    if setting.mesh is not None:
+        return _lumen_of(load_mesh(setting.mesh), setting)
+    mesh = colon(setting.seed)
+    line = centreline_of(mesh, setting.seed)
+    at = int(np.searchsorted(line.lengths, DEPTH))
+    return Lumen(mesh, line.points[at], line.tangents[at], line.points[int(np.searchsorted(line.lengths, 0.4 * DEPTH))])
+
+
+def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
+    """The lowest place of a mesh that has room for the nozzle is its rectum."""
+    links = mesh.triangles.astype(np.int64)
+    parts = components(len(mesh.vertices), links.ravel(), np.roll(links, -1, axis=1).ravel())
+    lumens = len(np.unique(parts[links[:, 0]]))
+    if lumens > 1:
+        raise InputError(f"{mesh.name} has {lumens} parts.", "A study needs one lumen: give a mesh of one part.")
+    mesh = mesh.moved(-mesh.centre)
+    spacing = setting.length(SPACING)
+    field = make_field(mesh, 0.5 * spacing, NOZZLE + spacing, setting.device)
+    deep = np.argwhere(field.grid.values.numpy() < -(NOZZLE + 0.5 * spacing))
+    if len(deep) == 0:
+        raise InputError(
+            f"{mesh.name} is nowhere wide enough for the nozzle.",
+            f"Its lumen must be at least {2e3 * (NOZZLE + 0.5 * spacing):.0f} mm wide; the unit is metres.",
+        )
+    points = np.asarray(field.grid.origin) + field.spacing * deep
+    tip = points[points[:, 1].argmin()]
+    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0))
+
+
+def make_enema(lumen: Lumen, setting: Setting) -> Enema:
+    device, spacing = setting.device, setting.length(SPACING)
+    params = _params(lumen.mesh, spacing, 1e-9)
+    steps = math.ceil(FRAME / (0.99 * largest_step(params)))
+    fluid = water.make(_params(lumen.mesh, spacing, FRAME / steps), capacity=setting.count(CAPACITY), device=device)
+    walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device)
+    x, y, z = (float(one) for one in lumen.along)
+    emitter = water.add_emitter(fluid, lumen.tip.tolist(), (0.1 * x, 0.1 * y, 0.1 * z), NOZZLE)
+    water.add_wall_density(fluid, walls)
+    vessel = water.add_vessel(fluid, walls, ContactParams(friction=FRICTION))
+    drain = water.add_drain(fluid, ball=(lumen.anus.tolist(), TAP))
+    fluid.boundaries.remove(drain)  # it acts once per frame
+    coating = make_coating(fluid, lumen.mesh, CoatingParams(viscosity=VISCOSITY))
+    return Enema(
+        fluid, vessel, coating, emitter, (x, y, z), drain, steps,
+        wp.zeros(fluid.capacity, dtype=float, device=device.warp),
+        wp.zeros(len(coating.area), dtype=float, device=device.warp),
+    )  # fmt: skip
+
+
+def _params(mesh: TriangleMesh, spacing: float, dt: float) -> FluidParams:
+    low, high = (tuple(float(one) for one in corner) for corner in mesh.bounds)
+    return FluidParams(
+        spacing, low, high, dt=dt, equation="incompressible", iterations=ITERATIONS, rest_density=SUSPENSION.density,
+        viscosity=VISCOSITY, gravity=gravity(0.0, 0.0), fastest=FASTEST,
+    )  # fmt: skip
+
+
+def fill_up(lumen: Lumen, enema: Enema) -> None:
+    """As much as the capacity allows, at once: the lowest places of the lumen."""
+    fluid = enema.fluid
+    if water.count(fluid) > 0:
+        return
+    spacing = fluid.params.spacing
+    field = make_field(lumen.mesh, spacing, spacing, fluid.device)
+    inside = np.argwhere(field.grid.values.numpy() < -0.55 * spacing)
+    points = np.asarray(field.grid.origin) + spacing * inside
+    lowest = points[np.argsort(points[:, 2], kind="stable")][: int(0.95 * fluid.capacity)]
+    water.add(fluid, lowest)
+
+
+def make_machine(lumen: Lumen, enema: Enema, setting: Setting) -> xray.Xray:
+    """A C-arm over trunk, spine, the lumen's air, suspension and coating."""
+    device: Device = setting.device
+    trunk, bones, mesh, coating = torso(), spine(), lumen.mesh, enema.coating
+    # The trunk of a larger colon is larger.
+    needed = 1.2 * float((np.abs(mesh.vertices) / np.abs(trunk.vertices).max(axis=0)).max())
+    patches = wp.array([len(coating.area)], dtype=wp.int32, device=device.warp)
+    edge = math.sqrt(float(coating.area.mean()))
+    suspension: Material = SUSPENSION
+    scene = Scene(
+        solids=[
+            Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
+            Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
+            Solid(mesh.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE),
+        ],
+        clouds=[
+            Cloud(enema.fluid.position, enema.fluid.count, enema.volume, 1.5 * enema.fluid.params.spacing, suspension),
+            Cloud(coating.middle, patches, enema.film_volume, 1.2 * edge, suspension),
+        ],
+    )
+    return xray.make(scene, XrayParams(arm=CArm(pixels=PIXELS), seed=setting.seed), device=device)

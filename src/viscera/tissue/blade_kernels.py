@@ -1,0 +1,283 @@
+"""Where the blades in a lattice are: points of their edges, followed through the tissue at rest (cutting.py).
+
+On cpu one core does all of it in one go, as few springs are near a blade. On cuda each quad of a swept edge has threads
+of its own; what they write is the same in any order. Places are in cells, float64: a blade moves a ten-thousandth of a
+cell in a tick, and whether it has crossed a spring must not depend on rounding.
+"""
+
+# `int(0)` declares a variable in a kernel.
+# ruff: noqa: RUF046
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.tissue.kernels import LIVE_VISCOUS_TIME, Lattice, load3
+
+# Loops stay loops: unrolled they take a minute to compile.
+wp.set_module_options({"enable_backward": False, "max_unroll": 0})
+
+EDGES = 8
+"""Cutting edges that may be in a lattice at once; scissors have two."""
+SAMPLES = 16
+"""Points that stand for an edge, from its first end to its last."""
+EDGE_FLOATS = 16
+"""Of each edge: on, share of the toughness that it needs, tool, whether it cuts; then both its ends as the tick starts
+and as it ends, six numbers each [m], organ frame."""
+EDGE_START, EDGE_END = wp.constant(4), wp.constant(10)
+
+ROUNDS = wp.constant(16)
+"""Of Newton's iteration, at most."""
+CLOSE = wp.constant(wp.float64(1.0e-9))
+FAR = wp.constant(wp.float64(1.0e-3))
+"""Residual at which it ends, and beyond which it has failed [cells]."""
+TINY = wp.constant(wp.float64(1.0e-9))
+"""Shorter ways have no direction [cells]."""
+
+
+_SAMPLES, _EDGE_FLOATS = wp.constant(SAMPLES), wp.constant(EDGE_FLOATS)
+
+
+@wp.struct
+class Blades:
+    """What ticks know of the blades in one lattice. Arrays per sample have shape (EDGES · SAMPLES, …)."""
+
+    low: wp.vec3i
+    size: wp.vec3i
+    """Box of the lattice in cells, with a border."""
+    grid: wp.array(dtype=wp.int32)
+    """Place in memory of the mass at each position of the box, -1 where there is none."""
+    stray: float
+    """1/m that anchors count with [1/kg]."""
+    toughness: wp.array(dtype=wp.float32)
+    """Of each place [J/m²]."""
+    edges: wp.array(dtype=wp.float64)
+    """See `EDGE_FLOATS`."""
+    known: wp.array(dtype=wp.int32)
+    """Of each edge, whether `at` holds where it was."""
+    inside: wp.array(dtype=wp.int32)
+    """Whether the sample is among masses."""
+    at: wp.array(dtype=wp.vec3d)
+    """How far its cut has come, in the tissue at rest [cells]."""
+    swept_from: wp.array(dtype=wp.vec3d)
+    swept_to: wp.array(dtype=wp.vec3d)
+    """What it swept in this tick; scratch."""
+    way: wp.array(dtype=wp.vec3d)
+    """Direction in which it cuts."""
+    places: wp.array(dtype=wp.int32)
+    weights: wp.array(dtype=wp.float32)
+    """Masses around it, eight each."""
+    bound: wp.array(dtype=wp.float32)
+    """Force at which the tissue there is cut [N]."""
+    stiffness: wp.array(dtype=wp.float32)
+    """Between the blade and the end of its cut [N/m]."""
+    pull: wp.array(dtype=wp.vec3)
+    """Its force on the tissue [N]; scratch."""
+    share: wp.array(dtype=wp.float32)
+    """Of each place: sum of the weights of the samples that hang on it; scratch, 0 between substeps."""
+    cut: wp.array(dtype=wp.uint8)
+    """1 where a spring is cut, per direction and place."""
+    news: wp.array(dtype=wp.int32)
+    """1 when something was cut since somebody looked."""
+    crossing: wp.array(dtype=wp.int64)
+    """Where axis springs are cut, per axis and place; see `packed`. 0 where they are whole."""
+
+
+@wp.func
+def slot_at(blades: Blades, x: int, y: int, z: int):
+    """Place of the mass at an integer position, -1 where there is none."""
+    i = x - blades.low[0]
+    j = y - blades.low[1]
+    k = z - blades.low[2]
+    if i < 0 or j < 0 or k < 0 or i >= blades.size[0] or j >= blades.size[1] or k >= blades.size[2]:
+        return -1
+    return blades.grid[(k * blades.size[1] + j) * blades.size[0] + i]
+
+
+@wp.func
+def whole_floor(value: wp.float64):
+    return int(wp.floor(value))
+
+
+@wp.func
+def point_of(numbers: wp.array(dtype=wp.float64), at: int):
+    return wp.vec3d(numbers[at], numbers[at + 1], numbers[at + 2])
+
+
+@wp.func
+def displacement_at(
+    lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32), x: wp.vec3d,
+):  # fmt: skip
+    """u and its gradient at a place of the tissue at rest, in cells, and how many masses are around it: trilinear, and
+    where a mass is missing as if it moved like the mean of the others."""
+    bx = whole_floor(x[0])
+    by = whole_floor(x[1])
+    bz = whole_floor(x[2])
+    count = int(0)
+    mean = wp.vec3()
+    for c in range(8):
+        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
+        if s >= 0:
+            mean += load3(position, lattice.slots, s) - tau * load3(velocity, lattice.slots, s)
+            count += 1
+    mean = mean / float(wp.max(count, 1))
+    one = wp.float64(1.0)
+    fx = x[0] - wp.float64(bx)
+    fy = x[1] - wp.float64(by)
+    fz = x[2] - wp.float64(bz)
+    u = wp.vec3d()
+    gx = wp.vec3d()
+    gy = wp.vec3d()
+    gz = wp.vec3d()
+    for c in range(8):
+        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
+        moved = mean
+        if s >= 0:
+            moved = load3(position, lattice.slots, s) - tau * load3(velocity, lattice.slots, s)
+        own = wp.vec3d(wp.float64(moved[0]), wp.float64(moved[1]), wp.float64(moved[2])) / wp.float64(lattice.spacing)
+        wx = one - fx
+        wy = one - fy
+        wz = one - fz
+        sx = -one
+        sy = -one
+        sz = -one
+        if c % 2 == 1:
+            wx = fx
+            sx = one
+        if c // 2 % 2 == 1:
+            wy = fy
+            sy = one
+        if c // 4 == 1:
+            wz = fz
+            sz = one
+        u += (wx * wy * wz) * own
+        gx += (sx * wy * wz) * own
+        gy += (wx * sy * wz) * own
+        gz += (wx * wy * sz) * own
+    return u, wp.matrix_from_cols(gx, gy, gz), count
+
+
+@wp.func
+def at_rest(
+    lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32), here: wp.vec3d, guess: wp.vec3d,
+):  # fmt: skip
+    """The place at rest of the tissue that is here now, and how many masses are around it: 0 outside, -1 where none was
+    found. Newton's iteration on X + u(X) = x."""
+    found = guess
+    step = wp.vec3d()
+    count = int(0)
+    residual = wp.float64(1.0)
+    for _round in range(ROUNDS):
+        u, gradient, count = displacement_at(lattice, blades, tau, position, velocity, found)
+        if count == 0:
+            u = wp.vec3d()
+        miss = found + u - here
+        residual = wp.length(miss)
+        if residual < CLOSE:
+            break
+        step = miss
+        if count > 0:
+            jacobian = wp.identity(n=3, dtype=wp.float64) + gradient
+            if wp.determinant(jacobian) > wp.float64(0.05):
+                step = wp.inverse(jacobian) * miss
+        length = wp.length(step)
+        if length > wp.float64(0.5):
+            step = step * (wp.float64(0.5) / length)
+        found = found - step
+    if residual > FAR:
+        count = -1
+    return found, count
+
+
+@wp.func
+def along_edge(blades: Blades, ends: int, k: int):
+    """Where sample k of an edge with these ends is [m]."""
+    along = wp.float64(k) / wp.float64(_SAMPLES - 1)
+    return point_of(blades.edges, ends) * (wp.float64(1.0) - along) + point_of(blades.edges, ends + 3) * along
+
+
+@wp.func
+def across_edge(blades: Blades, ends: int, way: wp.vec3d):
+    """What of a way leads across the edge: along it nothing is swept."""
+    direction = wp.normalize(point_of(blades.edges, ends + 3) - point_of(blades.edges, ends))
+    return way - wp.dot(way, direction) * direction
+
+
+@wp.func
+def follow_sample(
+    lattice: Lattice, blades: Blades, live: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32), edge: int, k: int,
+):  # fmt: skip
+    """Where the cut has come to at a point of an edge, in the tissue at rest, and where it was a tick before."""
+    n = edge * _SAMPLES + k
+    start = edge * _EDGE_FLOATS + EDGE_START
+    end = edge * _EDGE_FLOATS + EDGE_END
+    cell = wp.float64(lattice.spacing)
+    tau = live[LIVE_VISCOUS_TIME]
+    moved = (along_edge(blades, end, k) - along_edge(blades, start, k)) / cell
+    target = along_edge(blades, end, k) / cell
+    was = blades.at[n]
+    guess = target
+    knows = blades.known[edge] != 0
+    if knows and blades.inside[n] > 0:
+        u, _gradient, _count = displacement_at(lattice, blades, tau, position, velocity, was)
+        ahead = across_edge(blades, end, target - was - u)
+        size = wp.length(ahead)
+        if size > TINY:
+            blades.way[n] = ahead / size
+        if blades.stiffness[n] > 0.0:
+            held = wp.float64(blades.bound[n] / blades.stiffness[n]) / cell
+            target = target - ahead * wp.min(held / wp.max(size, TINY), wp.float64(1.0))
+        guess = target - u
+    elif wp.length(moved) > TINY:
+        blades.way[n] = wp.normalize(moved)
+    found, count = at_rest(lattice, blades, tau, position, velocity, target, guess)
+    if count < 0:
+        # Tissue that is folded over the blade: it stays where it was in it.
+        found = was
+        count = blades.inside[n]
+        if not knows:
+            found = target
+            count = 0
+    if not knows or (blades.inside[n] == 0 and count > 0):
+        was = found - moved
+    blades.swept_from[n] = was
+    blades.swept_to[n] = found
+    if blades.inside[n] != 0 and count == 0:
+        blades.swept_to[n] = was + moved
+    blades.at[n] = found
+    blades.inside[n] = count
+    hang_sample(blades, n)
+
+
+@wp.func
+def hang_sample(blades: Blades, n: int):
+    """The masses around a sample, with weights that sum to one."""
+    x = blades.at[n]
+    bx = whole_floor(x[0])
+    by = whole_floor(x[1])
+    bz = whole_floor(x[2])
+    fx = float(x[0] - wp.float64(bx))
+    fy = float(x[1] - wp.float64(by))
+    fz = float(x[2] - wp.float64(bz))
+    missing = float(0.0)
+    count = float(0.0)
+    for c in range(8):
+        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
+        w = wp.where(c % 2 == 1, fx, 1.0 - fx)
+        w = w * wp.where(c // 2 % 2 == 1, fy, 1.0 - fy)
+        w = w * wp.where(c // 4 == 1, fz, 1.0 - fz)
+        if s < 0:
+            missing += w
+            w = -1.0
+            s = 0
+        else:
+            count += 1.0
+        blades.places[8 * n + c] = s
+        blades.weights[8 * n + c] = w
+    for c in range(8):
+        w = blades.weights[8 * n + c]
+        # What a missing mass would carry, the others share, as in `displacement_at`.
+        blades.weights[8 * n + c] = wp.where(w < 0.0, 0.0, w + missing / wp.max(count, 1.0))

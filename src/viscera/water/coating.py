@@ -1,0 +1,314 @@
+"""What a suspension leaves on the wall it touched: a film per triangle of the wall, which thins by gravity.
+
+Every particle carries the suspension it came with, counted in whole units (`FULL` in a new particle), and gives of it
+to the triangle it touches until the film there is as thick as the wall holds, H:
+
+    gift = (H A − film) dt/τ,   at most a 64th of what the particle has
+
+A film of thickness h flows down the wall as a thin layer does (Nusselt 1916): through an edge of length L, across which
+the unit vector t points,
+
+    Q = ρ (g·t) h³/(3μ) L,      at most a quarter of the film in a frame
+
+to the triangle behind the edge. Units are integers and every unit that leaves one account enters another, so
+
+    injected = in the lumen + on the wall + drained
+
+holds exactly, at every moment. The documents have no coating; H and τ are tuned for appearance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.geometry.mesh import TriangleMesh
+from viscera.states import Arrays, copy_in, copy_out
+from viscera.water.emitter import Drain
+from viscera.water.state import CREATED, Fluid, Live
+
+wp.set_module_options({"enable_backward": False})
+
+FULL = 2**20
+"""Units in a new particle."""
+MOST_MADE = 2**20
+"""Particles that may ever be made: accounts are kept by tag."""
+LARGEST_GIFT = wp.constant(64)
+"""A particle gives no more than this part of what it has, in a frame."""
+LARGEST_FLOW = wp.constant(4)
+"""A film gives no more than this part of itself through an edge, in a frame."""
+
+
+@dataclass(frozen=True)
+class CoatingParams:
+    thickness: float = 1.5e-4
+    """H [m]."""
+    time: float = 0.2
+    """τ: how fast it grows while it is touched [s]."""
+    viscosity: float = 0.2
+    """μ [Pa·s]."""
+    covered: float = 5.0e-5
+    """A wall with a film of at least this counts as coated [m]."""
+
+    def __post_init__(self) -> None:
+        for name in ("thickness", "time", "viscosity", "covered"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise InputError(f"{name} = {value} is not possible.", "It must be a finite number above 0.")
+
+
+@dataclass(eq=False)
+class Coating:
+    """Made by `make_coating`."""
+
+    params: CoatingParams
+    unit: float
+    """Volume of one unit [m³]."""
+    content: wp.array
+    """Units of the particle with each tag, int32 (MOST_MADE,)."""
+    film: wp.array
+    """Units on each triangle, int32 (triangles,)."""
+    spare: wp.array
+    gift: wp.array
+    """Units that each particle gives in this frame, int32 (capacity,)."""
+    drained: wp.array
+    """Units that drains took, int64 (1,)."""
+    wanted: wp.array
+    """Units of a film of thickness H, int32 (triangles,)."""
+    area: NDArray[np.float64]
+    """[m²], (triangles,)"""
+    middle: wp.array
+    """Of each triangle [m], vec3."""
+    across: wp.array
+    """Of each edge: its length times the way across it, outwards [m], vec3 (3 · triangles,)."""
+    behind: wp.array
+    """Of each edge: the same edge of the triangle behind it, −1 where there is none; int32 (3 · triangles,)."""
+    per_area: wp.array
+    """Thickness of one unit on each triangle [m], float."""
+
+
+@wp.kernel
+def find_gifts(
+    first: int,
+    # params
+    share: float,
+    # in
+    count: wp.array(dtype=wp.int32),
+    tag: wp.array(dtype=wp.int32),
+    face: wp.array(dtype=wp.int32),
+    wanted: wp.array(dtype=wp.int32),
+    film: wp.array(dtype=wp.int32),
+    # out
+    content_out: wp.array(dtype=wp.int32),
+    gift_out: wp.array(dtype=wp.int32),
+):
+    s = first + wp.tid()
+    gift = wp.int32(0)
+    if s < count[0]:
+        who = tag[s]
+        t = face[s]
+        if who >= 0 and t >= 0:
+            lacking = wp.max(wanted[t] - film[t], 0)
+            gift = wp.min(wp.int32(wp.ceil(share * float(lacking))), content_out[who] / LARGEST_GIFT)
+            content_out[who] = content_out[who] - gift
+    gift_out[s] = gift
+
+
+@wp.kernel
+def take_gifts(
+    # in
+    count: wp.array(dtype=wp.int32),
+    face: wp.array(dtype=wp.int32),
+    gift: wp.array(dtype=wp.int32),
+    # out
+    film_out: wp.array(dtype=wp.int32),
+):
+    """On one core: sums of integers, in any order."""
+    s = wp.tid()
+    if s < count[0] and gift[s] > 0:
+        wp.atomic_add(film_out, face[s], gift[s])
+
+
+@wp.kernel
+def book_drained(
+    # in
+    count: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    tag: wp.array(dtype=wp.int32),
+    region: wp.array(dtype=float),
+    # out
+    content_out: wp.array(dtype=wp.int32),
+    drained_out: wp.array(dtype=wp.int64),
+):
+    """What a drain with a ball for its region is about to take."""
+    s = wp.tid()
+    if s >= count[0] or region[10] == 0.0:
+        return
+    who = tag[s]
+    if who >= 0 and wp.length(position[s] - wp.vec3(region[6], region[7], region[8])) <= region[9]:
+        wp.atomic_add(drained_out, 0, wp.int64(content_out[who]))
+        content_out[who] = 0
+
+
+@wp.func
+def flow_out(
+    scale: float,
+    gravity: wp.vec3,
+    across: wp.array(dtype=wp.vec3),
+    per_area: wp.array(dtype=float),
+    film: wp.array(dtype=wp.int32),
+    edge: int,
+) -> wp.int32:
+    """Units that leave a triangle through one of its edges in a frame."""
+    units = film[edge / 3]
+    thick = per_area[edge / 3] * float(units)
+    down = wp.dot(gravity, across[edge])
+    flow = wp.int32(0)
+    if down > 0.0:
+        # Through h³ over the volume of a unit, which is the thickness of one times the area.
+        flow = wp.int32(wp.min(scale * down * thick * thick * thick, float(units / LARGEST_FLOW)))
+    return flow
+
+
+@wp.kernel
+def run_down(
+    first: int,
+    # params
+    scale: float,
+    live: wp.array(dtype=Live),
+    # in
+    across: wp.array(dtype=wp.vec3),
+    behind: wp.array(dtype=wp.int32),
+    per_area: wp.array(dtype=float),
+    film: wp.array(dtype=wp.int32),
+    # out
+    film_out: wp.array(dtype=wp.int32),
+):
+    """Each triangle gathers: what comes through its edges less what goes. Both sides of an edge compute the same."""
+    t = first + wp.tid()
+    g = live[0].gravity
+    total = film[t]
+    for k in range(3):
+        edge = 3 * t + k
+        other = behind[edge]
+        if other >= 0:
+            total -= flow_out(scale, g, across, per_area, film, edge)
+            total += flow_out(scale, g, across, per_area, film, other)
+    film_out[t] = total
+
+
+def make_coating(fluid: Fluid, mesh: TriangleMesh, params: CoatingParams | None = None) -> Coating:
+    """For a fluid whose vessel is of this mesh. It is empty, and must have been when particles were first made."""
+    p = params or CoatingParams()
+    device = fluid.device.warp
+    corners = mesh.corners
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = 0.5 * np.linalg.norm(normal, axis=1)
+    normal = normal / np.maximum(2.0 * area, 1e-30)[:, None]
+    # Edge k runs from corner k to the next; across it, outwards in the plane of the triangle.
+    edges = np.roll(corners, -1, axis=1) - corners
+    across = np.cross(edges, normal[:, None, :]).reshape(-1, 3)
+    unit = fluid.params.spacing**3 / FULL
+    triangles, count = len(area), fluid.capacity
+
+    def given(values: NDArray[Any], dtype: Any) -> wp.array:
+        return wp.array(np.ascontiguousarray(values), dtype=dtype, device=device)
+
+    return Coating(
+        params=p,
+        unit=unit,
+        content=wp.full(MOST_MADE, FULL, dtype=wp.int32, device=device),
+        film=wp.zeros(triangles, dtype=wp.int32, device=device),
+        spare=wp.zeros(triangles, dtype=wp.int32, device=device),
+        gift=wp.zeros(count, dtype=wp.int32, device=device),
+        drained=wp.zeros(1, dtype=wp.int64, device=device),
+        wanted=given(np.floor(p.thickness * area / unit).astype(np.int32), wp.int32),
+        area=area,
+        middle=given(corners.mean(axis=1).astype(np.float32), wp.vec3),
+        across=given(across.astype(np.float32), wp.vec3),
+        behind=given(_behind(mesh), wp.int32),
+        per_area=given((unit / area).astype(np.float32), wp.float32),
+    )
+
+
+def _behind(mesh: TriangleMesh) -> NDArray[np.int32]:
+    """Of edge 3t + k the number of the same edge in the triangle behind it, or −1."""
+    a = mesh.triangles.astype(np.int64)
+    size = len(mesh.vertices)
+    there = (a * size + np.roll(a, -1, axis=1)).ravel()
+    back = (np.roll(a, -1, axis=1) * size + a).ravel()
+    order = np.argsort(there, kind="stable")
+    place = np.clip(np.searchsorted(there[order], back), 0, len(there) - 1)
+    found = order[place]
+    return np.where(there[found] == back, found, -1).astype(np.int32)
+
+
+def step_coating(stage: Stage, coating: Coating, fluid: Fluid, face: wp.array, dt: float) -> None:
+    """A frame of dt [s]: particles that touch triangle `face` of each (−1: none) give, and the film runs down."""
+    c, f, device = coating, fluid, fluid.device.warp
+    touched = [f.count, f.tag, face, c.wanted, c.film]
+    stage.launch(find_gifts, f.capacity, [dt / c.params.time, *touched, c.content, c.gift])
+    inputs = [f.count, face, c.gift, c.film]
+    stage.once(lambda: wp.launch(take_gifts, dim=f.capacity, inputs=inputs, device=device))
+    scale = f.params.rest_density / (3.0 * c.params.viscosity) * dt / c.unit
+    layout = [c.across, c.behind, c.per_area]
+    stage.launch(run_down, len(c.area), [scale, f.live, *layout, c.film, c.spare])
+    stage.once(lambda: wp.copy(c.film, c.spare))
+
+
+def step_drain(stage: Stage, coating: Coating, fluid: Fluid, drain: Drain) -> None:
+    """Books what a drain with a ball takes, and takes it."""
+    c, f = coating, fluid
+    inputs = [f.count, f.position, f.tag, drain.region, c.content, c.drained]
+    stage.once(lambda: wp.launch(book_drained, dim=f.capacity, inputs=inputs, device=f.device.warp))
+    drain.contact(stage, f)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where all units are. Whole numbers: nothing is rounded."""
+
+    injected: int
+    lumen: int
+    wall: int
+    drained: int
+
+    @property
+    def missing(self) -> int:
+        """0, always."""
+        return self.injected - self.lumen - self.wall - self.drained
+
+
+def account(coating: Coating, fluid: Fluid) -> Account:
+    """Each number is counted by itself. Waits for the device."""
+    count = int(fluid.count.numpy()[0])
+    tags = fluid.tag.numpy()[:count]
+    lumen = int(coating.content.numpy()[tags[tags >= 0]].sum(dtype=np.int64))
+    wall = int(coating.film.numpy().sum(dtype=np.int64))
+    injected = FULL * int(fluid.report.numpy()[CREATED])
+    return Account(injected, lumen, wall, int(coating.drained.numpy()[0]))
+
+
+def covered(coating: Coating) -> float:
+    """Share of the wall's area that is coated."""
+    thick = coating.film.numpy() * coating.unit >= coating.params.covered * coating.area
+    return float(coating.area[thick].sum() / coating.area.sum())
+
+
+def save_coating(coating: Coating) -> Arrays:
+    return copy_out(_kept(coating))
+
+
+def load_coating(coating: Coating, arrays: Arrays) -> None:
+    copy_in("coating", _kept(coating), arrays)
+
+
+def _kept(coating: Coating) -> dict[str, Any]:
+    return {"content": coating.content, "film": coating.film, "booked": coating.drained}

@@ -1,0 +1,257 @@
+"""A suspension in a hollow organ: it is let in, runs where the table tilts it, coats the wall, and is drained.
+
+Once a frame: as many steps of the fluid as make 16 ms; what touches the wall leaves some there; an open drain takes
+what is at it. What was let in is in the lumen, on the wall or drained, counted in whole units (`water.coating`).
+
+The patient stays where he is and gravity turns: with the table tilted by θ (head up) and rolled by φ (left side down),
+
+    g = 9.81 (sin φ cos θ, −sin θ, −cos φ cos θ) m/s²
+
+in his axes: x to the left, y to the head, z to the front.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from viscera import water
+from viscera.device import Stage
+from viscera.errors import StateError
+from viscera.timing import FRAME
+from viscera.units import MILLILITRE, STANDARD_GRAVITY
+from viscera.view import Measure, Parameter, Particles
+from viscera.water.boundary.vessel import Vessel
+from viscera.water.coating import (
+    FULL,
+    MOST_MADE,
+    Coating,
+    account,
+    covered,
+    load_coating,
+    save_coating,
+    step_coating,
+    step_drain,
+)
+from viscera.water.emitter import Drain, Emitter
+from viscera.water.sph import step_fluid, step_work
+from viscera.water.state import CREATED, LOST, Fluid
+from viscera.world.system import Kept, LiveParameter, Moment, Show, System
+
+wp.set_module_options({"enable_backward": False})
+
+DRAWN = 0.7
+"""Radius of the drawn balls over the spacing of the particles."""
+TABLE, ENEMA = "Table", "Enema"
+
+FLOW = Parameter("flow", "Inject", "mL/s", 0.0, 25.0, 0.0, "Into the rectum.", group=ENEMA)
+DRAIN = Parameter("drain", "Drain", "", 0.0, 1.0, 0.0, "Lets it out at the rectum.", ("shut", "open"), ENEMA)
+TILT = Parameter("tilt", "Tilt, head up (+)", "°", -45.0, 90.0, 0.0, "Of the table.", group=TABLE)
+ROLL = Parameter("roll", "Roll, left side down (+)", "°", -180.0, 180.0, 0.0, "Of the patient.", group=TABLE)
+INJECTED = Measure("injected", "Injected", "mL", "So far.", digits=0)
+LUMEN = Measure("lumen", "In the lumen", "mL", "Now.", digits=0)
+WALL = Measure("wall", "On the wall", "mL", "Left as a film.", digits=1)
+DRAINED = Measure("drained", "Drained", "mL", "So far.", digits=0)
+COATED = Measure("coated", "Wall coated", "%", "Share of the wall with a film.", digits=0)
+
+_FLOW, _DRAIN, _TILT, _ROLL = range(4)
+
+
+@wp.kernel
+def show(
+    first: int,
+    # params
+    unit: float,
+    full: float,
+    # in
+    count: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    tag: wp.array(dtype=wp.int32),
+    content: wp.array(dtype=wp.int32),
+    # out
+    drawn_out: wp.array(dtype=wp.vec4),
+    volume_out: wp.array(dtype=float),
+    status_out: wp.array(dtype=wp.int32),
+):
+    """Where particles are, how much suspension each still has, and whether one is no longer finite."""
+    i = first + wp.tid()
+    if i == 0:
+        status_out[0] = count[0]
+    volume = float(0.0)
+    if i < count[0]:
+        p = position[i]
+        if tag[i] >= 0:
+            if not wp.isfinite(p[0] + p[1] + p[2]):
+                status_out[1] = 1  # whoever writes it writes the same
+            volume = unit * float(content[tag[i]])
+            drawn_out[i] = wp.vec4(p[0], p[1], p[2], volume / full)
+    volume_out[i] = volume
+
+
+@wp.kernel
+def show_film(
+    first: int,
+    # params
+    unit: float,
+    # in
+    film: wp.array(dtype=wp.int32),
+    # out
+    volume_out: wp.array(dtype=float),
+):
+    i = first + wp.tid()
+    volume_out[i] = unit * float(film[i])
+
+
+@dataclass(eq=False)
+class Enema:
+    """A fluid in a hollow organ, as a scenario has made it."""
+
+    fluid: Fluid
+    vessel: Vessel
+    coating: Coating
+    emitter: Emitter
+    along: tuple[float, float, float]
+    """Unit vector of the stream from the emitter."""
+    drain: Drain
+    """A ball; shut at first, and none of the fluid's boundaries."""
+    steps: int
+    """Of the fluid, in a frame."""
+    volume: Any
+    """Suspension in each particle [m³], `wp.array` of float: for an X-ray."""
+    film_volume: Any
+    """On each triangle [m³]."""
+
+
+def gravity(tilt: float, roll: float) -> tuple[float, float, float]:
+    """[m/s²] in the patient's axes, for a table tilted and rolled by degrees."""
+    a, b = math.radians(tilt), math.radians(roll)
+    g = STANDARD_GRAVITY
+    return g * math.sin(b) * math.cos(a), -g * math.sin(a), -g * math.cos(b) * math.cos(a)
+
+
+def filling(enema: Enema) -> System:
+    return _Filling(enema).system()
+
+
+class _Filling:
+    def __init__(self, enema: Enema) -> None:
+        self._enema, self._fluid = enema, enema.fluid
+        device = self._fluid.device
+        self._device = device
+        self._set = np.zeros(4)
+        """Flow [mL/s], drain, tilt and roll [°], as they are in force."""
+        self._drawn = wp.zeros(self._fluid.capacity, dtype=wp.vec4, device=device.warp)
+        self._status = device.port(2, wp.int32)
+        self._program = device.record(self._record, work=step_work(self._fluid))
+        self._show = device.record(self._record_show, work=self._fluid.capacity)
+        self._books = account(enema.coating, self._fluid)
+        self._coated = 0.0
+        self._apply()
+        self._redraw()
+
+    def system(self) -> System:
+        look = Particles("barium", "barium", DRAWN * self._fluid.params.spacing, self._fluid.capacity)
+        kept = Kept({"set": self._set}, self._loaded, (self._save, self._load))
+        places = ((FLOW, _FLOW), (DRAIN, _DRAIN), (TILT, _TILT), (ROLL, _ROLL))
+        return System(
+            name="barium",
+            frame=self.frame,
+            save=kept.save,
+            load=kept.load,
+            shows=[Show(look, {look.name: self._drawn}, lambda: {look.name: int(self._status.host[0])})],
+            measures=self.measures,
+            parameters=[LiveParameter(one, self._setter(place)) for one, place in places],
+            holds=self._enema,
+        )
+
+    def _save(self) -> Any:
+        return water.save(self._fluid) | save_coating(self._enema.coating)
+
+    def _load(self, saved: Any) -> None:
+        water.load(self._fluid, saved)
+        load_coating(self._enema.coating, saved)
+
+    def _loaded(self) -> None:
+        self._apply()
+        self._redraw()
+        self._count()
+
+    def _setter(self, place: int) -> Any:
+        def change(value: float) -> None:
+            self._set[place] = value
+            self._apply()
+
+        return change
+
+    def _apply(self) -> None:
+        """Nozzle, drain and table as they are set."""
+        flow, drain, tilt, roll = self._set.tolist()
+        e, spacing = self._enema, self._fluid.params.spacing
+        speed = flow * MILLILITRE / (len(e.emitter.layer) * spacing**2)
+        moving = {"velocity": [speed * one for one in e.along]} if flow > 0.0 else {}
+        water.set_emitter(e.emitter, on=flow > 0.0 and self._room(), **moving)
+        region = e.drain.region.numpy().copy()
+        region[10] = drain
+        e.drain.region.assign(region)
+        water.set(self._fluid, replace(self._fluid.params, gravity=gravity(tilt, roll)))
+
+    def _room(self) -> bool:
+        """Whether accounts can be kept of the next frame's particles."""
+        return int(self._fluid.report.numpy()[CREATED]) + self._fluid.capacity < MOST_MADE
+
+    def frame(self, now: Moment) -> None:
+        self._program.run()
+        self._redraw()
+        self._check(now.tick)
+        self._count()
+
+    def _check(self, tick: int) -> None:
+        self._enema.vessel.check(tick)
+        if self._status.host[1] or int(self._fluid.report.numpy()[LOST]):
+            raise StateError(
+                "barium: a particle's position is not finite.",
+                "The fluid became unstable: inject more slowly.",
+                stage="barium",
+                tick=tick,
+            )
+
+    def _count(self) -> None:
+        self._books = account(self._enema.coating, self._fluid)
+        self._coated = covered(self._enema.coating)
+        if not self._room():
+            water.set_emitter(self._enema.emitter, on=False)
+
+    def _record(self, stage: Stage) -> None:
+        e, f = self._enema, self._fluid
+        for number in range(e.steps):
+            step_fluid(stage, f)
+            if number == 0:
+                # The next step's sort takes out what is marked here: between frames all particles are whole.
+                step_drain(stage, e.coating, f, e.drain)
+        step_coating(stage, e.coating, f, e.vessel.contacts.face, FRAME)
+
+    def _record_show(self, stage: Stage) -> None:
+        e, f, c = self._enema, self._fluid, self._enema.coating
+        stage.clear(self._status)
+        seen = [f.count, f.position, f.tag, c.content, self._drawn, e.volume, self._status.array]
+        stage.launch(show, f.capacity, [c.unit, FULL * c.unit, *seen])
+        stage.launch(show_film, len(c.area), [c.unit, c.film, e.film_volume])
+        stage.download(self._status)
+
+    def _redraw(self) -> None:
+        self._show.run()
+        self._device.synchronize()
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        books, one = self._books, self._enema.coating.unit / MILLILITRE
+        return [
+            (INJECTED, books.injected * one),
+            (LUMEN, books.lumen * one),
+            (WALL, books.wall * one),
+            (DRAINED, books.drained * one),
+            (COATED, 100.0 * self._coated),
+        ]

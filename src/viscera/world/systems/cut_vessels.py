@@ -1,0 +1,97 @@
+"""A vessel that runs through tissue bleeds where a blade, or a tear, has crossed it.
+
+The vessel is a line through the organ at rest, with a supply at its first point. Between two points of it there is one
+wound on the skin above, shut until the line is cut there: that is, until links of the lattice near it were parted
+by planes that have the two points on different sides. Of several cuts the one nearest to the supply bleeds, unless a
+clip or a burn is between it and the supply: behind, there is no pressure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.blood.wounds.wounds import WHOLE, set_whole
+from viscera.errors import InputError
+from viscera.tissue.cutting import unpack_crossings
+from viscera.view import Measure
+from viscera.world.organ import Organ
+from viscera.world.system import Moment, System
+from viscera.world.systems.wounds import Vessels
+
+NEAR = 1.5
+"""How far from a cut link its plane is known, in cells."""
+THROUGH = 4
+"""Links around the vessel that must be parted: a blade that crosses it parts nine, a small tear one or two."""
+
+CUT_THROUGH = Measure("vessel_cut", "Vessel cut", "", "1 once the vessel is cut through somewhere.", digits=0)
+
+
+class CutVessel:
+    """`vessels` has one wound for each piece of the line, in order, and they are its first ones."""
+
+    def __init__(self, organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> None:
+        if organ.shadow.cuts is None:
+            raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.cuttable`.")
+        if vessels.wounds.count < len(line) - 1:
+            raise InputError(
+                f"a line of {len(line) - 1} pieces has {vessels.wounds.count} wounds.", "Give one wound per piece."
+            )
+        params = organ.tissue.params
+        self._cuts, self._vessels = organ.shadow.cuts, vessels
+        self._nodes = params.nodes.astype(np.float64)
+        self._line = (np.asarray(line, dtype=np.float64) - np.asarray(params.origin)) / params.spacing
+        self._seen = -1
+        self.cut = np.zeros(len(line) - 1, dtype=np.bool_)
+        """Which pieces are cut."""
+        self.put()
+
+    def frame(self, now: Moment) -> None:
+        if self._cuts.changes != self._seen:
+            self._seen = self._cuts.changes
+            self.cut = pieces_cut(self._line, self._nodes, self._cuts.links())
+        if self.cut.any():
+            self.put()
+
+    def put(self) -> None:
+        """The wound nearest to the supply is open, if nothing shuts the vessel before it."""
+        wounds = self._vessels.wounds
+        sealed = wounds.view.sealed.numpy()[: len(self.cut)]
+        shut = np.cumsum((sealed & ~WHOLE) != 0) - ((sealed & ~WHOLE) != 0) > 0
+        flows = self.cut & ~shut
+        first = np.cumsum(self.cut) == 1
+        for number, whole in enumerate((~(flows & first)).tolist()):
+            if whole != bool(sealed[number] & WHOLE):
+                set_whole(wounds, number, whole)
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        return [(CUT_THROUGH, float(self.cut.any()))]
+
+    def loaded(self) -> None:
+        self._seen = self._cuts.changes
+        self.cut = pieces_cut(self._line, self._nodes, self._cuts.links())
+
+
+def pieces_cut(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which pieces of a line, points in cells, are crossed by what parted the links (`CutShadow.links`)."""
+    axis, node = np.nonzero(links)
+    found = np.zeros(len(line) - 1, dtype=np.bool_)
+    if len(axis) == 0:
+        return found
+    share, normal = unpack_crossings(links[axis, node])
+    place = nodes[node] + share[:, None] * np.eye(3)[axis]
+    height = np.einsum("pka,ka->pk", line[:, None, :] - place, normal)
+    low, high = height[:-1], height[1:]
+    parted = (low >= 0.0) != (high >= 0.0)
+    along = np.where(parted, low / np.where(parted, low - high, 1.0), 0.0)
+    at = line[:-1, None, :] + along[..., None] * (line[1:] - line[:-1])[:, None, :]
+    near = parted & (np.linalg.norm(at - place, axis=2) <= NEAR)
+    return np.asarray(near.sum(axis=1) >= THROUGH)
+
+
+def cut_vessel(organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> System:
+    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
+    state = CutVessel(organ, vessels, line)
+    return System(
+        name="cut_vessel", frame=state.frame, load=lambda saved: state.loaded(), measures=state.measures, holds=state
+    )

@@ -1,0 +1,133 @@
+"""What blades have cut is seen and felt: the surface opens, and tools touch each side for itself.
+
+Blades cut in the ticks (tissue/cutting.py); what is stretched too far tears here, once a frame (tissue/tearing.py).
+After either, the drawn surface follows, and the points that tools touch are hung on their own side, in force when it
+lands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from viscera.device import Stage
+from viscera.errors import InputError
+from viscera.geometry.topology import components
+from viscera.instruments import Cuts
+from viscera.tissue.cut_touching import CutTouching
+from viscera.tissue.cutting import need_cutting
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.tearing import make_tearing, step_tearing
+from viscera.units import SQUARE_MILLIMETRE
+from viscera.view import Measure
+from viscera.world.organ import Organ
+from viscera.world.system import Kept, Moment, System
+
+AREA = Measure("cut_area", "Cut", "mm²", "Surface that was cut open, one side of it.", digits=0)
+PIECES = Measure("pieces", "Pieces", "", "Into which the tissue has come apart; 1 while it hangs together.", digits=0)
+
+
+class Cutting:
+    """Of one organ."""
+
+    def __init__(self, organ: Organ) -> None:
+        if organ.cuts is None or organ.shadow.cuts is None:
+            raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.world.cuttable`.")
+        self.organ, self.surface, self.shadow = organ, organ.cuts, organ.shadow.cuts
+        nodes = organ.tissue.params.nodes
+        index = NodeIndex(nodes)
+        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
+        self.touching = CutTouching(organ.tissue, self._other >= 0)
+        self._area_of = need_cutting(organ.tissue).area_of[:, organ.tissue.layout.slot_of_node]
+        self._seen = self.shadow.changes
+        self._cut = np.zeros((13, len(nodes)), dtype=np.bool_)
+        """As the surface shows it."""
+        self.landed = np.zeros((13, len(nodes)), dtype=np.bool_)
+        """As tools touch it."""
+        shadow = organ.shadow.tissue
+        self.tearing = make_tearing(shadow, self.shadow)
+        self._tear = shadow.device.record(lambda stage: step_tearing(stage, self.tearing), work=len(nodes))
+        self.due = np.zeros(1, dtype=np.bool_)
+        """Whether something tore that has not landed."""
+        self.numbers = np.array([1.0, 0.0, 1.0])
+        """Version of the surface, area [m²], pieces."""
+        device = organ.shadow.tissue.device
+        self._follow = device.record(self._record, work=len(organ.vertices))
+        self._device = device
+
+    def frame(self, now: Moment) -> None:
+        tore = self._tears()
+        if tore or self.shadow.changes != self._seen:
+            self._seen = self.shadow.changes
+            self._cut = self.shadow.springs()
+            self.surface.follow(self._cut, self.shadow.links())
+            self._put()
+            self._count()
+
+    def _tears(self) -> bool:
+        before = int(self.tearing.torn.host[0])
+        self._tear.run()
+        self._device.synchronize()
+        tore = int(self.tearing.torn.host[0]) != before
+        self.due[0] |= tore
+        return tore
+
+    def _record(self, stage: Stage) -> None:
+        self.organ.record_vertices(stage, self.organ.shadow.displacement, self.organ.vertices)
+
+    def land(self) -> None:
+        if self.due[0]:
+            self.shadow.land()
+            self.due[0] = False
+        if self.touching.due:
+            self.touching.land()
+            self.landed[:] = self._cut
+
+    def _put(self) -> None:
+        """The organ's arrays are those of the surface, and its vertices where they belong."""
+        organ = self.organ
+        rest, places, weights = self.surface.arrays()
+        for target, values in ((organ.rest, rest), (organ.places, places), (organ.weights, weights)):
+            target.assign(values)
+        self._follow.run()
+        self._device.synchronize()
+        self.touching.hang((self._other >= 0) & ~self._cut)
+
+    def _count(self) -> None:
+        left = (self._other >= 0) & ~self._cut
+        direction, low = np.nonzero(left)
+        roots = components(self._cut.shape[1], low, self._other[direction, low])
+        self.numbers[:] = self.surface.version, self._area_of[self._cut].sum(), len(np.unique(roots))
+
+    def loaded(self) -> None:
+        """The shadow has what the last turn saw, and tools touch what had landed."""
+        self._seen = self.shadow.changes
+        self._cut = self.shadow.springs()
+        self.touching.hang((self._other >= 0) & ~self.landed)
+        self.touching.land()
+        if self._cut.any():
+            self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
+            self._put()
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        return [(AREA, float(self.numbers[1]) / SQUARE_MILLIMETRE), (PIECES, float(self.numbers[2]))]
+
+
+def cutting(organ: Organ) -> System:
+    """First in the order of a frame: what follows sees the surface as it is."""
+    state = Cutting(organ)
+    arrays: dict[str, Any] = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
+    arrays |= {"landed": state.landed, "numbers": state.numbers, "due": state.due, "torn": state.tearing.torn}
+    arrays |= {"stiffness": organ.shadow.tissue.constants.stiffness, "bulk": organ.shadow.tissue.bulk}
+    kept = Kept(arrays, state.loaded)
+    return System(
+        name="cutting",
+        frame=state.frame,
+        lands=state.land,
+        uses=(Cuts,),
+        save=kept.save,
+        load=kept.load,
+        measures=state.measures,
+        holds=state,
+    )

@@ -1,0 +1,115 @@
+"""A C-arm over the patient: pulses while the pedal is down, the last picture held while it is not.
+
+A pulse is made in three parts, one a frame, so that no frame is late: lengths in what moves, what comes through, the
+picture. The C-arm turns between pulses. What the beam costs is counted: seconds and dose area product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from viscera import xray
+from viscera.errors import InputError
+from viscera.timing import FRAME
+from viscera.view import Measure, Parameter, Picture
+from viscera.world.system import Kept, LiveParameter, Moment, Show, System
+from viscera.xray import CArm, Xray
+from viscera.xray.xray import PARTS, expose_part
+
+GROUP = "C-arm"
+RATES = (3.0, 7.5, 15.0)
+"""Pulses per second that the page offers; three parts of a pulse take three frames, so 20 are possible."""
+SQUARE_CENTIMETRE = 1e-4
+
+BEAM = Parameter("beam", "Pedal", "", 0.0, 1.0, 0.0, "X-rays while it is down.", ("up", "down"), GROUP)
+PRIMARY = Parameter("primary", "LAO (+) / RAO (−)", "°", -90.0, 90.0, 0.0, "Where the detector stands.", group=GROUP)
+SECONDARY = Parameter(
+    "secondary", "Cranial (+) / caudal (−)", "°", -45.0, 45.0, 0.0, "Where the detector stands.", group=GROUP
+)
+ALONG = Parameter("along", "Along the table", "mm", -200.0, 200.0, 0.0, "The C-arm, towards the head.", group=GROUP)
+IRIS = Parameter(
+    "iris", "Collimator", "mm", 30.0, 190.0, 190.0, "Radius at the detector; smaller is less dose.", group=GROUP
+)
+RATE = Parameter("pulses", "Pulses", "", 0.0, 2.0, 1.0, "Fewer are less dose.", ("3/s", "7.5/s", "15/s"), GROUP)
+TIME = Measure("fluoroscopy", "Fluoroscopy", "s", "How long the pedal was down.", digits=1)
+DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3)
+
+_BEAM, _PRIMARY, _SECONDARY, _ALONG, _IRIS, _RATE, _WAITED, _PART = range(8)
+"""Places in the state: what is wanted, frames since the last pulse began, and the part that comes next (0: none)."""
+
+
+def fluoroscopy(machine: Xray, *, name: str = "xray", title: str = "X-ray") -> System:
+    """The system of an X-ray machine (`xray.make`) whose scene others move."""
+    return _Fluoroscopy(machine, name, title).system()
+
+
+class _Fluoroscopy:
+    def __init__(self, machine: Xray, name: str, title: str) -> None:
+        if machine.pixels % 32:
+            raise InputError(f"a picture of {machine.pixels} pixels cannot be streamed.", "Take a multiple of 32.")
+        self._machine, self._home = machine, machine.arm
+        self._state = np.zeros(8)
+        self._state[_IRIS] = 1e3 * (0.5 * machine.arm.field if machine.arm.iris is None else machine.arm.iris)
+        self._state[_RATE] = 1.0
+        self._aimed = self._state[_PRIMARY:_RATE].copy()
+        """C-arm of the pulse under way."""
+        self._picture = Picture(name, title, machine.pixels, machine.pixels, help="What is dense is bright.")
+        self._pixels = np.zeros((machine.pixels, machine.pixels, 4), dtype=np.uint8)
+        self._pixels[..., 3] = 255
+
+    def system(self) -> System:
+        kept = Kept(
+            {"state": self._state, "aimed": self._aimed, "pixels": self._pixels},
+            self._turn,
+            (lambda: xray.save(self._machine), lambda saved: xray.load(self._machine, saved)),
+        )
+        wanted = ((BEAM, _BEAM), (PRIMARY, _PRIMARY), (SECONDARY, _SECONDARY), (ALONG, _ALONG), (IRIS, _IRIS))
+        return System(
+            name=self._picture.name,
+            frame=self.frame,
+            save=kept.save,
+            load=kept.load,
+            shows=[Show(self._picture, {self._picture.name: self._pixels})],
+            measures=self.measures,
+            parameters=[LiveParameter(one, self._setter(place)) for one, place in (*wanted, (RATE, _RATE))],
+            holds=self._machine,
+        )
+
+    def _setter(self, place: int) -> Any:
+        def change(value: float) -> None:
+            self._state[place] = value
+
+        return change
+
+    def frame(self, now: Moment) -> None:
+        state = self._state
+        state[_WAITED] += 1.0
+        if state[_PART] == 0.0:
+            if state[_BEAM] < 0.5 or state[_WAITED] * FRAME < 1.0 / RATES[round(state[_RATE])] - 0.5 * FRAME:
+                return
+            state[_WAITED] = 0.0
+            self._aimed[:] = state[_PRIMARY:_RATE]
+            self._turn()
+            self._machine.pulse_rate = RATES[round(state[_RATE])]
+        part = int(state[_PART])
+        expose_part(self._machine, part)
+        state[_PART] = float((part + 1) % len(PARTS))
+        if state[_PART] == 0.0:
+            xray.check(self._machine, now.tick)
+            np.copyto(self._pixels, xray.picture(self._machine))
+
+    def _turn(self) -> None:
+        """The C-arm goes where the pulse wants it."""
+        primary, secondary, along, iris = self._aimed.tolist()
+        x, y, z = self._home.isocentre
+        arm: CArm = replace(
+            self._home, primary=primary, secondary=secondary, isocentre=(x, y + 1e-3 * along, z), iris=1e-3 * iris
+        )
+        xray.aim(self._machine, arm)
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        machine = self._machine
+        return [(TIME, xray.seconds(machine)), (DOSE, xray.dose_area_product(machine) / SQUARE_CENTIMETRE)]

@@ -1,0 +1,159 @@
+"""Barium: what is let in is somewhere, the table moves it, the C-arm sees it, and worlds go on to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import viscera
+from viscera import water, xray
+from viscera.errors import InputError
+from viscera.geometry.mesh import TriangleMesh
+from viscera.geometry.primitives import box, icosphere
+from viscera.water.coating import account
+from viscera.world import World
+from viscera.world.systems.barium import gravity
+
+DETAIL = 0.4
+
+
+def set_all(world: World, **values: float) -> None:
+    for name, value in values.items():
+        world.apply(viscera.SetParameter(name, value))
+
+
+@pytest.fixture(scope="module")
+def filled() -> World:
+    """1.6 seconds of injection with the beam on."""
+    world = viscera.make("barium", device="cpu", seed=3, detail=DETAIL, cores=2)
+    set_all(world, flow=25.0, beam=1.0)
+    world.step(1600)
+    world.wait()
+    return world
+
+
+def test_every_unit_of_it_is_somewhere(filled: World) -> None:
+    books = account(filled.system("barium").holds.coating, filled.system("barium").holds.fluid)
+    assert books.missing == 0
+    measured = filled.measure_values()
+    assert measured["injected"] == pytest.approx(25.0 * 1.6, rel=0.1)
+    assert measured["injected"] == pytest.approx(measured["lumen"] + measured["wall"] + measured["drained"])
+    assert measured["wall"] > 0.0
+
+
+def test_nobody_is_outside(filled: World) -> None:
+    """Every particle keeps its distance from the wall, on the inner side: winding numbers say so."""
+    enema = filled.system("barium").holds
+    points = water.particles(enema.fluid)["position"]
+    mesh = enema.vessel.walls.mesh
+    assert len(points) > 20
+    assert winding(mesh, points.astype(np.float64)).min() > 0.5
+
+
+def winding(mesh: TriangleMesh, points: np.ndarray) -> np.ndarray:
+    """1 inside, 0 outside (solid angles: Van Oosterom and Strackee 1983)."""
+    total = np.zeros(len(points))
+    for k, point in enumerate(points):
+        a, b, c = (mesh.corners[:, i] - point for i in range(3))
+        la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+        over = np.einsum("ij,ij->i", a, np.cross(b, c))
+        under = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
+        total[k] = np.arctan2(over, under).sum() / (2.0 * np.pi)
+    return total
+
+
+def test_the_c_arm_sees_barium_bright_and_counts_its_dose(filled: World) -> None:
+    machine = filled.system("xray").holds
+    measured = filled.measure_values()
+    assert measured["fluoroscopy"] == pytest.approx(1.6, abs=0.2)
+    assert 0.0 < measured["dose"] < 2.0
+    barium = xray.lengths(machine)[machine.materials.index(machine.parts[-1].part.material)]
+    grey = xray.picture(machine)[..., 0].astype(float)
+    assert barium.max() > 0.01
+    assert grey[barium > 0.01].mean() > grey[(barium == 0.0) & (grey > 0)].mean() + 60.0
+
+
+def test_a_saved_world_goes_on_to_the_bit(filled: World) -> None:
+    """Also one that is saved in the middle of a pulse."""
+    kept = filled.save_state()
+    other = viscera.make("barium", device="cpu", seed=3, detail=DETAIL, cores=2)
+    other.load_state(kept)
+    for world in (filled, other):
+        set_all(world, tilt=-20.0, primary=15.0)
+        world.step(320)
+        world.wait()
+    assert filled.state_hash() == other.state_hash()
+
+
+def test_a_drain_takes_what_is_at_the_rectum() -> None:
+    world = viscera.make("barium", device="cpu", seed=0, detail=DETAIL, cores=2)
+    set_all(world, flow=25.0, tilt=60.0)
+    world.step(640)
+    set_all(world, flow=0.0, drain=1.0)
+    world.step(960)
+    world.wait()
+    assert world.measure_values()["drained"] > 1.0
+    assert account(world.system("barium").holds.coating, world.system("barium").holds.fluid).missing == 0
+
+
+def test_gravity_follows_the_table() -> None:
+    """Lying it pulls to the back, standing to the feet, on the left side to the left."""
+    assert gravity(0.0, 0.0) == pytest.approx((0.0, 0.0, -9.80665))
+    assert gravity(90.0, 0.0) == pytest.approx((0.0, -9.80665, 0.0), abs=1e-12)
+    assert gravity(0.0, 90.0) == pytest.approx((9.80665, 0.0, 0.0), abs=1e-12)
+    assert np.linalg.norm(gravity(23.0, -71.0)) == pytest.approx(9.80665)
+
+
+def save_stl(mesh: TriangleMesh, path: Path) -> Path:
+    lines = ["solid x"]
+    for corners in mesh.corners:
+        places = "".join(f"vertex {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
+        lines.append(f"facet normal 0 0 0\nouter loop\n{places}endloop\nendfacet")
+    path.write_text("\n".join([*lines, "endsolid x\n"]))
+    return path
+
+
+def test_a_mesh_of_ones_own_is_filled_at_its_lowest_place(tmp_path: Path) -> None:
+    tube = icosphere(1.0, 3)
+    path = save_stl(TriangleMesh(tube.vertices * (30.0, 120.0, 30.0), tube.triangles, "tube"), tmp_path / "tube.stl")
+    world = viscera.make("barium", device="cpu", mesh=path, detail=DETAIL, cores=2)
+    set_all(world, flow=25.0)
+    world.step(480)
+    world.wait()
+    enema = world.system("barium").holds
+    points = water.particles(enema.fluid)["position"]
+    assert len(points) > 5
+    assert points[:, 1].min() < -0.08, "the stream begins at the lower end"
+
+
+@pytest.mark.parametrize("name", ["two", "narrow"])
+def test_a_mesh_that_cannot_be_filled_is_refused(tmp_path: Path, name: str) -> None:
+    ball = icosphere(0.05, 2)
+    if name == "two":
+        vertices = np.concatenate([ball.vertices, ball.vertices + np.array([0.2, 0.0, 0.0])])
+        triangles = np.concatenate([ball.triangles, ball.triangles + len(ball.vertices)])
+        mesh, said = TriangleMesh(1e3 * vertices, triangles, "two"), "2 parts"
+    else:
+        thin = box((0.008, 0.3, 0.008))
+        mesh, said = TriangleMesh(1e3 * thin.vertices, thin.triangles, "thin"), "wide enough"
+    with pytest.raises(InputError, match=said):
+        viscera.make("barium", device="cpu", mesh=save_stl(mesh, tmp_path / "x.stl"), detail=DETAIL)
+
+
+@pytest.mark.slow
+def test_the_script_coats_the_wall_and_loses_nothing() -> None:
+    """A minute: nine tenths of the wall are coated, nobody is outside, and the books are right."""
+    world = viscera.make("barium", device="cpu", seed=0)
+    for tick in range(61_000):
+        for one in world.script(tick):
+            world.apply(one)
+        world.step()
+    world.wait()
+    enema = world.system("barium").holds
+    points = water.particles(enema.fluid)["position"]
+    assert world.measure_values()["coated"] > 90.0
+    assert world.measure_values()["dose"] < 5.0
+    assert account(enema.coating, enema.fluid).missing == 0
+    assert winding(enema.vessel.walls.mesh, points.astype(np.float64)).min() > 0.5

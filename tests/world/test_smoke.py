@@ -1,0 +1,173 @@
+"""Smoke over burning tissue: where it starts, how much of it, what moves it, and who takes it away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from viscera import grid
+from viscera.device import Device, open_device
+from viscera.heat.burn import Burn, make_burn
+from viscera.heat.conduction import make_heat
+from viscera.instruments import Evacuates, Tool, kit
+from viscera.tissue.materials import LIVER
+from viscera.world import Organ, block, organ
+from viscera.world.system import Moment
+from viscera.world.systems.smoke import CELLS, MIST, SOOT, UNIT, Smoke
+
+
+@pytest.fixture(scope="module")
+def theatre() -> tuple[Organ, Burn, list[Tool]]:
+    device = open_device("cpu", 1)
+    body = block(cells=(12, 10, 4), spacing=0.006)
+    pad = organ(
+        "pad", body, device, texels=64, burns=True, material=LIVER, anchored=body.positions[:, 2] < 0.001,
+        poisson=0.35, viscous_time=2e-4,
+    )  # fmt: skip
+    burn = make_burn(make_heat(pad.need_skin()))
+    pad.write_field("burn_level", burn.burn_level)
+    return pad, burn, kit.hand_out([kit.hook(), kit.evacuator()], (0.0, 0.0, 0.06))
+
+
+@pytest.fixture
+def smoke(theatre: tuple[Organ, Burn, list[Tool]]) -> Smoke:
+    pad, burn, tools = theatre
+    burn.water.fill_(1.0)
+    burn.charring.zero_()
+    for tool in tools:
+        tool.active, tool.grip = False, 0.0
+    return Smoke(pad, burn, tools)
+
+
+def boil(smoke: Smoke, place: tuple[float, float], water: float, char: float = 0.0) -> float:
+    """Tissue around a place of the upper side loses so much of its water, and chars: the mass of both in smoke [kg]."""
+    pad, burn = smoke.organ, smoke.burn
+    skin = pad.need_skin()
+    at = skin.position.numpy()
+    area = skin.rest_area.numpy()
+    near = (np.hypot(at[:, 0] - place[0], at[:, 1] - place[1]) < 0.004) & (at[:, 2] > 0.02) & (area > 0.0)
+    assert near.sum() > 5
+    left, omega = burn.water.numpy().copy(), burn.charring.numpy().copy()
+    left[near] -= water
+    omega[near] = -np.log1p(-char)
+    burn.water.assign(left)
+    burn.charring.assign(omega)
+    pad.fields["burn_level"].changes += 1
+    heat, wet = burn.heat.params, burn.params.water_content
+    tissue = heat.density * heat.thickness * float(area[near].sum(dtype=np.float64))
+    return tissue * (MIST * wet * water + SOOT * (1.0 - wet) * char)
+
+
+def run(smoke: Smoke, frames: int, tools: list[Tool] | None = None) -> None:
+    for number in range(frames):
+        smoke.frame(Moment(16 * number, tools or [], dict, number))
+
+
+def heights(smoke: Smoke) -> float:
+    """Mean height of the smoke above the floor [cells]."""
+    amount = smoke.flow.layout.box(smoke.flow.carried["smoke"].amount.numpy()).astype(np.float64)
+    return float((amount.sum(axis=(1, 2)) * np.arange(CELLS[2])).sum() / amount.sum())
+
+
+@pytest.mark.parametrize(("water", "char"), [(0.5, 0.0), (0.0, 0.6), (0.4, 0.3)])
+def test_smoke_is_in_proportion_to_what_boils_and_chars(smoke: Smoke, water: float, char: float) -> None:
+    """To a unit for each texel, which wait until they are whole; and none is lost."""
+    mass = boil(smoke, (0.01, 0.0), water, char)
+    run(smoke, 3)
+    given, taken, _ = grid.counted(smoke.flow, "smoke")
+    assert given * UNIT == pytest.approx(mass, rel=1e-3)
+    assert taken == 0
+    assert grid.missing(smoke.flow, "smoke") == 0
+
+
+def test_it_starts_where_tissue_burns_and_rises(smoke: Smoke) -> None:
+    boil(smoke, (-0.015, 0.008), 0.5, 0.5)
+    run(smoke, 3)
+    flow = smoke.flow
+    amount = flow.layout.box(flow.carried["smoke"].amount.numpy())
+    place = (amount[..., None] * grid.middles(flow.params)).sum(axis=(0, 1, 2)) / amount.sum()
+    assert np.hypot(place[0] + 0.015, place[1] - 0.008) < 2.0 * flow.params.spacing
+    assert 0.0 < place[2] - 0.024 < 4.0 * flow.params.spacing
+    low = heights(smoke)
+    run(smoke, 60)
+    assert heights(smoke) > low + 3.0
+
+
+def test_an_organ_without_burns_costs_and_shows_nothing(smoke: Smoke) -> None:
+    run(smoke, 6)
+    assert not smoke._awake[0]
+    assert not smoke.box.picture.numpy().any()
+    assert smoke.view() == pytest.approx(100.0)
+
+
+def test_it_stays_in_a_closed_abdomen_until_it_is_drawn_away(
+    smoke: Smoke, theatre: tuple[Organ, Burn, list[Tool]]
+) -> None:
+    """The evacuator takes 18 L/min out of a box of about 0.5 L: after 3 s most of the smoke has gone, all of it
+    counted; without, none has."""
+    boil(smoke, (0.0, 0.0), 0.6, 0.6)
+    run(smoke, 30)
+    whole = grid.amount(smoke.flow, "smoke")
+    assert whole == grid.counted(smoke.flow, "smoke")[0]
+    dim = smoke.view()
+    tools = theatre[2]
+    evacuator = tools[1]
+    evacuator.active, evacuator.grip = True, 1.0
+    evacuator.tip[:] = (0.0, 0.0, 0.06)
+    evacuator.bars.place(evacuator.tip, evacuator.orientation, 0.0, evacuator.end)
+    run(smoke, 190, tools)
+    given, taken, _ = grid.counted(smoke.flow, "smoke")
+    assert taken > 0.6 * given
+    assert grid.amount(smoke.flow, "smoke") == given - taken
+    assert smoke.view() > dim
+
+
+def test_a_vent_lets_it_out(smoke: Smoke) -> None:
+    boil(smoke, (0.0, 0.0), 0.6, 0.6)
+    smoke._set_vent(10.0)
+    run(smoke, 220)
+    assert grid.counted(smoke.flow, "smoke")[1] > 0
+
+
+def test_it_goes_around_a_tool(smoke: Smoke, theatre: tuple[Organ, Burn, list[Tool]]) -> None:
+    """A ball of 9 mm over the plume: smoke is around it, next to none within."""
+    pad, burn, _ = theatre
+    tools = kit.hand_out([kit.probe(0.009)], (0.0, 0.0, 0.045))
+    tools[0].active = True
+    around = Smoke(pad, burn, tools)
+    boil(around, (0.0, 0.0), 0.6, 0.6)
+    run(around, 60, tools)
+    flow = around.flow
+    amount = flow.layout.box(flow.carried["smoke"].amount.numpy())
+    away = np.linalg.norm(grid.middles(flow.params) - (0.0, 0.0, 0.045), axis=-1)
+    beside = amount[(away > 0.012) & (away < 0.02)]
+    assert beside.mean() > 0.0
+    assert amount[away < 0.006].mean() < 0.1 * beside.mean()
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(smoke: Smoke) -> None:
+    boil(smoke, (0.0, 0.0), 0.5, 0.3)
+    run(smoke, 10)
+    system = smoke.system()
+    saved = system.save()
+    run(smoke, 8)
+    after = {name: values.copy() for name, values in system.save().items()}
+    system.load(saved)
+    run(smoke, 8)
+    for name, values in system.save().items():
+        assert np.array_equal(values, after[name]), name
+
+
+def test_the_picture_is_what_is_in_the_cells(smoke: Smoke) -> None:
+    boil(smoke, (0.0, 0.0), 0.2, 0.2)
+    run(smoke, 12)
+    picture = smoke.box.picture.numpy()[..., 0].reshape(CELLS[2], CELLS[1], CELLS[0])
+    values = grid.values(smoke.flow, "smoke")
+    assert picture.max() > 20
+    lit = picture > 0
+    assert (values[lit] > 0.0).all()
+    assert np.corrcoef(picture[lit & (picture < 255)], values[lit & (picture < 255)])[0, 1] > 0.999
+
+
+def test_an_evacuator_is_an_instrument_with_the_effect(cpu: Device) -> None:
+    assert kit.evacuator().effect(Evacuates) is not None
