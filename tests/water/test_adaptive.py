@@ -289,7 +289,7 @@ def test_the_character_field_is_that_of_the_reference(cpu: Device, native: bool,
 
     rng = np.random.default_rng(2)
     d = dimension
-    x = water.block((0.0,) * d, (0.24,) * d, SPACING * (1.0 if d == 3 else 0.5))
+    x = water.block((0.0,) * d, (0.2,) * d, SPACING * (1.0 if d == 3 else 0.5))
     x = np.concatenate([x + rng.uniform(-0.2, 0.2, x.shape) * SPACING, [[0.38] * d]])  # and one drop alone
     params = FluidParams(spacing=SPACING, lower=(-0.05,) * d, upper=(0.4,) * d, dt=1e-6, dimension=d, sizes=Sizes(2, 2))
     fluid = make_fluid(params, x, cpu, native=native)

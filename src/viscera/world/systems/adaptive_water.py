@@ -35,6 +35,8 @@ DRAWN = 0.8
 """Radius of the drawn balls over the spacing of the particles."""
 FADE = 0.15
 """Of the way to its new size that a drawn ball goes in a frame."""
+SURFACE_FRAMES = 2
+"""So often the surface is found anew."""
 CRITERIA = ("gaze", "surface", "gaze and surface", "none")
 
 _EYE = (
@@ -189,7 +191,8 @@ class _Adapting:
         criterion = CRITERIA[int(self._values["criterion"])]
         if place is None and criterion != "none":
             criterion = "surface"
-        if criterion != "none":
+        # The surface costs more to find than the gaze, and moves less in a frame.
+        if criterion == "gaze" or (criterion != "none" and round(time / FRAME) % SURFACE_FRAMES == 0):
             self._changes[criterion].run()
         self._fade.run()
         self._time[0] = time + FRAME
