@@ -7,6 +7,7 @@ An answer is `{"problem": …, "memory": MiB, "descriptors": n}`; the problem is
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import json
@@ -155,6 +156,7 @@ def main(name: str) -> None:
             attack.attempt(json.loads(line))
         except Exception as error:
             problem = f"{type(error).__name__}: {error}\n{''.join(traceback.format_tb(error.__traceback__)[-3:])}"
+        gc.collect()  # what is left is what leaks
         answers.write(json.dumps({"problem": problem, **usage()}) + "\n")
         answers.flush()
     os._exit(0)  # servers of attacks may still run, and end with their pipes
