@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -169,3 +173,10 @@ def test_edges_that_are_no_parts_are_refused() -> None:
 
     with pytest.raises(InputError, match=r"cuts with parts \(5,\)"):
         viscera.make(Scenario("wrong", wrong), device="cpu")
+
+
+@pytest.mark.slow
+def test_the_example_pays_for_its_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["14_cut.py"])
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "14_cut.py"), run_name="__main__")
+    assert "closed" in capsys.readouterr().out
