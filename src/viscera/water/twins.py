@@ -19,11 +19,13 @@ from viscera.water import (
     native,
     native_mixed,
     native_solver,
+    native_steps,
     pressure_solver,
     sph,
     team_mixed,
     teams,
 )
+from viscera.water.adaptive import character
 from viscera.water.boundary import meeting, native_contacts
 from viscera.water.boundary.contacts import ContactParams, live, make_contacts, step_contacts
 from viscera.water.boundary.walls import make_walls
@@ -185,6 +187,33 @@ register(Twin(
     "water.pressure", (pressure_solver.push, pressure_solver.relax), {"cpu": (native_solver.push, native_solver.relax)},
     ("spline", "2D", "walls"), _SOLVED, _pressure, small=700, large=100_000, plain_only=("periodic",),
 ))  # fmt: skip
+
+
+def _normals(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    fluid = _fluid(device, feature, native_loops, size)
+    found = character.make_character(fluid)
+
+    def surface(n: int) -> Results:
+        return {"at_surface": found.at_surface.numpy()[:n], "neighbours": found.neighbours.numpy()[:n]}
+
+    def step(stage: Stage, fluid: Fluid) -> None:
+        character.find_surface(stage, fluid, found, 1.0)
+
+    return _trial(fluid, [sph.sort, sph.find_density, sph.find_pressure], step, surface)
+
+
+def _steps(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """Whole steps: what surrounds the loops over neighbours."""
+    fluid = _fluid(device, feature, native_loops, size)
+
+    def moved(n: int) -> Results:
+        names = ("position", "velocity", "density")
+        found = {name: getattr(fluid, name).numpy()[:n] for name in names}
+        return found | {"level": fluid.extra["level"].numpy()[:n]}
+
+    return _trial(fluid, [], sph.step_fluid, moved)
+
+
 _SIZES = ("three sizes", "sizes with Müller's kernels", "sizes in 2D")
 register(Twin(
     "water.density of sizes", (mixed.sum_density,),
@@ -201,6 +230,16 @@ register(Twin(
 register(Twin(
     "water.equations", (pressure_solver.begin,), {"cpu": (native_solver.begin,)}, ("spline", "2D", "walls"), _SUMS,
     _equations, small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+register(Twin(
+    "water.surface of sizes", (character.find_normals,), {"cpu": (character.find_normals_natively,)}, _SIZES,
+    0.0,  # whole numbers
+    _normals, small=700, large=100_000,
+))  # fmt: skip
+register(Twin(
+    "water.step of sizes", (mixed.sort_sizes, mixed.keep_levels),
+    {"cpu": (native_steps.arrange, native_steps.advance)}, _SIZES, _SOLVED, _steps,
+    small=700, large=100_000,
 ))  # fmt: skip
 for _wide in (True, False):
     _loops = "wide teams" if _wide else "long teams"

@@ -334,10 +334,8 @@ def make_character(fluid: Fluid) -> Character:
     )  # fmt: skip
 
 
-def find_field(
-    stage: Stage, fluid: Fluid, c: Character, steep_from: float, reach: int, weights: tuple[float, float, float]
-) -> None:
-    """After a step: from where particles were in its sort."""
+def find_surface(stage: Stage, fluid: Fluid, c: Character, steep_from: float) -> None:
+    """Who is at a surface, and how many neighbours each has."""
     f, n, e = fluid, fluid.capacity, fluid.extra
     around = [f.grid.view, e["unit"], steep_from]
     if f.native:
@@ -347,6 +345,14 @@ def find_field(
         native.launch(stage, find_normals_natively, n, [*around, *known, c.at_surface, c.neighbours])
     else:
         stage.launch(find_normals, n, [*around, f.place, f.density, e["load"], c.at_surface, c.neighbours])
+
+
+def find_field(
+    stage: Stage, fluid: Fluid, c: Character, steep_from: float, reach: int, weights: tuple[float, float, float]
+) -> None:
+    """After a step: from where particles were in its sort."""
+    f, n = fluid, fluid.capacity
+    find_surface(stage, f, c, steep_from)
     stage.once(lambda: wp.utils.array_scan(c.at_surface, c.ordinal, inclusive=True))
     in_groups(stage, list_surface, n, [f.grid.view, f.place, c.at_surface, c.ordinal, c.listed])
     stage.launch(find_depths, n, [f.grid.view, reach, f.place, c.at_surface, c.ordinal, c.listed, c.depth])
