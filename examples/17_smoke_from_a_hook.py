@@ -3,7 +3,7 @@
 A hook burns a pad of liver for half a second in a closed abdomen. Smoke must be the stated share of the water that has
 boiled off and of the tissue that has charred; nothing of it may be lost; and a second later it is higher than it was.
 
-    python examples/14_smoke_from_a_hook.py [--seconds 1.5]
+    python examples/17_smoke_from_a_hook.py [--seconds 1.5]
 """
 
 from __future__ import annotations

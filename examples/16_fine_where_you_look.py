@@ -3,7 +3,7 @@
 Particles split where the gaze is and merge where it has left. Checked: their mass is kept exactly, the small ones are
 where the gaze is, and there are far fewer particles than if all were small.
 
-    python examples/14_fine_where_you_look.py [--seconds 1.0] [--seed 3]
+    python examples/16_fine_where_you_look.py [--seconds 1.0] [--seed 3]
 """
 
 from __future__ import annotations

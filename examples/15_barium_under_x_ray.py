@@ -4,7 +4,7 @@ Lets suspension into a colon for a few seconds, turns the C-arm, writes a pictur
 picture says what it must: the volume of suspension that it shows is what the ledger has in the lumen and on the wall,
 and not one unit is missing.
 
-    python examples/14_barium_under_x_ray.py [--seconds 2] [--out FOLDER]
+    python examples/15_barium_under_x_ray.py [--seconds 2] [--out FOLDER]
 """
 
 from __future__ import annotations
