@@ -39,12 +39,10 @@ def main() -> int:
     water = steam(smoke.burn) / LATENT
     print(f"water boiled off {1e6 * water:.2f} mg, smoke {1e6 * UNIT * given:.3f} mg, view {smoke.view():.1f} %")
     print(f"the smoke's mean height rose from {1e3 * height:.0f} to {1e3 * _height(smoke):.0f} mm")
-    if UNIT * given < 0.95 * MIST * water or grid.missing(smoke.flow, "smoke") or taken:
-        print("FAILED: smoke does not add up.")
-        return 1
-    if _height(smoke) <= height:
-        print("FAILED: it does not rise.")
-        return 1
+    assert UNIT * given >= 0.95 * MIST * water, "there is less smoke than what boiled and charred"
+    assert not grid.missing(smoke.flow, "smoke"), "smoke is missing"
+    assert not taken, "smoke was drawn away"
+    assert _height(smoke) > height, "it does not rise"
     return 0
 
 

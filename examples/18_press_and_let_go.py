@@ -26,7 +26,7 @@ def hand(place: NDArray[np.float64]) -> ToolInput:
     return ToolInput(0, (x, y, z), direct=True)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--depth", type=float, default=6.0, help="how deep to press [mm]")
     parser.add_argument("--device", default="cpu")
@@ -60,7 +60,8 @@ def main() -> None:
     assert given < work, "tissue gave back more than was put in"
     assert world.tools[0].force == (0.0, 0.0, 0.0), "a force stayed after the probe had left"
     world.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

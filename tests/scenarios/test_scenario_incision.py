@@ -7,13 +7,7 @@ import pytest
 
 import viscera
 from viscera import ToolInput, World
-from viscera.errors import InputError
 from viscera.view import Goal
-
-
-def test_it_has_a_piece_of_its_own() -> None:
-    with pytest.raises(InputError, match="piece of its own"):
-        viscera.make("incision", device="cpu", mesh="organ.stl")
 
 
 def test_goals_name_measures_and_are_not_met_at_first() -> None:

@@ -21,7 +21,8 @@ def springs_of(nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.
         other = index.find(nodes + np.array(direction, dtype=np.int32))
         low = np.flatnonzero(other >= 0)
         found.append(np.stack([np.full(len(low), d), low, other[low]]))
-    return tuple(np.concatenate(found, axis=1))  # type: ignore[return-value]
+    which, low, high = np.concatenate(found, axis=1)
+    return which, low, high
 
 
 def crosses(start: Floats, end: Floats, triangle: Floats) -> tuple[NDArray[np.bool_], Floats]:
