@@ -103,7 +103,7 @@ def build(setting: Setting) -> Contents:
         heating(organ, heat, burn, tools, every=HEATING),
         burning(organ, burn),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     burns[0].parameters = burns[0].parameters[:1]

@@ -60,7 +60,7 @@ def build(setting: Setting) -> Contents:
         heating(organ, heat, burn, tools),
         burning(organ, burn),
         stiffening(organ, burn),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]

@@ -31,13 +31,13 @@ from viscera.units import MILLILITRE, MINUTE, MMHG
 from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, Moment, System
-from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
+from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over, cells_at
 from viscera.world.systems.wounds import BLEEDING, OPEN_VESSELS, Wound
 
 wp.set_module_options({"enable_backward": False})
 
 CELLS = (96, 72, 20)
-"""Along x, y, z: more than 48³, in a cavity that is a slit."""
+"""Along x, y, z, at detail 1: more than 48³, in a cavity that is a slit."""
 ROOM, ABOVE = 1.1, 0.65
 """The cavity is so much longer and wider than the piece of its wall that is tissue, and so much of it is over that."""
 SINKS_BY = -9.81 * (1060.0 - 1005.0) / 1005.0
@@ -103,20 +103,22 @@ class SalineBalance:
     """Units: 0."""
 
 
-def bathing(organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool]) -> System:
-    """Saline over an organ whose `vessels` bleed into it; after `burning`, where there is one."""
-    return Saline(organ, vessels, tools).system()
+def bathing(organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool], detail: float = 1.0) -> System:
+    """Saline over an organ whose `vessels` bleed into it; after `burning`, where there is one. `detail` times as many
+    cells as `CELLS`."""
+    return Saline(organ, vessels, tools, detail).system()
 
 
 class Saline:
     """`box` has the fluid."""
 
-    def __init__(self, organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool]) -> None:
+    def __init__(self, organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool], detail: float = 1.0) -> None:
         if len(vessels) > MOST_VESSELS:
             raise InputError(f"{len(vessels)} vessels are too many.", f"Allowed are {MOST_VESSELS}.")
         self.organ, self.vessels = organ, list(vessels)
         self._device = device = organ.need_skin().device
-        params = _params(*box_over(organ, CELLS, ROOM, ABOVE))
+        cells = cells_at(detail, CELLS)
+        params = _params(cells, *box_over(organ, cells, ROOM, ABOVE))
         self.unit = params.substances[0].unit
         """[m³]"""
         per_unit = ABSORPTION * self.unit / (params.cell_volume * DENSEST)
@@ -257,11 +259,11 @@ class Saline:
         self._pressure = value * MMHG
 
 
-def _params(origin: tuple[float, float, float], spacing: float) -> GridParams:
+def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spacing: float) -> GridParams:
     # A cell of pure blood must fit into 31 bits: in a large box a unit is a few picolitres.
     unit = LITTLE * math.ceil(spacing**3 / (LITTLE * MOST_UNITS))
     return GridParams(
-        CELLS,
+        cells,
         spacing,
         dt=STEP,
         origin=origin,
