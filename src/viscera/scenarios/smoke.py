@@ -32,7 +32,7 @@ POWER = 40.0
 """Of the hook [W]: enough to char."""
 
 HEATING = 2
-"""Heat is stepped in every second frame, so that a frame of heat and smoke fits into 16 ms of one core."""
+"""Heat is stepped in every second frame, burns in the others, so that each fits into 16 ms of one core beside smoke."""
 
 INSTRUCTIONS = """\
 Coagulate 80 mm² of the tissue and keep your view: burning tissue smokes, and the abdomen is closed.
@@ -56,7 +56,7 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     systems = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
         smoking(organ, burn, tools, setting.detail),
     ]

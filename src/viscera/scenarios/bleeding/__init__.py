@@ -61,7 +61,7 @@ DROPS = 2_048
 RINSING = DropParams(jet_volume=0.4e-9)
 """Saline comes in drops of 0.4 µL, twice a particle of blood, so that rinsing takes half as many [m³]."""
 HEATING = 2
-"""Heat is stepped in every second frame."""
+"""Heat is stepped in every second frame, burns in the others."""
 POWER = 25.0
 """Of the forceps [W]."""
 
@@ -101,7 +101,7 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     burns = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
         smoking(organ, burn, tools, setting.detail),
     ]
