@@ -99,9 +99,9 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     burns = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     burns[0].parameters = burns[0].parameters[:1]
