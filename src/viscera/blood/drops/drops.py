@@ -10,17 +10,15 @@ and of what is too much, the part 1 − exp(−dt/τ) in each step, drawn by lot
 at most 2 ℓ sin(θ/2) high, ℓ = √(σ/ρg) = 2.3 mm for blood, which for a contact angle of 60° is ℓ itself (de Gennes,
 Brochard-Wyart and Quéré, Capillarity and Wetting Phenomena, §2.2); a pendant drop grows within τ ≈ √(ℓ/g) = 15 ms.
 
-A drop flies freely, v ← v + g dt, x ← x + v dt, and meets the moving surface (`landing`) or leaves the scene's box.
-Where it lands it joins the film with the velocity along the surface. Suction takes the nearest within its reach, no
-more than its rate; a nozzle lets out saline. Volumes are whole picolitres, and a drop keeps the volume of the particle
-it was.
+A drop flies, meets the moving surface (`landing`), bounces, splashes or slides there (`impact`), or leaves the scene's
+box. Once it slides no faster than the film can run it joins the film, with its velocity. Suction takes the nearest
+within its reach, no more than its rate; a nozzle lets out saline. Volumes are whole picolitres.
 
 Room is bounded, and every picolitre has a place in `balance`: a film that fills up beyond `crowded` hangs on less and
 drips sooner; what lands on a film that is `fullest` runs off the organ; film that finds no place in the air stays film,
 and a nozzle runs slower.
 
-Simple on purpose: no air drag, no surface tension between drops, no splash. The document has none of it; its particles
-cannot leave the surface (§6.2.3 names it as future work).
+Kvick's particles cannot leave the surface (§6.2.3 names it as future work); Andersson's drops (§3.2) never join a film.
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.blood.drops import kernels, tools
+from viscera.blood.drops import flight, kernels, tools
+from viscera.blood.drops.impact import ImpactNumbers
 from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
 from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
@@ -44,8 +43,13 @@ from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
 from viscera.timing import FRAME
 
-DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
+DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric", "late")
 """Arrays of `DropArrays`: all of them are kept when drops are saved."""
+
+
+_ZERO = ("spread", "seed", "crowded", "jet_volume", "drag", "bounce_speed", "restitution", "friction", "hysteresis")
+_ZERO = (*_ZERO, "scatter", "joins")
+"""Fields that may be 0."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,30 @@ class DropParams:
     """Of a drop that a nozzle lets out [m³]; 0: as a particle of the film."""
     spread: float = 0.05
     """Sideways speed over forward speed of a nozzle's jet. Tuned."""
+    drag: float = 1.0
+    """Part of a ball's drag in still air that acts; 0: none. Inside a dense jet drops fly in each other's wake."""
+    bounce_speed: float = 1.0
+    """Speed against a surface above which a drop bounces [m/s]. Tuned for appearance: slower blood wets tissue."""
+    restitution: float = 0.2
+    """Part of that speed with which it comes back. Tuned for appearance."""
+    friction: float = 0.3
+    """Coulomb's, of a drop that hits or slides. Tuned for appearance."""
+    hysteresis: float = 0.3
+    """cos θ_r − cos θ_a of a drop's contact line. Our choice: 72° to 90°, wet tissue."""
+    children: int = 4
+    """Pieces of a splash (Murta and Miller: 4 to 6); 1: none."""
+    least_volume: float = 1.0e-11
+    """Of a piece [m³]: what would make smaller ones stays whole."""
+    scatter: float = 0.5
+    """Most sideways speed of a splash's pieces over the speed of the impact. Tuned for appearance."""
+    joins: bool = True
+    """Whether drops become film where they land; else they slide, and come to rest, as drops (Andersson §3.2)."""
     seed: int = 2
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            zero = f.name in ("spread", "seed", "crowded", "jet_volume")
+            zero = f.name in _ZERO
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
                 allowed = "of 0 or more" if zero else "above 0"
                 raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
@@ -83,6 +105,11 @@ class DropParams:
             raise InputError(
                 f"crowded = {self.crowded} and fullest = {self.fullest} are not possible.",
                 "They are parts of the film's room: 0 ≤ crowded < fullest ≤ 1.",
+            )
+        if self.restitution**2 + self.scatter**2 > 1.0 or self.drag > 1.0:
+            raise InputError(
+                f"restitution = {self.restitution}, scatter = {self.scatter}, drag = {self.drag} is not possible.",
+                "restitution² + scatter² is at most 1, or a splash would gain energy; drag is at most 1.",
             )
         if not self.jet_volume <= LARGEST_VOLUME * LITTLE:
             raise InputError(
@@ -125,6 +152,8 @@ class Drops:
     """Scratch: volumes in reach of suction, int64, shape (RINGS,) [pL]."""
     taken: Any
     """Scratch: what suction took in this step, int64, shape (1,) [pL]."""
+    pieces: tuple[Any, Any]
+    """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
 
 
@@ -166,6 +195,7 @@ def make_drops(
         (integers(state.capacity), integers(capacity)),
         integers(tools.RINGS, wp.int64),
         integers(1, wp.int64),
+        (integers(capacity), integers(capacity)),
         surface,
     )
     set_drops(drops, params)
@@ -188,8 +218,20 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     names = [fluid.name for fluid in film.fluids]
     numbers.rinse = wp.vec4(*film.pure("saline" if "saline" in names else names[0]))
     numbers.spread = params.spread
+    numbers.impact = _impact(params, film)
     numbers.seed = params.seed
     wp.copy(drops.numbers, wp.array([numbers], dtype=DropNumbers, device=drops.device.warp))
+
+
+def _impact(params: DropParams, film: FilmParams) -> Any:
+    impact: Any = ImpactNumbers()
+    for name in ("drag", "bounce_speed", "restitution", "friction", "hysteresis", "scatter"):
+        setattr(impact, name, getattr(params, name))
+    impact.children = int(params.children)
+    impact.least_volume = max(round(params.least_volume / LITTLE), 1)
+    # No slower than the film's own clamp: a drop must not jump to a lower speed where it joins.
+    impact.join_speed = film.max_speed if params.joins else 0.0
+    return impact
 
 
 def set_tools(
@@ -202,7 +244,7 @@ def set_tools(
     nozzle_rate: float = 5.0e-6,
 ) -> None:
     """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]. `nozzle` is
-    the outlet: drops are swept through it from a step's flight behind, all of which must be outside tissue."""
+    the outlet, where drops begin: outside tissue."""
     for name, value in (("reach", reach), ("suction_rate", suction_rate), ("nozzle_rate", nozzle_rate)):
         if not (math.isfinite(value) and value >= 0.0):
             raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
@@ -216,13 +258,13 @@ def set_tools(
 
 
 def step_drops(stage: Stage, drops: Drops) -> None:
-    """One step of `drops.dt`: tools, what lets go, flight, landing. Between two steps of the film."""
+    """One step of `drops.dt`: tools, what lets go, flight, impacts, sliding. Between two steps of the film."""
     stage.upload(drops.tools)
     fit_landing(stage, drops.tree)
     _use_nozzle(stage, drops)
     _suck(stage, drops)
     _let_go(stage, drops)
-    _fly(stage, drops)
+    _move(stage, drops)
     _close_ranks(stage, drops)
     remember_surface(stage, drops.tree)
 
@@ -262,13 +304,17 @@ def _let_go(stage: Stage, drops: Drops) -> None:
     _once(stage, kernels.add_count, [state.capacity, flag, place, state.count])
 
 
-def _fly(stage: Stage, drops: Drops) -> None:
+def _move(stage: Stage, drops: Drops) -> None:
     flag, place, view, tree = drops.flag[1], drops.place[1], drops.state.view, drops.tree.view
+    pieces, before = drops.pieces
     landed = [drops.numbers, flag, place]
-    stage.launch(kernels.fly, len(flag), [drops.numbers, tree, view, flag])
+    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, view, flag, pieces])
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
+    _number(stage, pieces, before)
+    stage.launch(flight.splash, len(flag), [drops.numbers, tree, drops.purse, pieces, before, view])
+    _once(stage, flight.count_pieces, [drops.numbers, pieces, before, view])
 
 
 def _close_ranks(stage: Stage, drops: Drops) -> None:

@@ -38,6 +38,8 @@ class WoundNumbers:
     weber: wp.float64
     """We per (ρ u² 2a): JETTING · σ [N/m]."""
     spread: float
+    cone: float
+    """Of a spurt: sideways speed over forward speed."""
     room: float
     """Surface that one particle takes at rest [m²]."""
     seal_fraction: float
@@ -203,10 +205,13 @@ def emit(
         rng = wp.rand_init(numbers.seed + w, number)
         here = wounds.barycentric[w]
         n = wp.normalize(wp.cross(b - a, c - a))
-        flown = wounds.speed[w] * float(numbers.dt) * (float(k) + wp.randf(rng)) / float(wounds.leaving[w])
         slot = to_drops + k
-        drops_out.position[slot] = a + here[0] * (b - a) + here[1] * (c - a) + (LIFT + flown) * n
-        drops_out.velocity[slot] = wounds.speed[w] * n
+        # It leaves the hole at its own moment of this step; `fly`, which comes next, sweeps it from there.
+        drops_out.late[slot] = float(numbers.dt) * (1.0 - (float(k) + wp.randf(rng)) / float(wounds.leaving[w]))
+        aside = wp.sample_unit_sphere(rng)
+        aside = numbers.cone * (aside - wp.dot(aside, n) * n)
+        drops_out.position[slot] = a + here[0] * (b - a) + here[1] * (c - a) + LIFT * n
+        drops_out.velocity[slot] = wounds.speed[w] * (n + aside)
         drops_out.volume[slot] = numbers.volume
         drops_out.fluid[slot] = wounds.fluid[w]
         drops_out.fate[slot] = FLYING

@@ -33,6 +33,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
+from viscera.blood.constants import SURFACE_TENSION
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.placing import closest_place, points_of
 from viscera.blood.film.state import FilmState
@@ -50,9 +51,6 @@ CAPACITY = 64
 
 JETTING = 4.0
 """Weber number above which a hole jets instead of dripping."""
-
-SURFACE_TENSION = 0.056
-"""Of blood against air [N/m] (Rosina et al. 2007, Physiol. Res. 56 Suppl. 1, S93)."""
 
 TORN_OFF = 2000.0
 """γ₀: shear rate at which a wound's clot grows half as fast [1/s]. Our choice: above a healthy artery's wall."""
@@ -74,12 +72,14 @@ class WoundParams:
     """Coagulated part, mean over the texels around the wound. Our choice."""
     spread: float = 0.7e-3
     """Blood wells up over a disc of at least this radius [m], more when much comes at once: particles need room."""
+    cone: float = 0.04
+    """Of a spurt: sideways speed over forward speed, drawn for each drop. Tuned: jets from a torn vessel are ragged."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            zero = f.name in ("clot_time", "seed")
+            zero = f.name in ("clot_time", "cone", "seed")
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
                 allowed = "of 0 or more" if zero else "above 0"
                 raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
@@ -188,7 +188,7 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
     numbers.torn_off = TORN_OFF
     numbers.discharge = DISCHARGE
     numbers.weber = JETTING * SURFACE_TENSION if spurts and wounds.drops.capacity else math.inf
-    numbers.spread = params.spread
+    numbers.spread, numbers.cone = params.spread, params.cone
     # Σ (1 − r/h)² = rest_density over particles of one per `room` is π h²/6 / room.
     numbers.room = math.pi * wounds.film.radius**2 / (6.0 * wounds.film.fluids[0].rest_density)
     numbers.seal_fraction = params.seal_fraction
