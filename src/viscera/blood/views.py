@@ -32,7 +32,8 @@ DROP_FATES = 8
 @wp.func
 def is_there(fate: int) -> wp.bool:
     """Whether a drop is still one: in the air, or sliding."""
-    return fate == FLYING or fate == SLIDING
+    flies = fate == FLYING
+    return flies or fate == SLIDING
 
 
 @wp.struct

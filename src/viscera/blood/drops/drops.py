@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -117,6 +117,26 @@ class DropParams:
             )
 
 
+class Reservoir(Protocol):
+    """What suction takes from besides film and drops: pools (`blood/pools`)."""
+
+    view: Any
+    """`PoolView`."""
+    gone: Any
+    """What has run off and what was sucked, int64, shape (2,) [pL]."""
+
+    @property
+    def count(self) -> int:
+        """Columns."""
+        ...
+
+    def measure(self, stage: Stage, hands: Any, ring: Any) -> None:
+        """Adds what is in reach to the rings around the tip."""
+
+    def suck(self, stage: Stage, hands: Any, purse: Any, taken: Any) -> None:
+        """Takes what the rings allow, and adds it to `taken`."""
+
+
 @dataclass(eq=False)
 class Drops:
     """Made by `make_drops`."""
@@ -155,6 +175,8 @@ class Drops:
     pieces: tuple[Any, Any]
     """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
+    pools: Reservoir | None = None
+    """Where fluid stands on it, for suction; `make_pools` puts itself here."""
 
 
 def make_drops(
@@ -290,9 +312,13 @@ def _suck(stage: Stage, drops: Drops) -> None:
     took = [drops.numbers, hands, drops.purse]
     _once(stage, tools.measure_film, [hands, film, drops.ring], dim=film.capacity)
     _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=air.capacity)
+    if drops.pools is not None:
+        drops.pools.measure(stage, hands, drops.ring)
     _once(stage, tools.aim, [drops.ring, drops.purse])
     _once(stage, tools.suck_film, [*took, film, drops.taken], dim=film.capacity)
     _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=air.capacity)
+    if drops.pools is not None:
+        drops.pools.suck(stage, hands, drops.purse, drops.taken)
     _once(stage, tools.book_suck, [drops.taken, drops.purse])
 
 

@@ -77,7 +77,12 @@ def flying(name: str, drops: Drops) -> System:
 
     redraw()
     radius = (3.0 * drops.film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
-    look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share")
+    look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share", stretched=True)
+    names = tuple(look.arrays())
+
+    def counts() -> dict[str, int]:
+        return dict.fromkeys(names, int(airborne.host[0]))
+
     kept = Kept({}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
     return System(
         name="drops",
@@ -85,7 +90,7 @@ def flying(name: str, drops: Drops) -> System:
         uses=(Rinses, Sucks),
         save=kept.save,
         load=kept.load,
-        shows=[Show(look, {look.name: shown}, lambda: {look.name: int(airborne.host[0])})],
+        shows=[Show(look, dict(zip(names, (shown, drops.state.velocity), strict=True)), counts)],
         holds=drops,
     )
 
