@@ -41,7 +41,7 @@ def step(stage: Stage, pools: Pools) -> None:
 
 
 def pour(pools: Pools, point: ArrayLike, volume: float, fluid: str = "blood") -> None:
-    """Puts so much of a fluid [m³] into the column over a point; it runs from the next step on. Waits for the device."""
+    """Puts so much of a fluid [m³] into the column over a point; it runs from then on. Waits for the device."""
     x, y = (float(value) for value in np.asarray(point, dtype=np.float64)[:2])
     view = pools.view
     i, j = int((x - view.left) // view.side), int((y - view.front) // view.side)

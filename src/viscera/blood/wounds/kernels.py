@@ -92,6 +92,7 @@ def bleed(
     # params
     all_numbers: wp.array(dtype=WoundNumbers),
     drive: wp.array(dtype=wp.float64),
+    press: wp.array(dtype=wp.float64),
     # in
     wounds: WoundView,
     film: FilmView,
@@ -111,7 +112,7 @@ def bleed(
         pressure = vessel[1] + drive[0] * (vessel[0] - vessel[1])
         rate = wp.float64(0.0)
         if wounds.sealed[w] == 0:
-            rate = outflow(pressure - drive[1], vessel[2], vessel[3], numbers.discharge, radius)
+            rate = outflow(pressure - drive[1] - press[w], vessel[2], vessel[3], numbers.discharge, radius)
         if numbers.clot_time > wp.float64(0.0) and radius > wp.float64(0.0) and wounds.is_blood[w] != 0:
             shear = wp.float64(4.0) * rate / (_PI * radius * radius * radius)
             slowed = numbers.clot_time * (wp.float64(1.0) + shear / numbers.torn_off)

@@ -3,7 +3,7 @@
 Each wound has a vessel (`vessels`), a place (triangle and weights) and an opening of radius a. Per step of dt:
 
     a_open = a (1 − c)                             c: how far its own clot has closed it
-    Q = Q(p(pulse) − p_outside, a_open), 0 if sealed
+    Q = Q(p(pulse) − p_outside − p_pressed, a_open), 0 if sealed
     dc/dt = (1 − c) / (clot_time (1 + γ/γ₀)),      γ = 4 Q / (π a_open³): shear rate at the hole's wall
 
 and Q dt is added to what the wound still owes. Whole particles leave, the rest is owed in the next step, so the volume
@@ -103,6 +103,9 @@ class Wounds:
     drive: Port
     """Height of the pulse, 0 to 1, and pressure in the cavity [Pa], float64, shape (2,); write `drive.host` before a
     frame."""
+    press: Port
+    """What is pressed onto each wound from outside [Pa], float64, shape (CAPACITY,); write `press.host` before a
+    frame."""
     film_view: Any
     """`FilmView`: the film that is fed, shape (film's capacity,) each."""
     queue: Any
@@ -146,6 +149,7 @@ def make_wounds(
         wp.zeros(1, dtype=WoundNumbers, device=device.warp),
         view,
         device.port(2, wp.float64),
+        device.port(CAPACITY, wp.float64),
         film_view(state),
         queue_view(state),
         drops or make_drop_arrays(0, device),
@@ -199,10 +203,11 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
 def step_wounds(stage: Stage, wounds: Wounds) -> None:
     """One step of `wounds.dt`: what leaves is appended to the film's queue and to the drops."""
     device, view, drops = stage.device.warp, wounds.view, wounds.drops
-    args = [wounds.numbers, wounds.drive.array, view, wounds.film_view, wounds.queue, drops.view]
+    args = [wounds.numbers, wounds.drive.array, wounds.press.array, view, wounds.film_view, wounds.queue, drops.view]
     counts = [wounds.queue.count, drops.count]
     places = [wounds.surface.vertices, wounds.surface.view.triangles]
     stage.upload(wounds.drive)
+    stage.upload(wounds.press)
     stage.once(lambda: wp.launch(bleed, dim=1, inputs=args, device=device))
     stage.launch(emit, BURST, [wounds.numbers, *places, view, wounds.queue, drops.view])
     stage.once(lambda: wp.launch(book, dim=1, inputs=[wounds.numbers, view, *counts], device=device))
