@@ -37,6 +37,7 @@ from viscera.world.systems.film import flowing, make_film_on
 from viscera.world.systems.film_picture import painting
 from viscera.world.systems.ledger import accounting
 from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
 from viscera.world.systems.wounds import Vessels, Wound, bleeding
 
 MASSES = 2_000
@@ -107,13 +108,15 @@ def bleed(organ: Organ, artery: Wound, setting: Setting) -> tuple[list[System], 
     pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     vessels = bleeding(organ, wounds, [artery])
+    rest = Rest(film, drops, vessels.holds, pools)
     systems = [
         vessels,
-        flying(organ.name, drops),
-        pooling(pools),
-        flowing(film),
+        rest.system(),
+        flying(organ.name, drops, rest),
+        pooling(pools, rest),
+        flowing(film, rest),
         accounting(film, wounds, drops),
-        painting(organ, film, pools),
+        painting(organ, film, pools, rest),
     ]
     return systems, _parameters(vessels.holds, drops)
 
@@ -162,7 +165,7 @@ def _body(seed: int, masses: int) -> Body:
 
 
 def on_a_hill(body: Body) -> tuple[float, float, float]:
-    """The middle of the most level triangle on the hills near the middle [m]: what spurts there comes down around it."""
+    """The middle of the most level triangle on the hills near the middle [m]: what spurts there comes down near it."""
     centres, up = body.mesh.corners.mean(axis=1), body.mesh.face_vectors[:, 2] > 0.0
     low, high = body.mesh.bounds
     near = np.all(np.abs(centres[:, :2] - 0.5 * (low + high)[:2]) < MARGIN * 0.5 * (high - low)[:2], axis=1)

@@ -13,10 +13,10 @@ import type { LightUniforms } from "./light";
 export const LARGEST_DROP = 0.0008;
 /** A drop is never drawn smaller than this, so that it is seen as one: radius in pixels of the window. */
 const LEAST_PIXELS = 2.0;
-/** In which a drop draws its streak [s]; a film camera's half of a 25th. */
-const EXPOSURE = 0.004;
+/** In which a drop draws its streak [s]. Tuned for appearance. */
+const EXPOSURE = 0.003;
 /** Length over width of the most stretched drop. */
-const LONGEST = 5.0;
+const LONGEST = 3.5;
 
 export class Drops {
   readonly points: Points<BufferGeometry, ShaderMaterial>;

@@ -188,7 +188,7 @@ const float MIDDLE = 1.0 / 0.0263;
 const float SHEET = 1.0 / 0.083;
 const float F0 = 0.025;
 const vec3 INNER = vec3(0.23, 0.028, 0.022); // of what a cut opens; tuned for appearance
-const vec2 STANDS = vec2(0.0006, 0.0012); // [m] deep fluid is a pool: between the two its surface becomes level
+const vec2 STANDS = vec2(0.0003, 0.0008); // [m] deep fluid is a pool: between the two its surface becomes level
 const float STEEPEST = 1.5; // one over the squared slope that a border never reaches
 
 vec2 vesselsAt(vec3 p) {

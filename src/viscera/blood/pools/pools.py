@@ -298,7 +298,7 @@ def _view(surface: FilmSurface, params: PoolParams, device: Device) -> tuple[Any
         )
     count = columns * rows
     view: Any = PoolView()
-    view.columns, view.rows, view.side = columns, rows, params.side
+    view.columns, view.rows, view.side, view.per_metre = columns, rows, params.side, 1.0 / params.side
     view.chunk = 1 if device.is_cuda else CHUNK
     corner = 0.5 * (low + high)[:2] - 0.5 * params.side * np.array([columns, rows])
     view.left, view.front = float(corner[0]), float(corner[1])

@@ -35,6 +35,8 @@ class PoolView:
     """Columns per thread: 1 on cuda."""
     side: float
     """Of a column [m]."""
+    per_metre: float
+    """Columns in a metre: a product is ten times as fast as a quotient."""
     left: float
     front: float
     """x and y of the first column's corner [m]."""
@@ -68,7 +70,7 @@ POOL_KINDS: dict[str, Any] = {
 def no_pool(device: Device) -> Any:
     """A view without columns, where no fluid stands."""
     view: Any = PoolView()
-    view.side = 1.0
+    view.side = view.per_metre = 1.0
     for name, kind in POOL_KINDS.items():
         setattr(view, name, wp.zeros(1, dtype=kind, device=device.warp))
     return view
@@ -92,8 +94,8 @@ def depth_of(pool: PoolView, volume: int) -> float:
 @wp.func
 def column_at(pool: PoolView, x: wp.vec3) -> int:
     """Number of the column over a place, −1 outside the grid."""
-    i = int(wp.floor((x[0] - pool.left) / pool.side))
-    j = int(wp.floor((x[1] - pool.front) / pool.side))
+    i = int(wp.floor((x[0] - pool.left) * pool.per_metre))
+    j = int(wp.floor((x[1] - pool.front) * pool.per_metre))
     result = -1
     if i >= 0 and j >= 0 and i < pool.columns and j < pool.rows:
         result = j * pool.columns + i

@@ -52,6 +52,7 @@ from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
 from viscera.world.systems.ledger import accounting
 from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
@@ -139,16 +140,18 @@ def bleed(
     pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
-    picture = painting(organ, film, pools)
+    rest = Rest(film, drops, wounding.holds, pools)
+    picture = painting(organ, film, pools, rest)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line
     dressing = Dressing(organ, wounds, gauze, ink, across)
     systems = [
         wounding,
-        flying(organ.name, drops),
-        pooling(pools),
-        flowing(film),
+        rest.system(),
+        flying(organ.name, drops, rest),
+        pooling(pools, rest),
+        flowing(film, rest),
         accounting(film, wounds, drops),
         picture,
         drawing,

@@ -8,6 +8,7 @@
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
 | `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
+| `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
 | `pooling`, `pools` | fluid stands in hollows, level, and overflows |
 | `flowing`, `film` | the film of blood takes its steps |
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
     from viscera.world.systems.pools import pooling as pooling
+    from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
@@ -71,6 +73,7 @@ _HOMES = {
     "ink": ("ink_on",),
     "ledger": ("accounting",),
     "pools": ("pooling",),
+    "resting": ("Rest",),
     "saline": ("bathing",),
     "search": ("Search",),
     "smoke": ("smoking",),

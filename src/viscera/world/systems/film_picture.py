@@ -10,12 +10,13 @@ from viscera.timing import FRAME
 from viscera.view import Texture
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
+from viscera.world.systems.resting import Rest, awake
 
 PAINTING = 2
 """Frames from one picture to the next: 31 pictures a second, for a quarter of a frame's work less."""
 
 
-def painting(organ: Organ, film: Film, pools: Pools | None = None) -> System:
+def painting(organ: Organ, film: Film, pools: Pools | None = None, rest: Rest | None = None) -> System:
     """The film, and the pools that stand on it. After `flowing` in the order of a frame."""
     skin = organ.need_skin()
     # A particle's picture is as wide as its reach, so that a sheet of them is smooth.
@@ -29,6 +30,8 @@ def painting(organ: Organ, film: Film, pools: Pools | None = None) -> System:
     texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height, *colours)
 
     def frame(now: Moment) -> None:
+        if not awake(rest):
+            return
         paint.run()
         skin.device.synchronize()
 

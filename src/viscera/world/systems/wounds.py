@@ -129,6 +129,10 @@ class Vessels:
         self._bleed.run()
         self._device.synchronize()
 
+    def bleeds(self) -> bool:
+        """Whether anything leaves a vessel now."""
+        return bool((self._status.host[: self.wounds.count, 0] > 0.0).any())
+
     def _press(self, now: Moment) -> None:
         """A tool that presses on a wound holds back its pressure: force over the tip's cross-section, which is what
         touches at least. Where several press, the hardest counts."""
