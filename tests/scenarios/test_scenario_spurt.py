@@ -45,7 +45,7 @@ def test_it_spurts_what_pressure_and_heart_say(world: World) -> None:
 
 
 def test_suction_empties_a_hollow_that_is_full(world: World) -> None:
-    """0.15 mL in the deepest hollow stand more than a millimetre deep; sucked from above, the ledger says where it
+    """0.3 mL in the deepest hollow stand more than a millimetre deep; sucked from above, the ledger says where it
     went."""
     world.take(Reset(0))
     world.step(16)
@@ -57,12 +57,12 @@ def test_suction_empties_a_hollow_that_is_full(world: World) -> None:
         view.left + view.side * (hollow % view.columns + 0.5),
         view.front + view.side * (hollow // view.columns + 0.5),
     ]
-    standing.pour(pools, at, 0.15e-6)
+    standing.pour(pools, at, 0.3e-6)
     ledger.begin_again()
     world.step(800)
     world.wait()
     before = ledger.balance
-    assert before.pool > 0.1e-6
+    assert before.pool > 0.2e-6
     deep = view.content.numpy().reshape(-1, 4).sum(axis=1)
     deepest = int(deep.argmax())
     assert deep[deepest] * 1e-15 / view.side**2 > 1.0e-3

@@ -31,7 +31,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.blood.drops import flight, kernels, tools
+from viscera.blood.drops import coupling, flight, kernels, tools
 from viscera.blood.drops.impact import ImpactNumbers
 from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
@@ -41,6 +41,7 @@ from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
 from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
+from viscera.neighbors.grid import GridParams, GridState, build_order, make_grid
 from viscera.timing import FRAME
 
 DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric", "late")
@@ -48,7 +49,7 @@ DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face
 
 
 _ZERO = ("spread", "seed", "crowded", "jet_volume", "drag", "bounce_speed", "restitution", "friction", "hysteresis")
-_ZERO = (*_ZERO, "scatter", "joins")
+_ZERO = (*_ZERO, "scatter", "joins", "cohesion", "cohesion_damping", "merge_speed")
 """Fields that may be 0."""
 
 
@@ -90,6 +91,16 @@ class DropParams:
     """Of a piece [m³]: what would make smaller ones stays whole."""
     scatter: float = 0.5
     """Most sideways speed of a splash's pieces over the speed of the impact. Tuned for appearance."""
+    cohesion: float = 0.0
+    """c_e: how hard drops in the air hold together [m/s], see `coupling`; 0: not at all."""
+    cohesion_damping: float = 20.0
+    """c: how fast they come to rest against each other [1/s]. Tuned."""
+    merge_speed: float = 0.0
+    """Drops that touch and differ by less in velocity merge [m/s]; 0: never."""
+    largest_volume: float = 2.0e-9
+    """No drop grows beyond this by merging [m³]: a pendant drop of blood."""
+    substeps: int = 1
+    """Of a step, where drops hold together."""
     joins: bool = True
     """Whether drops become film where they land; else they slide, and come to rest, as drops (Andersson §3.2)."""
     seed: int = 2
@@ -115,6 +126,22 @@ class DropParams:
             raise InputError(
                 f"jet_volume = {self.jet_volume} is not possible.", f"Allowed is up to {LARGEST_VOLUME * LITTLE:g} m³."
             )
+
+
+@dataclass(eq=False)
+class Near:
+    """How drops find each other."""
+
+    grid: GridParams
+    cells: GridState
+    cohesion: Any
+    """c_e [m/s] and c [1/s], vec2, shape (1,)."""
+    merging: Any
+    """Largest difference of velocity [m/s] and largest volume [pL], vec2, shape (1,)."""
+    velocity: Any
+    """Scratch: velocities after a kick, vec3, shape of the drops [m/s]."""
+    partner: Any
+    """Scratch: with whom each merges, int32, shape of the drops."""
 
 
 class Reservoir(Protocol):
@@ -172,6 +199,8 @@ class Drops:
     """Scratch: volumes in reach of suction, int64, shape (RINGS,) [pL]."""
     taken: Any
     """Scratch: what suction took in this step, int64, shape (1,) [pL]."""
+    near: Near | None
+    """The search for drops beside each other, where they hold together or merge."""
     pieces: tuple[Any, Any]
     """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
@@ -217,16 +246,28 @@ def make_drops(
         (integers(state.capacity), integers(capacity)),
         integers(tools.RINGS, wp.int64),
         integers(1, wp.int64),
+        None,
         (integers(capacity), integers(capacity)),
         surface,
     )
+    if params.cohesion > 0.0 or params.merge_speed > 0.0:
+        drops.near = _make_near(drops)
     set_drops(drops, params)
     return drops
 
 
 def set_drops(drops: Drops, params: DropParams) -> None:
-    """Changes parameters while programs run."""
+    """Changes parameters while programs run, all but `substeps`; drops that were made without neighbours have none."""
+    if params.substeps != drops.params.substeps:
+        raise InputError(f"substeps = {params.substeps} cannot change.", "Make new drops.")
+    if (params.cohesion > 0.0 or params.merge_speed > 0.0) and drops.near is None:
+        raise InputError("these drops do not know each other.", "Make them with cohesion or merge_speed above 0.")
+    _check_cohesion(params, drops.dt, drops.film.particle_volume)
     drops.params = params
+    if drops.near is not None:
+        damping = params.cohesion_damping if params.cohesion > 0.0 else 0.0
+        drops.near.cohesion.assign(np.array([[params.cohesion, damping]], dtype=np.float32))
+        drops.near.merging.assign(np.array([[params.merge_speed, params.largest_volume / LITTLE]], dtype=np.float32))
     film = drops.film
     numbers: Any = DropNumbers()
     numbers.dt = numbers.exact_dt = drops.dt
@@ -286,7 +327,9 @@ def step_drops(stage: Stage, drops: Drops) -> None:
     _use_nozzle(stage, drops)
     _suck(stage, drops)
     _let_go(stage, drops)
-    _move(stage, drops)
+    for number in range(drops.params.substeps):
+        _couple(stage, drops)
+        _move(stage, drops, number)
     _close_ranks(stage, drops)
     remember_surface(stage, drops.tree)
 
@@ -330,11 +373,27 @@ def _let_go(stage: Stage, drops: Drops) -> None:
     _once(stage, kernels.add_count, [state.capacity, flag, place, state.count])
 
 
-def _move(stage: Stage, drops: Drops) -> None:
+def _couple(stage: Stage, drops: Drops) -> None:
+    """Drops that hold together pull, and those that touch merge."""
+    near, view, n = drops.near, drops.state.view, drops.state.capacity
+    if near is None:
+        return
+    grid, original = near.cells.view, near.cells.original
+    build_order(stage, near.grid, near.cells, drops.state.position)
+    pair = [grid, original, view]
+    dt = drops.dt / drops.params.substeps
+    stage.launch(coupling.kick, n, [dt, near.cohesion, *pair, near.velocity])
+    stage.launch(coupling.take_velocity, n, [near.velocity, view])
+    stage.launch(coupling.find_partner, n, [near.merging, *pair, near.partner])
+    stage.launch(coupling.merge, n, [near.partner, view])
+
+
+def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     flag, place, view, tree = drops.flag[1], drops.place[1], drops.state.view, drops.tree.view
     pieces, before = drops.pieces
     landed = [drops.numbers, flag, place]
-    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, view, flag, pieces])
+    time = [drops.dt / drops.params.substeps, int(number > 0)]
+    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, *time, view, flag, pieces])
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
@@ -350,6 +409,36 @@ def _close_ranks(stage: Stage, drops: Drops) -> None:
     stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
     stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])
     _once(stage, kernels.set_count, [keep, place, state.count])
+
+
+MOST_CELLS = 2**18
+"""Of the search for drops beside each other."""
+
+STIFFEST = 0.5
+"""Most of √72 c_e √½ dt/r₀: leap-frog of a lone pair is stable below 2; in a clump of drops twelve pull at once."""
+
+
+def _check_cohesion(params: DropParams, dt: float, volume: float) -> None:
+    size = (6.0 * volume / math.pi) ** (1.0 / 3.0)
+    step = 6.0 * params.cohesion * dt / (params.substeps * size)
+    if step > STIFFEST * (1.0 + 1e-9):
+        most, least = STIFFEST * params.substeps * size / (6.0 * dt), math.ceil(params.substeps * step / STIFFEST)
+        raise InputError(
+            f"cohesion = {params.cohesion:g} m/s is too much for {params.substeps} substeps of {dt:g} s together.",
+            f"Take at most {most:.3g} m/s, or {least} substeps.",
+        )
+
+
+def _make_near(drops: Drops) -> Near:
+    params, warp, n = drops.params, drops.device.warp, drops.state.capacity
+    lower, upper = (np.array(corner) for corner in _box(drops.surface, params, drops.film.gravity))
+    largest = max(drops.film.particle_volume, params.largest_volume if params.merge_speed > 0.0 else 0.0)
+    reach = float(coupling.REACH) * (6.0 * largest / math.pi) ** (1.0 / 3.0)
+    side = max(reach, float(np.prod(upper - lower) / MOST_CELLS) ** (1.0 / 3.0))
+    grid, cells = make_grid(n, tuple(lower), tuple(upper), side, 3, drops.device, count=drops.state.count)
+    pair = [wp.zeros(1, dtype=wp.vec2, device=warp) for _ in range(2)]
+    velocity, partner = wp.zeros(n, dtype=wp.vec3, device=warp), wp.zeros(n, dtype=wp.int32, device=warp)
+    return Near(grid, cells, *pair, velocity, partner)
 
 
 def _box(surface: FilmSurface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:

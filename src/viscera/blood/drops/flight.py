@@ -57,17 +57,19 @@ def _land(drops: DropView, i: int, face: int, second: float, third: float, v: wp
 
 
 @wp.func
-def fly_one(numbers: DropNumbers, tree: LandingView, drops: DropView, i: int) -> int:
-    """One step of a flying drop; how many pieces its splash adds."""
+def fly_one(numbers: DropNumbers, tree: LandingView, drops: DropView, i: int, time: float, still: int) -> int:
+    """So much time of a flying drop [s]; how many pieces its splash adds."""
     x = drops.position[i]
     v = drops.velocity[i]
     volume = drops.volume[i]
     late = drops.late[i]
-    left = numbers.dt - late
+    left = time - late
+    if left <= 0.0:
+        # Not born yet.
+        drops.late[i] = -left
+        return 0
     # One that was born in this step began at the surface as it is now; all others where it was a step ago.
-    moving = float(1.0)
-    if late > 0.0:
-        moving = 0.0
+    moving = float(wp.where(late > 0.0 or still != 0, 0.0, 1.0))
     impact = numbers.impact
     drag = drag_of(impact, volume)
     pieces = int(0)
@@ -124,12 +126,13 @@ def fly_one(numbers: DropNumbers, tree: LandingView, drops: DropView, i: int) ->
 
 
 @wp.func
-def slide_one(numbers: DropNumbers, surface: WalkView, drops: DropView, i: int):
-    """One step of a sliding drop, over edges; it joins the film where it is slow enough, and falls off an overhang."""
+def slide_one(numbers: DropNumbers, surface: WalkView, drops: DropView, i: int, whole: float):
+    """So much time of a sliding drop [s], over edges; it joins the film where it is slow enough, and falls off an
+    overhang."""
     face = drops.face[i]
     n = face_normal(surface, face)
     v = into_plane(n, drops.velocity[i])
-    time = numbers.dt - drops.late[i]
+    time = whole - drops.late[i]
     drops.late[i] = 0.0
     press = -wp.dot(numbers.gravity, n)
     held = held_by(numbers.impact, drops.volume[i], press)
@@ -164,12 +167,15 @@ def move(
     all_numbers: wp.array(dtype=DropNumbers),
     tree: LandingView,
     surface: WalkView,
+    time: float,
+    still: int,
     # out
     drops_out: DropView,
     landed_out: wp.array(dtype=wp.int32),
     pieces_out: wp.array(dtype=wp.int32),
 ):
-    """One step of every drop; 1 for those that join the film, and how many pieces each splash adds."""
+    """So much time of every drop [s]; 1 for those that join the film, and how many pieces each splash adds. With
+    `still` the surface stands where it is now: its motion was met before in this step."""
     i = first + wp.tid()
     landed_out[i] = 0
     pieces_out[i] = 0
@@ -177,12 +183,12 @@ def move(
         return
     fate = drops_out.fate[i]
     if fate == FLYING:
-        pieces_out[i] = fly_one(all_numbers[0], tree, drops_out, i)
+        pieces_out[i] = fly_one(all_numbers[0], tree, drops_out, i, time, still)
         # What hits gently is in the film at once.
         if drops_out.fate[i] == SLIDING and wp.length(drops_out.velocity[i]) < all_numbers[0].impact.join_speed:
             drops_out.fate[i] = LANDED
     elif fate == SLIDING:
-        slide_one(all_numbers[0], surface, drops_out, i)
+        slide_one(all_numbers[0], surface, drops_out, i, time)
     if drops_out.fate[i] == LANDED:
         landed_out[i] = 1
 
