@@ -12,6 +12,9 @@ from viscera.device import Device
 
 wp.set_module_options({"enable_backward": False})
 
+CHUNK = 64
+"""Drops per thread on cpu, in kernels that do little for each."""
+
 FLYING = wp.constant(0)
 LANDED = wp.constant(1)
 """Met the surface and joined the film's queue."""
@@ -71,6 +74,8 @@ class DropView:
     """Drops in the air; entries [0, count) are valid. Arrays have shape (capacity,)."""
 
     capacity: int
+    chunk: int
+    """Drops per thread where kernels say so: 1 on cuda; on cpu a thread costs more than what is done for a drop."""
     count: wp.array(dtype=wp.int32)
     position: wp.array(dtype=wp.vec3)
     velocity: wp.array(dtype=wp.vec3)
@@ -88,6 +93,8 @@ class DropArrays:
 
     capacity: int
     """Most drops there can be."""
+    chunk: int
+    """Drops that one thread takes, see `DropView`."""
     count: Any
     """Drops now, int32, shape (1,)."""
     position: Any
@@ -131,7 +138,7 @@ def make_drop_arrays(capacity: int, device: Device) -> DropArrays:
         "late": wp.float32,
     }
     made = {n: wp.zeros(1 if n == "count" else capacity, dtype=t, device=device.warp) for n, t in kinds.items()}
-    drops = DropArrays(capacity, **made, view=None)
+    drops = DropArrays(capacity, 1 if device.is_cuda else CHUNK, **made, view=None)
     drops.view = _filled(DropView, drops)
     return drops
 

@@ -39,7 +39,7 @@ from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
-from viscera.device import Device, Port, Stage
+from viscera.device import BLOCK, Device, Port, Stage
 from viscera.errors import InputError
 from viscera.neighbors.grid import GridParams, GridState, build_order, make_grid
 from viscera.timing import FRAME
@@ -354,12 +354,13 @@ def _suck(stage: Stage, drops: Drops) -> None:
     hands, film, air = drops.tools.array, drops.film_view, drops.state.view
     took = [drops.numbers, hands, drops.purse]
     _once(stage, tools.measure_film, [hands, film, drops.ring], dim=film.capacity)
-    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=air.capacity)
+    threads = -(-air.capacity // air.chunk)
+    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=threads)
     if drops.pools is not None:
         drops.pools.measure(stage, hands, drops.ring)
     _once(stage, tools.aim, [drops.ring, drops.purse])
     _once(stage, tools.suck_film, [*took, film, drops.taken], dim=film.capacity)
-    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=air.capacity)
+    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=threads)
     if drops.pools is not None:
         drops.pools.suck(stage, hands, drops.purse, drops.taken)
     _once(stage, tools.book_suck, [drops.taken, drops.purse])
@@ -403,11 +404,12 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
 
 
 def _close_ranks(stage: Stage, drops: Drops) -> None:
-    keep, place, state, n = drops.flag[1], drops.place[1], drops.state, drops.state.capacity
+    keep, place, state = drops.flag[1], drops.place[1], drops.state
+    n, block = -(-state.capacity // state.chunk), max(BLOCK // state.chunk, 1)
     _once(stage, kernels.tally, [state.view, drops.gone_count, drops.gone_volume, keep], dim=n)
     _number(stage, keep, place)
-    stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
-    stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])
+    stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view], block)
+    stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view], block)
     _once(stage, kernels.set_count, [keep, place, state.count])
 
 

@@ -164,16 +164,29 @@ def tally(
     keep_out: wp.array(dtype=wp.int32),
 ):
     """Sums of whole numbers: the same in any order. On cpu launched by one core, as atomics there are plain."""
-    i = wp.tid()
-    keep_out[i] = 0
-    if i >= drops.count[0]:
-        return
-    fate = drops.fate[i]
-    if is_there(fate):
-        keep_out[i] = 1
-    else:
-        wp.atomic_add(gone_count_out, fate, wp.int64(1))
-        wp.atomic_add(gone_volume_out, fate, wp.int64(drops.volume[i]))
+    begin = wp.tid() * drops.chunk
+    for i in range(begin, wp.min(begin + drops.chunk, drops.capacity)):
+        keep_out[i] = 0
+        if i < drops.count[0]:
+            fate = drops.fate[i]
+            if is_there(fate):
+                keep_out[i] = 1
+            else:
+                wp.atomic_add(gone_count_out, fate, wp.int64(1))
+                wp.atomic_add(gone_volume_out, fate, wp.int64(drops.volume[i]))
+
+
+@wp.func
+def move_up(drops: DropView, i: int, others: DropView, k: int):
+    """Drop i becomes number k of the others."""
+    others.position[k] = drops.position[i]
+    others.velocity[k] = drops.velocity[i]
+    others.volume[k] = drops.volume[i]
+    others.fluid[k] = drops.fluid[i]
+    others.fate[k] = drops.fate[i]
+    others.face[k] = drops.face[i]
+    others.barycentric[k] = drops.barycentric[i]
+    others.late[k] = drops.late[i]
 
 
 @wp.kernel
@@ -186,17 +199,10 @@ def close_ranks(
     # out
     spare_out: DropView,
 ):
-    i = first + wp.tid()
-    if keep[i] != 0:
-        k = place[i]
-        spare_out.position[k] = drops.position[i]
-        spare_out.velocity[k] = drops.velocity[i]
-        spare_out.volume[k] = drops.volume[i]
-        spare_out.fluid[k] = drops.fluid[i]
-        spare_out.fate[k] = drops.fate[i]
-        spare_out.face[k] = drops.face[i]
-        spare_out.barycentric[k] = drops.barycentric[i]
-        spare_out.late[k] = drops.late[i]
+    begin = (first + wp.tid()) * drops.chunk
+    for i in range(begin, wp.min(begin + drops.chunk, drops.count[0])):
+        if keep[i] != 0:
+            move_up(drops, i, spare_out, place[i])
 
 
 @wp.kernel
@@ -209,17 +215,10 @@ def copy_back(
     # out
     drops_out: DropView,
 ):
-    k = first + wp.tid()
+    begin = (first + wp.tid()) * spare.chunk
     last = keep.shape[0] - 1
-    if k < place[last] + keep[last]:
-        drops_out.position[k] = spare.position[k]
-        drops_out.velocity[k] = spare.velocity[k]
-        drops_out.volume[k] = spare.volume[k]
-        drops_out.fluid[k] = spare.fluid[k]
-        drops_out.fate[k] = spare.fate[k]
-        drops_out.face[k] = spare.face[k]
-        drops_out.barycentric[k] = spare.barycentric[k]
-        drops_out.late[k] = spare.late[k]
+    for k in range(begin, wp.min(begin + spare.chunk, place[last] + keep[last])):
+        move_up(spare, k, drops_out, k)
 
 
 @wp.kernel

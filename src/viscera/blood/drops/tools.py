@@ -152,11 +152,13 @@ def measure_drops(
     # out
     ring_out: wp.array(dtype=wp.int64),
 ):
-    i = wp.tid()
-    if all_tools[0].suction_reach > 0.0 and i < drops.count[0] and is_there(drops.fate[i]):
-        ring = ring_of(all_tools[0], drops.position[i])
-        if ring < RINGS:
-            wp.atomic_add(ring_out, ring, wp.int64(drops.volume[i]))
+    begin = wp.tid() * drops.chunk
+    if all_tools[0].suction_reach > 0.0:
+        for i in range(begin, wp.min(begin + drops.chunk, drops.count[0])):
+            if is_there(drops.fate[i]):
+                ring = ring_of(all_tools[0], drops.position[i])
+                if ring < RINGS:
+                    wp.atomic_add(ring_out, ring, wp.int64(drops.volume[i]))
 
 
 @wp.kernel
@@ -221,11 +223,13 @@ def suck_drops(
     drops_out: DropView,
     taken_out: wp.array(dtype=wp.int64),
 ):
-    i = wp.tid()
-    if all_tools[0].suction_reach > 0.0 and i < drops_out.count[0] and is_there(drops_out.fate[i]):
-        if is_taken(purse[0], all_tools[0], all_numbers[0].seed, drops_out.position[i], i):
-            drops_out.fate[i] = DROP_SUCKED
-            wp.atomic_add(taken_out, 0, wp.int64(drops_out.volume[i]))
+    begin = wp.tid() * drops_out.chunk
+    if all_tools[0].suction_reach > 0.0:
+        for i in range(begin, wp.min(begin + drops_out.chunk, drops_out.count[0])):
+            if is_there(drops_out.fate[i]):
+                if is_taken(purse[0], all_tools[0], all_numbers[0].seed, drops_out.position[i], i):
+                    drops_out.fate[i] = DROP_SUCKED
+                    wp.atomic_add(taken_out, 0, wp.int64(drops_out.volume[i]))
 
 
 @wp.kernel
