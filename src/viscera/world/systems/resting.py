@@ -2,7 +2,7 @@
 
 Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, something waits to join the
 film, the tissue moves, or a parameter of the film has changed. Else, once no more than `CREEPING` of the film's
-particles have been faster than `SLOW` for `CALM` frames, they take their turn in every `DROWSY`th frame only; once none
+particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in every `DROWSY`th frame only; once none
 is, and nothing runs in the pools, in no frame at all. So what still creeps then runs slower, and what creeps slower
 than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry. Volumes stay exact.
 """
@@ -30,7 +30,8 @@ wp.set_module_options({"enable_backward": False})
 
 SLOW = wp.constant(4.0e-3)
 """[m/s]; film that runs down a wall has 76 mm/s."""
-CREEPING = 0.2
+CREEPING, FEW = 0.2, 8
+"""Part of the film's particles, or so many of them, that may be faster."""
 CALM = 12
 """Frames: 0.2 s."""
 DROWSY = 8
@@ -149,7 +150,7 @@ class Rest:
         disturbed = found[MOVED] or found[QUEUE] or found[AIR] or self._vessels.bleeds()
         disturbed = disturbed or now.using(Sucks) or now.using(Rinses) or self._params is not self._film.params
         self._params = self._film.params
-        calm = not disturbed and found[FASTER] <= CREEPING * found[COUNT]
+        calm = not disturbed and found[FASTER] <= max(CREEPING * found[COUNT], FEW)
         self._state[0] = self._state[0] + 1 if calm else 0
         drowsy = self._state[0] > CALM
         creeps = found[FASTER] > 0 or found[RUNS] > 0
