@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
-from viscera.inputs import Input
+from viscera.inputs import Input, StartDrill
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Result:
     """What people watch, at the end, in the units that the scenario states."""
     goals: dict[str, bool]
     """Of a drill: by measure, whether its goal is met at the end."""
+    drill: dict[str, Any] | None
+    """How the drill went, as `view.DrillState` has it; None where there is none."""
     state_hash: str
 
     def as_json(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def run_headless(
 ) -> Result:
     """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick."""
     ticks = tick_count(seconds)
+    _start_drill(world, hand, record)
     first = world.tick
     start_time = world.time
     start = time.perf_counter()
@@ -91,7 +94,7 @@ def run_headless(
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
     wall = time.perf_counter() - start
     simulated = world.time - start_time
-    measures = world.measure_values()
+    measures, drill = world.measure_values(), world.drill_state()
     return Result(
         scenario=world.scenario,
         device=world.device.name,
@@ -105,8 +108,19 @@ def run_headless(
         peak_force=float(world.peak_force),
         measures=measures,
         goals={goal.measure: goal.met(measures[goal.measure]) for goal in world.contents.goals},
+        drill=None if drill is None else asdict(drill),
         state_hash=state_hash,
     )
+
+
+def _start_drill(world: World, hand: Hand | None, record: Callable[[int, Input], None] | None) -> None:
+    """A hand starts the drill that waits for it."""
+    drill = world.drill_state()
+    if hand is not None and drill is not None and drill.phase == "waiting":
+        start = StartDrill()
+        world.apply(start)
+        if record is not None:
+            record(world.tick, start)
 
 
 def record_headless(

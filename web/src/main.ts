@@ -13,6 +13,7 @@ import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
 import { freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
 import { Banners } from "./panels/banners";
+import { DrillPanel } from "./panels/drill";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
 import { Header } from "./panels/header";
@@ -43,7 +44,8 @@ class Page {
   private readonly transport: Transport;
   private readonly guide: Guide;
   private readonly force = new ForcePanel();
-  private readonly measures = new MeasuresPanel((result) => this.banners.setResult(result));
+  private readonly measures = new MeasuresPanel();
+  private readonly drill: DrillPanel;
   private readonly parameters: ParametersPanel;
   private readonly tables: TablesPanel;
   private readonly toolbar: Toolbar;
@@ -78,7 +80,6 @@ class Page {
     this.banners = new Banners(part("banners"), {
       restart: () => this.connection.send({ type: "restart" }),
       retry: () => this.connection.retryNow(),
-      again: () => this.transport.reset(),
     });
     this.header = new Header(part("header"), {
       choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
@@ -86,6 +87,7 @@ class Page {
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
+    this.drill = new DrillPanel(part("drill"), (message) => this.connection.send({ type: "drill", ...message }));
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
     this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
@@ -181,7 +183,8 @@ class Page {
     this.header.setScene(description);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
-    this.measures.setScene(scene.measures, scene.goals);
+    this.measures.setScene(scene.measures, scene.levels);
+    this.drill.setScene(scene, again);
     this.tables.setScene(scene.tables);
     this.gaze.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
@@ -282,7 +285,8 @@ class Page {
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
     this.force.setStiffness(this.stiffness(state));
     this.parameters.setValues(state.parameters, now);
-    this.measures.setValues(state.measures, now);
+    this.measures.setValues(state.measures, state.drill, now);
+    this.drill.setState(state.drill);
     this.tables.setValues(state.tables, now);
     this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
@@ -344,6 +348,7 @@ class Page {
       latency: () => this.latency.median(),
       parameters: () => this.lastFrame?.state.parameters ?? {},
       measures: () => this.lastFrame?.state.measures ?? {},
+      drill: () => this.lastFrame?.state.drill ?? null,
       tables: () => this.lastFrame?.state.tables ?? {},
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
@@ -369,7 +374,7 @@ function part(id: string): HTMLElement {
 
 function openView(): View | null {
   const canvas = part("view") as HTMLCanvasElement;
-  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, again: () => undefined });
+  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined });
   try {
     const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
     canvas.addEventListener("webglcontextlost", () =>

@@ -3,7 +3,7 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 5;
+export const PROTOCOL = 6;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -57,6 +57,16 @@ export interface Control {
   type: "control";
   action: "pause" | "resume" | "step" | "reset" | "speed";
   value?: number | null;
+}
+
+/** The drill is started (`seed`: another trial than the one shown), given up, or what is hidden is found. */
+export interface Drill {
+  type: "drill";
+  action: "start" | "give_up" | "found";
+  level?: number;
+  seed?: number | null;
+  /** Of `found`: how sure the hand is, 0 to 1. */
+  certainty?: number;
 }
 
 /** End this session and start the named scenario for everyone who watches. */
@@ -321,7 +331,8 @@ export interface Particles {
  */
 export interface Markers {
   name: string;
-  look: "clip" | "pin";
+  /** A target is where something was hidden: a ball that is seen through tissue. */
+  look: "clip" | "pin" | "target";
   /** Half its length [m]. */
   size: number;
   capacity: number;
@@ -389,6 +400,8 @@ export interface Measure {
   help: string;
   /** After the point. */
   digits: number;
+  /** Whether it never falls: then a goal that it has overstepped cannot be met any more. */
+  grows: boolean;
 }
 
 /** Of a `Table`. A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
@@ -426,6 +439,14 @@ export interface Goal {
   most: number | null;
 }
 
+/** A drill as hard as this: its goals, and the parameters that make it so. */
+export interface Level {
+  name: string;
+  goals: Goal[];
+  /** Values of parameters, by name; all others stay as they are. */
+  settings: Record<string, number>;
+}
+
 export interface Scene {
   scenario: string;
   title: string;
@@ -454,7 +475,10 @@ export interface Scene {
   overlays: Overlay[];
   measures: Measure[];
   tables: Table[];
-  goals: Goal[];
+  /** Of the drill; none where there is no drill. */
+  levels: Level[];
+  /** Whether the drill hides something that a hand can say it has found. */
+  hides: boolean;
 }
 
 /** What stays; sent when a session starts or a browser joins, before any of its frames. */
@@ -546,6 +570,24 @@ export interface ToolState {
   handle_torque: Vector3;
 }
 
+/** How far a drill is. Once it has ended, nothing here changes until it is started again. */
+export interface DrillState {
+  phase: "waiting" | "running" | "ended";
+  /** How it ended; empty before. `failed`: a goal cannot be met any more. */
+  outcome: "" | "met" | "failed" | "given_up" | "found" | "missed";
+  level: number;
+  /** Since the start, or from there to the end [s]. */
+  time: number;
+  /** Measures whose goals cannot be met any more. */
+  failed: string[];
+  /** All measures as it ended, in their units; empty before. */
+  result: Record<string, number>;
+  /** How sure the hand was that said "here it is", 0 to 1. */
+  certainty: number | null;
+  /** How far that was from what is hidden [m]. */
+  off: number | null;
+}
+
 /** Wall time of the last ticks, one by one [ms]. */
 export interface TickTimes {
   p50: number;
@@ -589,6 +631,8 @@ export interface Frame {
   /** Of surfaces whose triangles change: grows with each change. */
   versions: Record<string, number>;
   measures: Record<string, number>;
+  /** None where there is no drill. */
+  drill: DrillState | null;
   tables: Record<string, number[][]>;
   /** Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks. */
   stages: Record<string, number>;
@@ -648,6 +692,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong;

@@ -21,7 +21,7 @@ from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.tiles import TextureStore, TopologyStore
-from viscera.server.wishes import Refusal, control, detail_of, in_words, kept_where, name_of, seed_of
+from viscera.server.wishes import Refusal, control, detail_of, drill, in_words, kept_where, name_of, seed_of
 from viscera.session import commands as c
 from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
@@ -207,6 +207,8 @@ class Hub:
             self._command(c.SetRows(client.number, name_of(message.name, "table"), rows))
         elif isinstance(message, m.Control):
             self._command(control(client.number, message))
+        elif isinstance(message, m.Drill):
+            self._command(drill(client.number, message))
         elif isinstance(message, m.Choose):
             self._choose(message)
         elif isinstance(message, m.Restart):

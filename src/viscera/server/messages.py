@@ -16,7 +16,7 @@ from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
 from viscera.view import Frame, Scene
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096
@@ -71,6 +71,16 @@ class Control(_Message, tag="control"):
     value: float | None = None
 
 
+class Drill(_Message, tag="drill"):
+    """The drill is started (`seed`: another trial than the one shown), given up, or what is hidden is found."""
+
+    action: Literal["start", "give_up", "found"]
+    level: int = 0
+    seed: int | None = None
+    certainty: float = 1.0
+    """Of `found`: how sure the hand is, 0 to 1."""
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -94,7 +104,7 @@ class Ping(_Message, tag="ping"):
     client_time: float
 
 
-ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping
+ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Choose | Restart | FrameAck | Ping
 
 
 # --- server to browser -------------------------------------------------------------------------------------------

@@ -33,6 +33,15 @@ def control(client: int, message: m.Control) -> c.Command:
     return {"pause": c.Pause, "resume": c.Resume, "step": c.StepFrame}[message.action]()
 
 
+def drill(client: int, message: m.Drill) -> c.Command:
+    if message.action == "start":
+        seed = None if message.seed is None else seed_of(message.seed)
+        return c.BeginDrill(client, message.level, seed)
+    if message.action == "give_up":
+        return c.FinishDrill(client, "given_up", 0.0)
+    return c.FinishDrill(client, "found", message.certainty)
+
+
 def seed_of(value: float) -> int:
     if not math.isfinite(value) or value != int(value) or not 0 <= value <= LARGEST_SEED:
         raise Refusal("input", f"seed = {value} is not allowed.", f"Use a whole number from 0 to {LARGEST_SEED}.")

@@ -6,6 +6,7 @@
     /inputs/resets        tick, order, seed
     /inputs/tables        tick, order, name, rows
     /inputs/behind        tick, order
+    /inputs/drills        tick, order, what (start, given_up, found), level, seed (−1: none), certainty
     /checkpoints/TICK/…   the state arrays before the inputs of that tick
     /scores               one attribute per score
 

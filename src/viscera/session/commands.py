@@ -5,6 +5,8 @@ Inputs carry the number of the browser they come from, so that a refusal finds i
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from viscera.inputs import ToolInput
@@ -49,6 +51,20 @@ class ResetWorld(_Struct, tag="reset"):
     seed: int | None
 
 
+class BeginDrill(_Struct, tag="drill"):
+    """Without a seed, the one in use stays; the world is made anew in any case."""
+
+    client: int
+    level: int
+    seed: int | None
+
+
+class FinishDrill(_Struct, tag="finish"):
+    client: int
+    how: Literal["given_up", "found"]
+    certainty: float
+
+
 class Pause(_Struct, tag="pause"):
     pass
 
@@ -77,7 +93,21 @@ class Stop(_Struct, tag="stop"):
     """Close the recording and exit."""
 
 
-Command = Begin | MoveTool | SetValue | SetRows | ResetWorld | Pause | Resume | StepFrame | SetSpeed | Forget | Stop
+Command = (
+    Begin
+    | MoveTool
+    | SetValue
+    | SetRows
+    | ResetWorld
+    | BeginDrill
+    | FinishDrill
+    | Pause
+    | Resume
+    | StepFrame
+    | SetSpeed
+    | Forget
+    | Stop
+)
 
 
 # --- session to server -------------------------------------------------------------------------------------------

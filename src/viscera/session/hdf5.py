@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 import numpy as np
 
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
 from viscera.session.logfile import Failure, Last, Recording, RecordingHeader, Records, State, pack_state, to_record
 
 USER_BLOCK = 512
@@ -42,6 +42,10 @@ _TOOLS = np.dtype(
 _PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
 _TABLES = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("rows", "S4096")])
 _RESETS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("seed", "<i8")])
+_DRILLS = np.dtype(
+    [("tick", "<i8"), ("order", "<i8"), ("what", "S16"), ("level", "<i4"), ("seed", "<i8"), ("certainty", "<f8")]
+)
+"""What is `start` or how it ends; a seed of −1 is none."""
 _BEHIND = np.dtype([("tick", "<i8"), ("order", "<i8")])
 
 
@@ -170,6 +174,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
     edits: list[Any] = []
     resets: list[Any] = []
     behind: list[Any] = []
+    drills: list[Any] = []
     for order, (tick, given) in enumerate(inputs):
         if isinstance(given, ToolInput):
             flags = (given.grip, given.active, given.direct)
@@ -180,6 +185,10 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
             edits.append((tick, order, given.name.encode(), json.dumps(given.rows).encode()))
         elif isinstance(given, Behind):
             behind.append((tick, order))
+        elif isinstance(given, StartDrill):
+            drills.append((tick, order, b"start", given.level, -1 if given.seed is None else given.seed, 1.0))
+        elif isinstance(given, EndDrill):
+            drills.append((tick, order, given.how.encode(), 0, -1, given.certainty))
         else:
             resets.append((tick, order, given.seed))
     return {
@@ -188,6 +197,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
         "tables": np.array(edits, _TABLES),
         "resets": np.array(resets, _RESETS),
         "behind": np.array(behind, _BEHIND),
+        "drills": np.array(drills, _DRILLS),
     }
 
 
@@ -235,6 +245,12 @@ def _inputs(group: Any) -> list[tuple[int, Input]]:
         found.append((order, tick, Reset(seed)))
     for tick, order in group["behind"][()].tolist():
         found.append((order, tick, Behind()))
+    drills = group["drills"][()].tolist() if "drills" in group else []  # older archives have none
+    for tick, order, what, level, seed, certainty in drills:
+        given = (
+            StartDrill(level, None if seed < 0 else seed) if what == b"start" else EndDrill(what.decode(), certainty)
+        )
+        found.append((order, tick, given))
     return [(tick, given) for _, tick, given in sorted(found, key=lambda entry: entry[0])]
 
 

@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
 
 FORMAT = 2
 MAGIC = b"VISCERALOG2\n"
@@ -71,7 +71,15 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     """ISO 8601, with the time zone."""
 
 
-KINDS: dict[str, type[Input]] = {"t": ToolInput, "p": SetParameter, "a": SetTable, "r": Reset, "b": Behind}
+KINDS: dict[str, type[Input]] = {
+    "t": ToolInput,
+    "p": SetParameter,
+    "a": SetTable,
+    "r": Reset,
+    "s": StartDrill,
+    "e": EndDrill,
+    "b": Behind,
+}
 """How each kind of input is marked in a log."""
 _MARKS = {kind: mark for mark, kind in KINDS.items()}
 _FIELDS = {kind: [field.name for field in dataclasses.fields(kind)] for kind in KINDS.values()}

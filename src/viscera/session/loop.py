@@ -20,7 +20,7 @@ from typing import Any
 from viscera.errors import InputError
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import Pacer, RealTimeFactor
@@ -219,6 +219,10 @@ class Loop:
             self._set_rows(command)
         elif isinstance(command, c.ResetWorld):
             self._reset(command)
+        elif isinstance(command, c.BeginDrill):
+            self._begin_drill(command)
+        elif isinstance(command, c.FinishDrill):
+            self._apply(command.client, EndDrill(command.how, command.certainty))
         elif isinstance(command, c.Forget):
             self._applied.pop(command.client, None)
             self._refused.pop(command.client, None)
@@ -297,6 +301,17 @@ class Loop:
         if self._paused and self._ticks_to_step == 0:
             # It takes effect with the next tick, and whoever resets wants to see that it did.
             self._ticks_to_step = TICKS_PER_FRAME
+
+    def _begin_drill(self, command: c.BeginDrill) -> None:
+        """In a world made anew, at once: whoever starts a drill does not want to rest."""
+        seed = self._seed if command.seed is None else command.seed
+        if not self._apply(command.client, StartDrill(command.level, seed)):
+            return
+        self._poses.clear()
+        if seed != self._seed:
+            self._new_seed = self._seed = seed
+        if self._paused:
+            self._change_pace(c.Resume())
 
     def _set_value(self, command: c.SetValue) -> None:
         if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:

@@ -9,7 +9,6 @@ const PROBLEM_STAYS = 9000; // [ms]
 export interface BannerEvents {
   restart(): void;
   retry(): void;
-  again(): void;
 }
 
 interface Action {
@@ -20,15 +19,13 @@ interface Action {
 interface Content {
   title: string;
   text: string;
-  kind: "error" | "warning" | "done";
+  kind: "error" | "warning";
   action?: Action;
-  /** Beside the first. */
-  second?: Action;
 }
 
 /** One place per kind of trouble; the gravest is on top. */
-type Place = "drawing" | "line" | "session" | "notice" | "problem" | "result";
-const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem", "result"];
+type Place = "drawing" | "line" | "session" | "notice" | "problem";
+const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem"];
 
 export class Banners {
   private readonly shown = new Map<Place, Content>();
@@ -78,13 +75,6 @@ export class Banners {
     this.problemTimer = setTimeout(() => this.clear("problem"), PROBLEM_STAYS);
   }
 
-  /** All goals of a drill are reached; null when it begins anew. */
-  setResult(result: { title: string; text: string } | null): void {
-    if (result === null) this.clear("result");
-    else this.show("result", { kind: "done", ...result, action: { label: "Again", run: () => this.events.again() },
-      second: { label: "Close", run: () => this.clear("result") } });
-  }
-
   /** The picture cannot be drawn, or a message could not be read. */
   setDrawing(title: string, text: string): void {
     this.show("drawing", { kind: "error", title, text, action: { label: "Reload", run: () => location.reload() } });
@@ -114,9 +104,8 @@ export class Banners {
   }
 }
 
-function banner(place: Place, { kind, title, text, action, second }: Content): HTMLElement {
-  const buttons = [action, second].flatMap((one) =>
-    one === undefined ? [] : [h("button", { type: "button", on: { click: () => one.run() } }, one.label)]);
+function banner(place: Place, { kind, title, text, action }: Content): HTMLElement {
+  const button = action === undefined ? null : h("button", { type: "button", on: { click: () => action.run() } }, action.label);
   return h("div", { class: `banner ${kind}`, "data-place": place },
-    icon(kind === "done" ? "check" : "warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), ...buttons);
+    icon("warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), button);
 }

@@ -11,7 +11,7 @@ from viscera.units import MILLILITRE
 from viscera.view import Measure
 from viscera.world.system import Moment, Saved, System
 
-BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
 SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
 
