@@ -207,6 +207,9 @@ class FakeWorld:
             stages=self.stages,
         )
 
+    def trial(self) -> None:
+        """There is no drill."""
+
     def scene(self) -> Scene:
         corner = np.arange(self.side**2).reshape(self.side, self.side)
         quads = np.stack([corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:]], -1)

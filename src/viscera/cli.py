@@ -195,12 +195,20 @@ def replay(
         "state_hash": done.state_hash,
         "same": done.same,
         "note": done.note,
+        "trials": [one.as_json() for one in done.scores],
+        "scores_same": [one.values() for one in done.scores] == [one.values for one in done.recording.trials],
     }
     done.world.close()
     if as_json:
         console.print_json(result)
     else:
+        trials = result.pop("trials")
         console.print_pairs([(key.replace("_", " "), str(value)) for key, value in result.items()])
+        for trial in trials:
+            console.print_pairs(
+                [("", "")]
+                + [(key, f"{value:.4g}" if isinstance(value, float) else str(value)) for key, value in trial.items()]
+            )
     if done.recording.damage:
         raise RecordingError(f"{file} is damaged: {done.recording.torn_bytes} bytes of it are lost.", done.note)
     if done.same is False and result["device"] == result["recorded_on"]:

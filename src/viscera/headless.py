@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input, StartDrill
+from viscera.scores import score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Result:
     """Of a drill: by measure, whether its goal is met at the end."""
     drill: dict[str, Any] | None
     """How the drill went, as `view.DrillState` has it; None where there is none."""
+    score: dict[str, Any] | None
+    """Of a drill that has ended: its score, number by number; None before."""
     state_hash: str
 
     def as_json(self) -> dict[str, Any]:
@@ -94,7 +97,7 @@ def run_headless(
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
     wall = time.perf_counter() - start
     simulated = world.time - start_time
-    measures, drill = world.measure_values(), world.drill_state()
+    measures, drill, trial = world.measure_values(), world.drill_state(), world.trial()
     return Result(
         scenario=world.scenario,
         device=world.device.name,
@@ -109,6 +112,7 @@ def run_headless(
         measures=measures,
         goals={goal.measure: goal.met(measures[goal.measure]) for goal in world.contents.goals},
         drill=None if drill is None else asdict(drill),
+        score=None if trial is None else score(trial).as_json(),
         state_hash=state_hash,
     )
 

@@ -52,9 +52,12 @@ async function found(page) {
   const running = await drill(page);
   await declare(page, "fairly sure");
   const ended = await drill(page);
+  await page.locator(".drill-result .advice").waitFor();
+  await page.locator(".score summary").click();
+  const rows = await page.locator(".score tr").allInnerTexts();
   await shoot(page, "found");
   await later(1500);
-  return { waiting, running, ended, after: await drill(page), markers: await page.evaluate(() => window.viscera.markers()) };
+  return { waiting, running, ended, after: await drill(page), rows, markers: await page.evaluate(() => window.viscera.markers()) };
 }
 
 /** The next trial hides it elsewhere; a fourth pin is one too many. */

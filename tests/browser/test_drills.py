@@ -12,6 +12,7 @@ from test_browser import checked, serving
 from viscera.inputs import EndDrill, StartDrill
 from viscera.scenarios.palpation import CELLS, NODULES, SPACING, middle
 from viscera.session.archive import read_recording
+from viscera.session.replay import replay_report
 from viscera.world import block
 
 pytestmark = pytest.mark.browser
@@ -31,7 +32,8 @@ def drive(folder: Path, *checks: str) -> dict[str, Any]:
         assert one["ok"], f"{name}: {one.get('error')}"
         assert one["errors"] == []
     recording = read_recording(next((folder / "recordings").glob("*.h5")))
-    return found | {"said": [one for _, one in recording.inputs if isinstance(one, StartDrill | EndDrill)]}
+    said = [one for _, one in recording.inputs if isinstance(one, StartDrill | EndDrill)]
+    return found | {"said": said, "recording": recording}
 
 
 def test_a_pin_over_the_nodule_is_found_and_its_result_stays(tmp_path: Path) -> None:
@@ -45,6 +47,10 @@ def test_a_pin_over_the_nodule_is_found_and_its_result_stays(tmp_path: Path) -> 
     assert found["after"] == ended
     assert found["markers"] == 2, "the pin, and what was hidden"
     assert driven["said"] == [StartDrill(0, SEED), EndDrill("found", 0.75)]
+    (trial,) = driven["recording"].trials
+    assert (trial.outcome, trial.passed, trial.values["time"]) == ("found", True, ended["time"])
+    assert any("Marking pin" in row or "path" in row.lower() for row in found["rows"])
+    assert any(f"{trial.values['pin.path']:.1f} cm" in row for row in found["rows"])
 
 
 @pytest.mark.slow
@@ -57,4 +63,11 @@ def test_a_fourth_pin_fails_the_next_trial_and_it_can_be_given_up(tmp_path: Path
     assert f"seed {SEED + 1}" in failed["title"]
     assert given_up["ended"]["outcome"] == "given_up"
     assert given_up["ended"]["time"] < failed["ended"]["time"], "the clock began anew"
+    recording = driven["recording"]
+    again = replay_report(recording.path)
+    assert again.same
+    assert [one.outcome for one in again.scores] == ["found", "failed", "given_up"]
+    assert [one.values() for one in again.scores] == [one.values for one in recording.trials], (
+        "a replay scores the same"
+    )
     assert driven["said"][2:] == [StartDrill(0, SEED + 1), StartDrill(0, SEED + 1), EndDrill("given_up", 0.0)]

@@ -12,6 +12,7 @@ from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import EndDrill, Input, SetParameter, StartDrill
 from viscera.scenarios import Scenario, make
+from viscera.scores import Score
 from viscera.session.archive import convert, read_recording
 from viscera.session.recorder import Recorder, make_header
 from viscera.session.replay import feed
@@ -199,5 +200,8 @@ def test_a_drill_is_recorded_as_inputs_and_replayed_bit_for_bit(world: World, tm
     other = make(Scenario("growing", build), device=world.device, seed=7)
     feed(other, again, until=640)
     assert other.drill_state() == state
-    feed(other, again)
+    scores: list[Score] = []
+    feed(other, again, scored=scores.append)
     assert other.drill_state() == after
+    assert [one.outcome for one in scores] == ["met", "given_up"]
+    assert scores[0].values() == {"time": state.time, "line": 120.0}

@@ -154,6 +154,9 @@ class Page {
       case "session_state":
         this.setState(message);
         break;
+      case "score":
+        if (message.session === this.scene?.session) this.drill.setScore(message.score);
+        break;
       case "problem":
         this.banners.setProblem(message);
         this.tables.refused(performance.now());

@@ -656,6 +656,40 @@ export interface FrameMessage {
   values: ExactArray[];
 }
 
+/** One number of a score. */
+export interface Row {
+  name: string;
+  label: string;
+  unit: string;
+  value: number;
+  digits: number;
+  /** `less`, `more`, or empty where neither is better. */
+  better: string;
+  /** What it is compared with, and whose number that is. */
+  note: string;
+}
+
+/** Of one trial. */
+export interface Score {
+  scenario: string;
+  seed: number;
+  level: string;
+  outcome: string;
+  passed: boolean;
+  /** [s] */
+  time: number;
+  rows: Row[];
+  /** What to do better. */
+  advice: string;
+}
+
+/** The trial that ended last, scored. A browser that joins later gets it too. */
+export interface TrialScore {
+  type: "score";
+  session: number;
+  score: Score;
+}
+
 /**
  * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
  * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
@@ -694,4 +728,4 @@ export interface ExactSnapshot {
 
 export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Choose | Restart | FrameAck | Ping;
 
-export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong;
+export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | SessionState | Problem | Pong;

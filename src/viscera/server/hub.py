@@ -79,6 +79,8 @@ class Hub:
         self._device = ""
         self._log = ""
         self._kept: int | None = None
+        self._score: m.TrialScore | None = None
+        """Of the trial that ended last."""
         """The tick at which the recording stopped, where it has."""
         self._heard = time.monotonic()
         """When the session last said anything [s]."""
@@ -116,6 +118,7 @@ class Hub:
         self.textures = TextureStore(self.session_number)
         self.topology = TopologyStore(self.session_number)
         self._fresh = False
+        self._score = None
         self._log = str(spec.resume or "")
         self._kept = None
         self._to_forget.clear()
@@ -176,6 +179,8 @@ class Hub:
     def join(self, client: Client) -> None:
         self._clients.add(client)
         self._tell()
+        if self._score is not None:
+            client.answer(self._score)
         client.frame_changed()
 
     def leave(self, client: Client) -> None:
@@ -277,6 +282,10 @@ class Hub:
             self.status.notice = report.text
             self._kept = report.kept
             self._tell()
+        elif isinstance(report, c.Scored):
+            self._score = m.TrialScore(session=self.session_number, score=report.score)
+            for client in self._clients:
+                client.answer(self._score)
         elif isinstance(report, c.Alive):
             pass
         elif isinstance(report, c.Refused):

@@ -14,6 +14,7 @@ import msgspec
 
 from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
+from viscera.scores import Score
 from viscera.view import Frame, Scene
 
 PROTOCOL = 6
@@ -201,6 +202,13 @@ class FrameMessage(_Message, tag="frame"):
     values: list[ExactArray] = []
 
 
+class TrialScore(_Message, tag="score"):
+    """The trial that ended last, scored. A browser that joins later gets it too."""
+
+    session: int
+    score: Score
+
+
 class SessionState(_Message, tag="session_state"):
     """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
     said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
@@ -235,4 +243,6 @@ class ExactSnapshot(_Part):
     arrays: list[ExactArray]
 
 
-ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong
+ServerMessage = (
+    Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | SessionState | Problem | Pong
+)

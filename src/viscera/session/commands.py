@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from viscera.inputs import ToolInput
+from viscera.scores import Score
 from viscera.view import ArraySpec
 
 
@@ -144,6 +145,12 @@ class Published(_Struct, tag="published"):
     """A new snapshot is in the shared memory."""
 
 
+class Scored(_Struct, tag="scored"):
+    """A trial has ended."""
+
+    score: Score
+
+
 class Pace(_Struct, tag="pace"):
     paused: bool
     speed: float
@@ -185,4 +192,4 @@ class Ended(_Struct, tag="ended"):
     recording: str
 
 
-Report = Progress | Ready | SceneChanged | Published | Pace | Refused | Notice | Alive | Failed | Ended
+Report = Progress | Ready | SceneChanged | Published | Scored | Pace | Refused | Notice | Alive | Failed | Ended

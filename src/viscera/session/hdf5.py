@@ -19,7 +19,17 @@ import msgspec
 import numpy as np
 
 from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
-from viscera.session.logfile import Failure, Last, Recording, RecordingHeader, Records, State, pack_state, to_record
+from viscera.session.logfile import (
+    Failure,
+    Last,
+    Recording,
+    RecordingHeader,
+    Records,
+    State,
+    TrialRecord,
+    pack_state,
+    to_record,
+)
 
 USER_BLOCK = 512
 """Bytes before the HDF5 file proper, which HDF5 leaves to the user; ours holds a digest of the rest."""
@@ -56,6 +66,7 @@ class Extract(msgspec.Struct):
     records: Records
     checkpoints: list[int]
     last: Last
+    trials: list[TrialRecord] = []
 
 
 class _Disk:
@@ -165,6 +176,9 @@ def write_archive(recording: Recording, out: BinaryIO) -> None:
                 group.create_dataset(name, data=array, **packed)
             disk.check()
         file.create_group("scores").attrs.update(recording.scores)
+        trials = file.create_group("trials")
+        for number, trial in enumerate(recording.trials):
+            trials.attrs[f"{number:04d}"] = msgspec.json.encode(trial).decode()
     disk.check()
 
 
@@ -228,7 +242,9 @@ def extract(path: Path) -> Extract:
         last = Last(tick, str(attributes["state_hash"]), {name: float(one) for name, one in scores.items()}, failure)
         records = [to_record(tick, given) for tick, given in _inputs(file["inputs"])]
         ticks = sorted(int(name) for name in cast(Any, file["checkpoints"]))
-        return Extract(header, Records(tick, records), ticks, last)
+        kept = sorted(dict(cast(Any, file["trials"]).attrs).items()) if "trials" in file else []
+        trials = [msgspec.json.decode(text, type=TrialRecord) for _, text in kept]
+        return Extract(header, Records(tick, records), ticks, last, trials)
 
 
 def _inputs(group: Any) -> list[tuple[int, Input]]:

@@ -85,13 +85,14 @@ class _Process:
         self.segment = segment
         self.world: Any = None
         self.recorder: Recorder | None = None
+        self.loop: Loop | None = None
         self.notice = ""
         self.note = ""
 
     def run(self) -> int:
         try:
             self._make_world()
-            loop = self._begin()
+            loop = self.loop = self._begin()
             signal.signal(signal.SIGTERM, lambda number, frame: _ask_to_stop(loop, number, frame))
             try:
                 loop.run()
@@ -189,7 +190,12 @@ class _Process:
         recorder = self.recorder
         if recorder is None:
             return ""
-        recorder.finish(self.world.tick, self.world.state_hash())
+        state_hash = self.world.state_hash()
+        scores = {}
+        if self.loop is not None:
+            self.loop.finish_scoring()
+            scores = self.loop.scores
+        recorder.finish(self.world.tick, state_hash, scores)
         try:
             return str(convert(recorder.path))
         except (RecordingError, ImportError) as error:

@@ -21,6 +21,7 @@ from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
 from viscera.instruments import Tool, check_tool_input, room_around
+from viscera.scores.trial import Trial
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.view import AnyArray, ArraySpec, DrillState, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
@@ -31,6 +32,7 @@ from viscera.world.organ import Organ
 from viscera.world.settings import Settings
 from viscera.world.system import Saved, System
 from viscera.world.systems.drill import Drill, check_drill_input
+from viscera.world.trace import Trace
 from viscera.world.turns import Turns
 
 if TYPE_CHECKING:
@@ -97,6 +99,7 @@ class World:
         for organ in self.contents.organs:
             organ.tissue.step()
         self.tools, strongest = self.contact.feel()
+        self.trace.add(self.tools)
         self._stopwatch.add("tissue", start)
         self.peak_force = max(self.peak_force, strongest)
         self.tick += 1
@@ -175,6 +178,7 @@ class World:
         for name, value in drill.levels[one.level].settings.items():
             self.settings.set(name, value)
         self.settings.with_next_turn(lambda: drill.start(one.level, tick))
+        self.trace.start()
 
     def _end_drill(self, one: EndDrill) -> None:
         drill = self.drill
@@ -248,6 +252,17 @@ class World:
         """How far the drill is, where there is one; `wait` before."""
         return None if self.drill is None else self.drill.state()
 
+    def trial(self) -> Trial | None:
+        """What there is to score, once the drill has ended; `wait` before."""
+        if self.drill is None or self.drill.running:
+            return None
+        told = self.drill.state()
+        return (
+            None
+            if told.phase == "waiting"
+            else self.drill.trial(self.entry.name, self.seed, self.trace.hands(told.time))
+        )
+
     @property
     def stages(self) -> dict[str, float]:
         """Mean wall time of each part of a frame of 16 ticks [ms]; all but `tissue` runs beside the ticks."""
@@ -317,7 +332,10 @@ class World:
         self.drill = Drill(levels, contents.systems) if levels else None
         """What there is to do here, and how far it is; None where there is no drill."""
         contents.check()
+        self.trace = Trace([tool.instrument for tool in contents.tools])
+        """What the hands did since the drill began."""
         if self.drill is not None:
+            self.drill.when_over = self.trace.stop
             contents.systems = [*contents.systems, self.drill.system()]
         self.contents = contents
         self.room = room_around(contents.bounds, [tool.instrument.home for tool in contents.tools])

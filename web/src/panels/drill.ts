@@ -1,6 +1,6 @@
 // The life of a drill as the world has it: a start, the clock, the ways to end it, and the result, which stays.
 
-import type { Drill, DrillState, Goal, Level, Measure, Scene } from "../protocol";
+import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock } from "./format";
 import { goalText, met } from "./measures";
@@ -21,6 +21,7 @@ export class DrillPanel {
   private readonly warning = h("span", { class: "drill-warning" }, "");
   private scene: Pick<Scene, "levels" | "measures" | "hides" | "seed"> = { levels: [], measures: [], hides: false, seed: 0 };
   private state: DrillState | null = null;
+  private score: Score | null = null;
   private level = 0;
   private shown = "";
   private closed = false;
@@ -47,6 +48,12 @@ export class DrillPanel {
     if (state.phase !== "waiting") this.level = state.level;
     this.closed = false;
     this.render(state);
+  }
+
+  /** Of the trial that ended last. */
+  setScore(score: Score): void {
+    this.score = score;
+    if (this.state?.phase === "ended") this.render(this.state);
   }
 
   /** Starts the same trial again, or the one with this seed. */
@@ -88,11 +95,13 @@ export class DrillPanel {
     const level = this.scene.levels.at(state.level);
     const rows = (level?.goals ?? []).map((goal) => goalRow(goal, this.scene.measures, state));
     const next = this.scene.seed + 1;
+    const score = this.score !== null && Math.abs(this.score.time - state.time) < 1e-9 && this.score.seed === this.scene.seed ? this.score : null;
     return [
       h("header", {}, icon(good(state) ? "check" : "warn"), h("h2", {}, `${TITLES[state.outcome]} after ${clock(state.time)}`),
         h("span", { class: "note" }, `${level?.name ?? ""}, seed ${this.scene.seed}`)),
       h("p", {}, sentence(state, level, this.scene.measures)),
       h("table", { class: "goal-table" }, h("tbody", {}, ...rows)),
+      ...(score === null ? [] : scored(score, level)),
       h("footer", {},
         h("button", { type: "button", class: "go", on: { click: () => this.start(next) } }, "Next trial"),
         h("button", { type: "button", on: { click: () => this.start() } }, "Same again"),
@@ -131,6 +140,20 @@ export function sentence(state: DrillState, level: Level | undefined, measures: 
   if (state.outcome === "failed") return `Beyond repair: ${state.failed.map(label).join(", ")}. You may go on to practise; this trial is over.`;
   const open = (level?.goals ?? []).filter((goal) => !met(goal, state.result[goal.measure])).map(({ measure }) => label(measure));
   return open.length === 0 ? "" : `Not reached: ${open.join(", ")}.`;
+}
+
+/** What to do better, and all numbers besides the goals'. */
+function scored(score: Score, level: Level | undefined): Node[] {
+  const goals = new Set((level?.goals ?? []).map(({ measure }) => measure));
+  const rows = score.rows.filter(({ name, value }) => Number.isFinite(value) && !goals.has(name));
+  return [
+    h("p", { class: "advice" }, score.advice),
+    h("details", { class: "score" }, h("summary", {}, "All numbers"), h("table", { class: "goal-table" }, h("tbody", {}, ...rows.map(scoreRow)))),
+  ];
+}
+
+function scoreRow({ label, unit, value, digits, note }: Row): HTMLElement {
+  return h("tr", {}, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, note));
 }
 
 function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLElement {

@@ -11,12 +11,13 @@ when all goals are met then, else *missed*. What was measured as it ended stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from viscera.errors import InputError
 from viscera.inputs import EndDrill, StartDrill
+from viscera.scores.trial import HandTrace, Trial, Wanted
 from viscera.timing import TICK
 from viscera.view import DrillState, Goal, Level, Measure, Outcome, Phase
 from viscera.world.system import Hidden, Kept, Moment, System
@@ -51,6 +52,9 @@ class Drill:
         """How sure a hand is, whether it has said so, and how far off it was [m]."""
         self._values = np.zeros(len(self._names))
         """All measures as it ended."""
+        self._measures = {measure.name: measure for measure in measures}
+        self.when_over: Callable[[], None] = lambda: None
+        """Called between two ticks, once it has ended."""
 
     # --- what a hand wants ---
 
@@ -145,12 +149,37 @@ class Drill:
             off=float(self._declared[2]) if told else None,
         )
 
+    def trial(self, scenario: str, seed: int, hands: tuple[HandTrace, ...]) -> Trial:
+        """What there is to score, once it has ended."""
+        state = self.state()
+        return Trial(
+            scenario=scenario,
+            seed=seed,
+            level=self.levels[state.level].name,
+            outcome=state.outcome,
+            time=state.time,
+            goals=tuple(self._wanted(goal, state.result[goal.measure]) for goal in self.goals),
+            measures=state.result,
+            off=state.off,
+            certainty=state.certainty,
+            hands=hands,
+        )
+
+    def _wanted(self, goal: Goal, value: float) -> Wanted:
+        one = self._measures[goal.measure]
+        return Wanted(one.name, one.label, one.unit, one.digits, goal.least, goal.most, value)
+
+    def _lands(self) -> None:
+        if int(self._phase[0]) == ENDED:
+            self.when_over()
+
     def system(self) -> System:
         arrays = {"phase": self._phase, "ticks": self._ticks, "declared": self._declared, "values": self._values}
         kept = Kept(arrays)
         return System(
             name="goals",
             frame=self.frame,
+            lands=self._lands,
             save=kept.save,
             load=kept.load,
             measures=lambda: [(TIME, self.time)],
