@@ -58,6 +58,15 @@ Haptics = Annotated[
 HapticsFile = Annotated[
     Path | None, typer.Option("--haptics-file", metavar="FILE", help="How devices sit in the theatre (TOML).")
 ]
+TrainerToken = Annotated[
+    str | None,
+    typer.Option(
+        "--trainer-token", envvar="VISCERA_TRAINER_TOKEN", help="Who opens the page with ?trainer=… may take over."
+    ),
+]
+KeepRunning = Annotated[
+    bool, typer.Option("--keep-running", help="The world goes on while nobody watches; otherwise it rests after 20 s.")
+]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]
 
 
@@ -115,6 +124,8 @@ def run(
     open_page: Open = True,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
+    trainer_token: TrainerToken = None,
+    keep_running: KeepRunning = False,
 ) -> None:
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
@@ -128,7 +139,7 @@ def run(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
-            haptics=haptics, haptics_file=haptics_file,
+            haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
         )  # fmt: skip
         return
     if haptics or haptics_file is not None:
@@ -161,6 +172,8 @@ def serve_page(
     out: Out = None,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
+    trainer_token: TrainerToken = None,
+    keep_running: KeepRunning = False,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
     from viscera.detail import AUTO, parse_detail
@@ -169,7 +182,7 @@ def serve_page(
         scenario,
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
-        haptics=haptics, haptics_file=haptics_file,
+        haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
     )  # fmt: skip
 
 

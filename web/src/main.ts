@@ -64,6 +64,9 @@ class Page {
   private lastFrame: FrameMessage | null = null; // drawn
   /** Whether the force is what there is to watch: with three digits, so that what is a little harder is told from the rest. */
   private precise = false;
+  /** Whether the instruments are in this page's hand; otherwise it watches. */
+  private holds = true;
+  private trainer = false;
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -80,6 +83,7 @@ class Page {
     this.banners = new Banners(part("banners"), {
       restart: () => this.connection.send({ type: "restart" }),
       retry: () => this.connection.retryNow(),
+      hand: (action, client = 0) => this.connection.send({ type: "hand", action, client }),
     });
     this.header = new Header(part("header"), {
       choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
@@ -103,7 +107,7 @@ class Page {
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
     this.gaze = new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
-      this.connection.send({ type: "set_table", name, rows }));
+      this.holds && this.connection.send({ type: "set_table", name, rows }));
     this.gaze.listen(view.canvas);
     this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
     this.keyboard = new Keyboard(this.hand, view.orbit, reference, {
@@ -134,6 +138,7 @@ class Page {
     switch (message.type) {
       case "welcome":
         this.handle.client = message.client;
+        this.trainer = message.trainer;
         this.latency.forget();
         this.header.setWelcome(message);
         break;
@@ -205,6 +210,8 @@ class Page {
     this.header.setState(state);
     this.transport.setState(state);
     this.banners.setState(state);
+    this.holds = state.holder === 0 || state.holder === this.handle.client;
+    this.banners.setHand(state, this.handle.client, this.trainer);
     this.overlay.setState(state);
     if (state.state !== "running") this.force.hush();
     document.body.dataset.session = state.state;
@@ -226,7 +233,7 @@ class Page {
   }
 
   private sendTool(tool: Tool, eventTime: number | null): boolean {
-    if (this.connection.line.state !== "open") return false;
+    if (this.connection.line.state !== "open" || !this.holds) return false;
     const sent = this.connection.send(tool);
     if (sent && eventTime !== null) this.latency.sent(tool.sequence, eventTime);
     return sent;
@@ -377,7 +384,7 @@ function part(id: string): HTMLElement {
 
 function openView(): View | null {
   const canvas = part("view") as HTMLCanvasElement;
-  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined });
+  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, hand: () => undefined });
   try {
     const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
     canvas.addEventListener("webglcontextlost", () =>

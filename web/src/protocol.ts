@@ -69,6 +69,16 @@ export interface Drill {
   certainty?: number;
 }
 
+/**
+ * Who holds the instruments: a viewer asks for them; the holder gives them to `client` or keeps them; a trainer
+ * takes them.
+ */
+export interface Hand {
+  type: "hand";
+  action: "ask" | "give" | "keep" | "take";
+  client?: number;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -108,6 +118,8 @@ export interface Welcome {
   client: number;
   device: string;
   scenarios: ScenarioInfo[];
+  /** Whether this browser has shown the trainer's token. */
+  trainer: boolean;
 }
 
 export interface Camera {
@@ -704,6 +716,10 @@ export interface SessionState {
   viewers: number;
   /** What a person should know though the session goes on (recording stopped: disk full); empty when all is well. */
   notice: string;
+  /** The browser that holds the instruments; all others watch. */
+  holder: number;
+  /** Browsers that ask for them, who asked first in front. */
+  asking: number[];
 }
 
 /** Something this browser sent was refused. `hint` says what to do. */
@@ -726,6 +742,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | SessionState | Problem | Pong;

@@ -122,14 +122,18 @@ class Server:
         token: str | None = None,
         public: str = "",
         static: Path = STATIC,
+        trainer_token: str | None = None,
+        keep_running: bool = False,
     ) -> None:
-        """`public` is where a proxy makes it public, `https://name`."""
+        """`public` is where a proxy makes it public, `https://name`; who shows `trainer_token` may take the
+        instruments; with `keep_running` the world does not rest while nobody watches."""
         self.public = check_public(public) if public else ""
         self.token = choose_token(host, token, self.public)
         self._socket = _bind(host, port)
         self.port = int(self._socket.getsockname()[1])
         self.host = host
-        self.hub = Hub(spec, list(scenarios), own)
+        trainer = "" if trainer_token is None else choose_token(host, trainer_token)
+        self.hub = Hub(spec, list(scenarios), own, trainer_token=trainer, keep_running=keep_running)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
         doors = Doors()
@@ -243,13 +247,16 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     on_ready: Callable[[str], None] | None = None,
     haptics: HapticSpec | None = None,
     state: Path | None = None,
+    trainer_token: str | None = None,
+    keep_running: bool = False,
 ) -> None:
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
     `public` is where a proxy makes it public (docs/security.md); `detail` is that of `viscera.make`; `on_ready` is
     called with the address once it answers, instead of printing it; `haptics` names the devices that hold the tools;
-    `state` is a saved state to begin with (`SessionSpec.state`).
+    `state` is a saved state to begin with (`SessionSpec.state`); `trainer_token` and `keep_running` are those of
+    `Server`.
     """
     from viscera.scenarios import catalogue, find_scenario
 
@@ -275,7 +282,11 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),
             state=state,
         )
-        Server(spec, scenarios, own=first.name, host=host, port=port, token=token, public=public).run(ready)
+        server = Server(
+            spec, scenarios, own=first.name, host=host, port=port, token=token, public=public,
+            trainer_token=trainer_token, keep_running=keep_running,
+        )  # fmt: skip
+        server.run(ready)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from viscera import __version__
 from viscera.server import messages as m
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
+from viscera.server.hands import Hands
 from viscera.server.tiles import TextureStore, TopologyStore
 from viscera.server.wishes import Refusal, control, detail_of, drill, in_words, kept_where, name_of, seed_of
 from viscera.session import commands as c
@@ -36,6 +37,9 @@ MAX_CLIENTS = 64
 
 SILENCE_S = 3.0
 """A session that runs says something twice a second; one that was silent for this long is stalled [s]."""
+
+UNWATCHED_S = 20.0
+"""After so long without a viewer the world rests [s]."""
 
 LOOK_S = 0.5
 """Between two looks at it [s]."""
@@ -59,8 +63,24 @@ class Status:
 class Hub:
     """All browsers and their session."""
 
-    def __init__(self, spec: SessionSpec, scenarios: list[m.ScenarioInfo], own: str | None = None) -> None:
-        """`own` is what people call `spec.scenario`, where that is a file of theirs."""
+    def __init__(
+        self,
+        spec: SessionSpec,
+        scenarios: list[m.ScenarioInfo],
+        own: str | None = None,
+        *,
+        trainer_token: str = "",
+        keep_running: bool = False,
+    ) -> None:
+        """`own` is what people call `spec.scenario`, where that is a file of theirs; with `keep_running` the world does
+        not rest while nobody watches."""
+        self.trainer_token = trainer_token
+        self._keep_running = keep_running
+        self._hands = Hands()
+        self._watched = time.monotonic()
+        """When somebody last watched [s]."""
+        self._resting = False
+        """Whether the world was paused because nobody watches."""
         self.scenarios = scenarios
         self._own = own or spec.scenario
         self.status = Status()
@@ -117,7 +137,8 @@ class Hub:
         self.scene_bytes = self.frame_bytes = b""
         self.textures = TextureStore(self.session_number)
         self.topology = TopologyStore(self.session_number)
-        self._fresh = False
+        self._fresh = self._resting = False
+        self._watched = time.monotonic()
         self._score = None
         self._log = str(spec.resume or "")
         self._kept = None
@@ -174,10 +195,14 @@ class Hub:
             client=client.number,
             device=self._device,
             scenarios=self.scenarios,
+            trainer=client.trainer,
         )
 
     def join(self, client: Client) -> None:
         self._clients.add(client)
+        self._hands.join(client.number)
+        if self._resting:
+            self._resting = not self._send(c.Resume())
         self._tell()
         if self._score is not None:
             client.answer(self._score)
@@ -185,6 +210,8 @@ class Hub:
 
     def leave(self, client: Client) -> None:
         self._clients.discard(client)
+        self._hands.leave(client.number)
+        self._watched = time.monotonic()
         self._to_forget.add(client.number)
         self._forget()
         self._tell()
@@ -202,10 +229,28 @@ class Hub:
             client.answer(refusal.problem)
 
     def _act(self, client: Client, message: m.ClientMessage) -> None:
-        if isinstance(message, m.Tool):
+        if isinstance(message, m.Hand):
+            self._hand_over(client, message)
+        elif isinstance(message, m.Tool):
+            if not self._hands.may_act(client.number):
+                return  # a pointer that hovers over the page of one who watches
             # Only a haptic device is where its hand is without lag.
             self._send(c.MoveTool(client.number, message.sequence, dataclasses.replace(message.input, direct=False)))
-        elif isinstance(message, m.SetParameter):
+        elif isinstance(message, m.Hello):
+            raise Refusal("refused", "hello was said already.", "Once is enough.")
+        else:
+            self._hands.check(client.number)
+            self._change(client, message)
+
+    def _hand_over(self, client: Client, message: m.Hand) -> None:
+        before = self._hands.act(client.number, message.action, message.client, client.trainer)
+        if before != self._hands.holder:
+            self._send(c.Forget(before))  # what they held leaves the body
+        self._tell()
+
+    def _change(self, client: Client, message: m.ClientMessage) -> None:
+        """What changes the world or the session for all; the holder's alone."""
+        if isinstance(message, m.SetParameter):
             self._command(c.SetValue(client.number, name_of(message.name, "parameter"), message.value))
         elif isinstance(message, m.SetTable):
             rows = tuple(map(tuple, message.rows))
@@ -218,8 +263,6 @@ class Hub:
             self._choose(message)
         elif isinstance(message, m.Restart):
             self._restart()
-        elif isinstance(message, m.Hello):
-            raise Refusal("refused", "hello was said already.", "Once is enough.")
 
     def _choose(self, message: m.Choose) -> None:
         if self.status.state == "starting":
@@ -318,12 +361,20 @@ class Hub:
             if now - looked > 2.0 * LOOK_S:
                 self._heard = now  # it is we who slept, and have not listened
             looked = now
+            self._rest_unwatched(now)
             silent = now - self._heard
             if self.status.state in ("running", "paused") and silent > SILENCE_S:
                 self._before_stall = self.status.state
                 at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
                 text = f"The session has not answered for {silent:.0f} s; it stands{at}."
                 self._tell("stalled", f"{text} Wait, or end it: {self._advice()}")
+
+    def _rest_unwatched(self, now: float) -> None:
+        """A world that nobody watches rests; a hand at a haptic device watches too."""
+        if self._clients or self._keep_running or self._spec.haptics is not None:
+            self._watched = now
+        elif self.status.state == "running" and not self._resting and now - self._watched > UNWATCHED_S:
+            self._resting = self._send(c.Pause())
 
     def _advice(self) -> str:
         if self._log and self._kept is not None:
@@ -354,6 +405,8 @@ class Hub:
                 speed=status.speed,
                 viewers=len(self._clients),
                 notice=status.notice,
+                holder=self._hands.holder,
+                asking=self._hands.asking,
             )
         )
         for client in self._clients:
@@ -392,6 +445,7 @@ class Hub:
 
     def exact_snapshot(self) -> bytes | None:
         """The newest snapshot with every bit, encoded; None while there is none."""
+        self._watched = time.monotonic()
         newest = self._newest()
         return None if newest is None else _encode(exact_message(self.session_number, newest))
 

@@ -82,6 +82,14 @@ class Drill(_Message, tag="drill"):
     """Of `found`: how sure the hand is, 0 to 1."""
 
 
+class Hand(_Message, tag="hand"):
+    """Who holds the instruments: a viewer asks for them; the holder gives them to `client` or keeps them; a trainer
+    takes them."""
+
+    action: Literal["ask", "give", "keep", "take"]
+    client: int = 0
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -105,7 +113,7 @@ class Ping(_Message, tag="ping"):
     client_time: float
 
 
-ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Choose | Restart | FrameAck | Ping
+ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Choose | Restart | FrameAck | Ping
 
 
 # --- server to browser -------------------------------------------------------------------------------------------
@@ -125,6 +133,8 @@ class Welcome(_Message, tag="welcome"):
     client: int
     device: str
     scenarios: list[ScenarioInfo]
+    trainer: bool = False
+    """Whether this browser has shown the trainer's token."""
 
 
 class SceneDescription(_Message, tag="scene"):
@@ -221,6 +231,10 @@ class SessionState(_Message, tag="session_state"):
     viewers: int
     notice: str
     """What a person should know though the session goes on (recording stopped: disk full); empty when all is well."""
+    holder: int = 0
+    """The browser that holds the instruments; all others watch."""
+    asking: list[int] = []
+    """Browsers that ask for them, who asked first in front."""
 
 
 class Problem(_Message, tag="problem"):
