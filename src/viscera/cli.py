@@ -16,6 +16,8 @@ import typer
 
 from viscera.errors import InputError, RecordingError
 from viscera.haptics.cli import app as haptics_app
+from viscera.training.cli import Database, report
+from viscera.training.cli import app as trainees_app
 
 DEFAULT_SCENARIO = "palpation"
 
@@ -67,10 +69,13 @@ TrainerToken = Annotated[
 KeepRunning = Annotated[
     bool, typer.Option("--keep-running", help="The world goes on while nobody watches; otherwise it rests after 20 s.")
 ]
+Training = Annotated[bool, typer.Option("--training", help="Keep the trials of trainees who say who they are.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]
 
 
 app.add_typer(haptics_app, name="haptics")
+app.add_typer(trainees_app, name="trainees")
+app.command("report")(report)
 
 
 @app.callback(invoke_without_command=True)
@@ -126,6 +131,8 @@ def run(
     haptics_file: HapticsFile = None,
     trainer_token: TrainerToken = None,
     keep_running: KeepRunning = False,
+    training: Training = False,
+    database: Database = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
@@ -140,6 +147,7 @@ def run(
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
             haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
+            training=training, database=database,
         )  # fmt: skip
         return
     if haptics or haptics_file is not None:
@@ -174,6 +182,8 @@ def serve_page(
     haptics_file: HapticsFile = None,
     trainer_token: TrainerToken = None,
     keep_running: KeepRunning = False,
+    training: Training = False,
+    database: Database = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
     from viscera.detail import AUTO, parse_detail
@@ -183,6 +193,7 @@ def serve_page(
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
         haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
+            training=training, database=database,
     )  # fmt: skip
 
 
@@ -330,6 +341,8 @@ def _serve(
     out: Path | None = None,
     haptics: list[str] | None = None,
     haptics_file: Path | None = None,
+    training: bool = False,
+    database: str | None = None,
     **options: Any,
 ) -> None:
     from viscera.haptics.process import HapticSpec
@@ -338,6 +351,10 @@ def _serve(
     if haptics_file is not None and not haptics:
         raise InputError("--haptics-file without --haptics has no device to place.", "Add --haptics NAME.")
     spec = HapticSpec(tuple(haptics), haptics_file, out / "haptics.json" if out else None) if haptics else None
+    if training or database:
+        from viscera.training.database import default_address
+
+        options["database"] = database or default_address()
     _check_world(scenario, **options)
     serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
-from server_browser import Browser, running_server
+from server_browser import Browser, get, running_server
 
 from viscera.server import hub as hub_module
 from viscera.server import messages as m
@@ -77,6 +78,23 @@ def test_a_watcher_s_hover_moves_nothing_until_the_instruments_are_handed_over(t
         second.move(2, position=(0.05, 0.0, 0.02))
         moved = second.wait(m.FrameMessage, lambda frame: frame.state.tools[0].position == (0.05, 0.0, 0.02))
         assert [first.number, 1] not in [list(one) for one in moved.state.applied]
+
+
+def test_a_trainer_takes_over_and_sees_the_cohort(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'trials.sqlite'}"
+    with running_server(tmp_path, trainer_token=TRAINER, database=database) as server, Browser(server) as first:
+        first.wait_state("running")
+        with Browser(server, query={"trainer": TRAINER}) as trainer:
+            trainer.send(m.Hand(action="take"))
+            assert first.wait(m.SessionState, lambda state: state.holder == trainer.number)
+        assert first.wait(m.SessionState, lambda state: state.holder == first.number), "the trainer has left"
+        first.send(m.Trainee(name="Ada"))
+        first.send(m.Trainee(name="x" * 200))
+        assert "no name" in first.wait(m.Problem).message
+        assert get(server, "/training/cohort")[0] == 403
+        assert get(server, "/training/report?trainee=Ada&code=guess")[0] == 403
+        status, _, page = get(server, f"/training/cohort?{urlencode({'trainer': TRAINER})}")
+        assert (status, b"Cohort" in page) == (200, True)
 
 
 def test_a_world_that_nobody_watches_rests_and_wakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
 import { Header } from "./panels/header";
 import { h } from "./panels/dom";
+import { LookingPanel } from "./panels/looking";
 import { HelpDialog } from "./panels/help";
 import { MeasuresPanel } from "./panels/measures";
 import { MarksLayer } from "./panels/marks";
@@ -31,7 +32,8 @@ import { Transport } from "./panels/transport";
 import type { Frame, FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
-import { View } from "./view";
+import { openView, part, sameScene } from "./opening";
+import type { View } from "./view";
 import { WireError } from "./wire";
 
 class Page {
@@ -91,7 +93,11 @@ class Page {
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
-    this.drill = new DrillPanel(part("drill"), (message) => this.connection.send({ type: "drill", ...message }));
+    new LookingPanel(part("transport"), view.orbit);
+    this.drill = new DrillPanel(part("drill"), {
+      send: (message) => this.connection.send({ type: "drill", ...message }),
+      trainee: (name) => this.connection.send({ type: "trainee", name }),
+    });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
     this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
@@ -139,6 +145,7 @@ class Page {
       case "welcome":
         this.handle.client = message.client;
         this.trainer = message.trainer;
+        this.drill.setWelcome(message.training);
         this.latency.forget();
         this.header.setWelcome(message);
         break;
@@ -161,6 +168,9 @@ class Page {
         break;
       case "score":
         if (message.session === this.scene?.session) this.drill.setScore(message.score);
+        break;
+      case "standing":
+        if (message.session === this.scene?.session) this.drill.setStanding(message);
         break;
       case "problem":
         this.banners.setProblem(message);
@@ -366,33 +376,6 @@ class Page {
         software: this.view.software,
       }),
     };
-  }
-}
-
-/** Session numbers begin again with a new server, so what is in the scene is compared too. */
-function sameScene(one: SceneDescription, other: SceneDescription): boolean {
-  const shape = ({ session, scene: { scenario, seed, surfaces } }: SceneDescription) =>
-    JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
-  return shape(one) === shape(other);
-}
-
-function part(id: string): HTMLElement {
-  const element = document.getElementById(id);
-  if (element === null) throw new Error(`index.html has no element #${id}`);
-  return element;
-}
-
-function openView(): View | null {
-  const canvas = part("view") as HTMLCanvasElement;
-  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, hand: () => undefined });
-  try {
-    const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
-    canvas.addEventListener("webglcontextlost", () =>
-      banners.setDrawing("The graphics driver stopped.", "Reload to start drawing again; the session goes on."));
-    return view;
-  } catch {
-    banners.setDrawing("This browser cannot draw in 3D.", "viscera needs WebGL 2. Use a current browser, and switch hardware acceleration on.");
-    return null;
   }
 }
 

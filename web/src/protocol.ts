@@ -79,6 +79,12 @@ export interface Hand {
   client?: number;
 }
 
+/** Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept. */
+export interface Trainee {
+  type: "trainee";
+  name: string;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -120,6 +126,8 @@ export interface Welcome {
   scenarios: ScenarioInfo[];
   /** Whether this browser has shown the trainer's token. */
   trainer: boolean;
+  /** Whether trials are kept here, of trainees who say who they are. */
+  training: boolean;
 }
 
 export interface Camera {
@@ -702,6 +710,21 @@ export interface TrialScore {
   score: Score;
 }
 
+/** Where the trainee stands after the trial that ended last, in this scenario and level. */
+export interface Standing {
+  type: "standing";
+  session: number;
+  trainee: string;
+  trials: number;
+  /** Of their own trials, the newest last [s]. */
+  times: number[];
+  passed: boolean[];
+  /** Of the time of all trials that anybody passed [s]; None while there are too few. */
+  quartiles: Vector3 | null;
+  /** The trial after which LC-CUSUM calls them proficient; None: not yet. */
+  proficient_at: number | null;
+}
+
 /**
  * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
  * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
@@ -742,6 +765,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Choose | Restart | FrameAck | Ping;
 
-export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | SessionState | Problem | Pong;
+export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

@@ -88,6 +88,8 @@ class Client:
         self.number = number
         self.trainer = is_trainer(hub.trainer_token, socket.query_params.get("trainer", ""))
         """Whether it may take the instruments from whoever holds them."""
+        self.trainee = ""
+        """Whose trials are kept; empty: nobody's."""
         self._socket = socket
         self._hub = hub
         self._wake = asyncio.Event()

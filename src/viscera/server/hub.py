@@ -17,12 +17,14 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
+from viscera.scores import Score
 from viscera.server import messages as m
+from viscera.server.classroom import Classroom
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.hands import Hands
 from viscera.server.tiles import TextureStore, TopologyStore
-from viscera.server.wishes import Refusal, control, detail_of, drill, in_words, kept_where, name_of, seed_of
+from viscera.server.wishes import Refusal, control, detail_of, drill, in_words, kept_where, name_of, seed_of, trainee_of
 from viscera.session import commands as c
 from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
@@ -71,10 +73,12 @@ class Hub:
         *,
         trainer_token: str = "",
         keep_running: bool = False,
+        classroom: Classroom | None = None,
     ) -> None:
         """`own` is what people call `spec.scenario`, where that is a file of theirs; with `keep_running` the world does
         not rest while nobody watches."""
         self.trainer_token = trainer_token
+        self.classroom = classroom or Classroom(None)
         self._keep_running = keep_running
         self._hands = Hands()
         self._watched = time.monotonic()
@@ -196,6 +200,7 @@ class Hub:
             device=self._device,
             scenarios=self.scenarios,
             trainer=client.trainer,
+            training=self.classroom.there,
         )
 
     def join(self, client: Client) -> None:
@@ -231,6 +236,8 @@ class Hub:
     def _act(self, client: Client, message: m.ClientMessage) -> None:
         if isinstance(message, m.Hand):
             self._hand_over(client, message)
+        elif isinstance(message, m.Trainee):
+            client.trainee = trainee_of(message.name)
         elif isinstance(message, m.Tool):
             if not self._hands.may_act(client.number):
                 return  # a pointer that hovers over the page of one who watches
@@ -315,6 +322,7 @@ class Hub:
         elif isinstance(report, c.Ready):
             self._device, self._log, self._specs = report.device, report.log, report.specs
             self._new_scene(report.scene)
+            self._watched = time.monotonic()
             self._tell("running", report.note)
         elif isinstance(report, c.SceneChanged):
             self._new_scene(report.scene)
@@ -329,6 +337,7 @@ class Hub:
             self._score = m.TrialScore(session=self.session_number, score=report.score)
             for client in self._clients:
                 client.answer(self._score)
+            self._in_background(self._keep_trial(report.score))
         elif isinstance(report, c.Alive):
             pass
         elif isinstance(report, c.Refused):
@@ -343,6 +352,21 @@ class Hub:
         else:
             self._log = ""
             self._tell("ended", f"The session has ended. {kept_where(report.recording)}")
+
+    async def _keep_trial(self, score: Score) -> None:
+        """Of whoever holds the instruments, who hears where they stand."""
+        holder = next((client for client in self._clients if client.number == self._hands.holder), None)
+        if holder is None:
+            return
+        try:
+            told = await self.classroom.keep(holder.trainee, score, self._log, self.tick, self.session_number)
+        except Exception as error:  # whatever a database says: the world goes on
+            holder.problem(
+                "refused", f"the trial could not be kept: {error}.", "Its recording has it; tell the trainer."
+            )
+            return
+        if told is not None:
+            holder.answer(told)
 
     def _on_exit(self, session: LiveSession) -> None:
         if session is not self._session or self._closing:

@@ -90,6 +90,12 @@ class Hand(_Message, tag="hand"):
     client: int = 0
 
 
+class Trainee(_Message, tag="trainee"):
+    """Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept."""
+
+    name: str
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -113,7 +119,9 @@ class Ping(_Message, tag="ping"):
     client_time: float
 
 
-ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Choose | Restart | FrameAck | Ping
+ClientMessage = (
+    Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Choose | Restart | FrameAck | Ping
+)
 
 
 # --- server to browser -------------------------------------------------------------------------------------------
@@ -135,6 +143,8 @@ class Welcome(_Message, tag="welcome"):
     scenarios: list[ScenarioInfo]
     trainer: bool = False
     """Whether this browser has shown the trainer's token."""
+    training: bool = False
+    """Whether trials are kept here, of trainees who say who they are."""
 
 
 class SceneDescription(_Message, tag="scene"):
@@ -219,6 +229,21 @@ class TrialScore(_Message, tag="score"):
     score: Score
 
 
+class Standing(_Message, tag="standing"):
+    """Where the trainee stands after the trial that ended last, in this scenario and level."""
+
+    session: int
+    trainee: str
+    trials: int
+    times: list[float]
+    """Of their own trials, the newest last [s]."""
+    passed: list[bool]
+    quartiles: tuple[float, float, float] | None
+    """Of the time of all trials that anybody passed [s]; None while there are too few."""
+    proficient_at: int | None
+    """The trial after which LC-CUSUM calls them proficient; None: not yet."""
+
+
 class SessionState(_Message, tag="session_state"):
     """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
     said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
@@ -258,5 +283,5 @@ class ExactSnapshot(_Part):
 
 
 ServerMessage = (
-    Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | SessionState | Problem | Pong
+    Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong
 )

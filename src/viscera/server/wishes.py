@@ -12,6 +12,7 @@ from viscera.session import commands as c
 
 LARGEST_SEED = 2**31 - 1
 LONGEST_NAME = 256
+LONGEST_TRAINEE = 120
 
 
 class Refusal(Exception):
@@ -59,6 +60,14 @@ def name_of(text: str, what: str) -> str:
     if len(text) > LONGEST_NAME:
         raise Refusal("input", f"the name of a {what} is too long.", "Use one the scene lists.")
     return text
+
+
+def trainee_of(name: str) -> str:
+    """As it is kept; empty where nobody says who they are."""
+    name = " ".join(name.split())
+    if len(name) > LONGEST_TRAINEE or not name.isprintable():
+        raise Refusal("input", "this is no name.", f"Give at most {LONGEST_TRAINEE} characters; a pseudonym will do.")
+    return name
 
 
 def in_words(detail: Detail) -> str:

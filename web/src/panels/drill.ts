@@ -1,6 +1,6 @@
 // The life of a drill as the world has it: a start, the clock, the ways to end it, and the result, which stays.
 
-import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score } from "../protocol";
+import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score, Standing } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock } from "./format";
 import { goalText, met } from "./measures";
@@ -12,7 +12,13 @@ const TITLES: Record<DrillState["outcome"], string> = {
   "": "", met: "Done", failed: "Failed", given_up: "Given up", found: "Found", missed: "Missed",
 };
 
-export type SendDrill = (message: Omit<Drill, "type">) => void;
+export interface DrillEvents {
+  send(message: Omit<Drill, "type">): void;
+  /** Whose trials are kept from now on. */
+  trainee(name: string): void;
+}
+
+const NAME = "viscera.trainee";
 
 export class DrillPanel {
   private readonly bar = h("div", { class: "drill-bar" });
@@ -22,11 +28,16 @@ export class DrillPanel {
   private scene: Pick<Scene, "levels" | "measures" | "hides" | "seed"> = { levels: [], measures: [], hides: false, seed: 0 };
   private state: DrillState | null = null;
   private score: Score | null = null;
+  private standing: Standing | null = null;
+  private training = false;
+  private readonly name: HTMLInputElement;
   private level = 0;
   private shown = "";
   private closed = false;
 
-  constructor(private readonly root: HTMLElement, private readonly send: SendDrill) {
+  constructor(private readonly root: HTMLElement, private readonly events: DrillEvents) {
+    this.name = h("input", { type: "text", class: "trainee", placeholder: "Your name, or a pseudonym", maxlength: 120, "aria-label": "Trainee",
+      value: new URLSearchParams(location.search).get("trainee") ?? localStorage.getItem(NAME) ?? "", on: { change: () => this.tellName() } });
     root.append(this.bar, this.card);
     root.hidden = true;
   }
@@ -48,6 +59,29 @@ export class DrillPanel {
     if (state.phase !== "waiting") this.level = state.level;
     this.closed = false;
     this.render(state);
+  }
+
+  /** Whether trials are kept here. */
+  setWelcome(training: boolean): void {
+    this.training = training;
+    if (training) this.tellName();
+    this.shown = "";
+  }
+
+  setStanding(standing: Standing): void {
+    this.standing = standing;
+    if (this.state?.phase === "ended") this.render(this.state);
+  }
+
+  private tellName(): void {
+    const name = this.name.value.trim();
+    localStorage.setItem(NAME, name);
+    this.events.trainee(name);
+  }
+
+  private send(message: Omit<Drill, "type">): void {
+    if (message.action === "start") this.standing = null;
+    this.events.send(message);
   }
 
   /** Of the trial that ended last. */
@@ -78,7 +112,7 @@ export class DrillPanel {
     });
     const start = h("button", { type: "button", class: "go", title: "The world begins anew, and the clock starts", on: { click: () => this.start() } },
       icon("play"), ended ? "Start again" : "Start");
-    return [...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
+    return [...(this.training ? [this.name] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
       ...(ended && this.closed ? [h("button", { type: "button", on: { click: () => this.open() } }, "Result")] : [])];
   }
 
@@ -102,6 +136,7 @@ export class DrillPanel {
       h("p", {}, sentence(state, level, this.scene.measures)),
       h("table", { class: "goal-table" }, h("tbody", {}, ...rows)),
       ...(score === null ? [] : scored(score, level)),
+      ...(this.standing === null ? [] : placed(this.standing)),
       h("footer", {},
         h("button", { type: "button", class: "go", on: { click: () => this.start(next) } }, "Next trial"),
         h("button", { type: "button", on: { click: () => this.start() } }, "Same again"),
@@ -154,6 +189,24 @@ function scored(score: Score, level: Level | undefined): Node[] {
 
 function scoreRow({ label, unit, value, digits, note }: Row): HTMLElement {
   return h("tr", {}, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, note));
+}
+
+/** Among one's own trials, and among the cohort's. */
+function placed({ trainee, trials, times, passed, quartiles, proficient_at }: Standing): Node[] {
+  const code = new URLSearchParams(location.search).get("code");
+  const address = `./training/report?trainee=${encodeURIComponent(trainee)}${code === null ? "" : `&code=${encodeURIComponent(code)}`}`;
+  const words = [`Trial ${trials} of ${trainee}.`, times.length > 1 && times[times.length - 1] <= Math.min(...times) ? "The fastest so far." : "",
+    quartiles === null ? "" : `Half of all who passed took ${quartiles[0].toFixed(1)} to ${quartiles[2].toFixed(1)} s.`,
+    proficient_at === null ? "" : `Proficient since trial ${proficient_at} (LC-CUSUM).`];
+  return [h("p", { class: "standing" }, words.filter(Boolean).join(" ")), timeBars(times, passed),
+    h("a", { href: address, target: "_blank", rel: "noopener" }, "Learning curve and report")];
+}
+
+/** One bar per trial, as high as it took long. */
+function timeBars(times: number[], passed: boolean[]): HTMLElement {
+  const most = Math.max(...times, 1e-9);
+  return h("div", { class: "time-bars", role: "img", "aria-label": `Times of your trials: ${times.map((time) => time.toFixed(1)).join(", ")} s` },
+    ...times.map((time, i) => h("i", { class: passed[i] ? "met" : "lost", style: `height: ${(100 * time / most).toFixed(0)}%`, title: `${time.toFixed(1)} s` })));
 }
 
 function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLElement {
