@@ -8,8 +8,11 @@ export const PROTOCOL = 6;
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
 
-/** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest. */
+/** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest of a live world. */
 export const MIN_SPEED = 0.05;
+
+/** Fastest at which a recording is shown, if the machine can. */
+export const MAX_SPEED = 16.0;
 
 export type Quaternion = [number, number, number, number];
 
@@ -83,6 +86,21 @@ export interface Hand {
 export interface Trainee {
   type: "trainee";
   name: string;
+}
+
+/** End this session and show a recording to everyone who watches, from this second on. */
+export interface Watch {
+  type: "watch";
+  /** Name of its file. */
+  recording: string;
+  at?: number;
+}
+
+/** Of a recording that is watched: jump to this second; or `again`: go on from what is shown, as a new run. */
+export interface Seek {
+  type: "seek";
+  at?: number;
+  again?: boolean;
 }
 
 /** End this session and start the named scenario for everyone who watches. */
@@ -725,6 +743,16 @@ export interface Standing {
   proficient_at: number | null;
 }
 
+/** A recording that is shown. */
+export interface Watched {
+  /** Name of its file. */
+  recording: string;
+  /** How long it is. */
+  seconds: number;
+  /** Moments worth jumping to [s], with what happened there. */
+  marks: [number, string][];
+}
+
 /**
  * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
  * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
@@ -743,6 +771,8 @@ export interface SessionState {
   holder: number;
   /** Browsers that ask for them, who asked first in front. */
   asking: number[];
+  /** What is shown is this recording; None: it is live. */
+  watched: Watched | null;
 }
 
 /** Something this browser sent was refused. `hint` says what to do. */
@@ -765,6 +795,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

@@ -4,6 +4,7 @@
 /ws             messages of `messages.py`, MessagePack, binary
 /api/snapshot   the newest state with every bit, MessagePack (`ExactSnapshot`)
 /api/health     what is running, JSON
+/api/recordings what was recorded, JSON
 /training/…     reports of a trainee or of the cohort, HTML
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -44,6 +46,7 @@ from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
 from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
+from viscera.session.catalogue import list_recordings
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
@@ -102,6 +105,11 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
         }
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
+    async def recordings(request: Request) -> Response:
+        found = await asyncio.to_thread(list_recordings, hub.recordings)
+        answer = [msgspec.to_builtins(one) for one in found]
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
     async def report(request: Request) -> Response:
         given = request.query_params
         trainee = None if request.url.path.endswith("/cohort") else given.get("trainee", "")
@@ -121,7 +129,12 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
     built = (static / "index.html").is_file()
     page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
     routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health)]
-    routes += [Route("/training/report", report), Route("/training/cohort", report), page]
+    routes += [
+        Route("/api/recordings", recordings),
+        Route("/training/report", report),
+        Route("/training/cohort", report),
+        page,
+    ]
     return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])
 
 

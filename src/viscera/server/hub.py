@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from viscera import __version__
+from viscera.errors import RecordingError
 from viscera.scores import Score
 from viscera.server import messages as m
 from viscera.server.classroom import Classroom
@@ -24,11 +25,24 @@ from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.hands import Hands
 from viscera.server.tiles import TextureStore, TopologyStore
-from viscera.server.wishes import Refusal, control, detail_of, drill, in_words, kept_where, name_of, seed_of, trainee_of
+from viscera.server.wishes import (
+    Refusal,
+    control,
+    detail_of,
+    drill,
+    in_words,
+    kept_where,
+    name_of,
+    seed_of,
+    tick_of,
+    trainee_of,
+)
 from viscera.session import commands as c
+from viscera.session.catalogue import find
 from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
 from viscera.session.process import SessionSpec
+from viscera.session.recorder import default_folder
 from viscera.session.snapshot import ArraySpecs, SharedSnapshot
 
 FRAMES_PER_SECOND = 700.0
@@ -104,6 +118,8 @@ class Hub:
         self._log = ""
         self._kept: int | None = None
         self._score: m.TrialScore | None = None
+        self._watched_recording: m.Watched | None = None
+        """The recording that is shown, where it is one."""
         """Of the trial that ended last."""
         """The tick at which the recording stopped, where it has."""
         self._heard = time.monotonic()
@@ -142,6 +158,7 @@ class Hub:
         self.textures = TextureStore(self.session_number)
         self.topology = TopologyStore(self.session_number)
         self._fresh = self._resting = False
+        self._watched_recording = None
         self._watched = time.monotonic()
         self._score = None
         self._log = str(spec.resume or "")
@@ -263,11 +280,15 @@ class Hub:
             rows = tuple(map(tuple, message.rows))
             self._command(c.SetRows(client.number, name_of(message.name, "table"), rows))
         elif isinstance(message, m.Control):
-            self._command(control(client.number, message))
+            self._command(control(client.number, message, 1.0 if self._watched_recording is None else m.MAX_SPEED))
         elif isinstance(message, m.Drill):
             self._command(drill(client.number, message))
         elif isinstance(message, m.Choose):
             self._choose(message)
+        elif isinstance(message, m.Watch):
+            self._watch_recording(message)
+        elif isinstance(message, m.Seek):
+            self._seek(message)
         elif isinstance(message, m.Restart):
             self._restart()
 
@@ -285,6 +306,30 @@ class Hub:
         else:
             plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None)
             self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed, detail=detail))
+
+    @property
+    def recordings(self) -> Path:
+        """Where recordings are."""
+        return self._first.recordings or default_folder()
+
+    def _watch_recording(self, message: m.Watch) -> None:
+        if self.status.state == "starting":
+            raise Refusal("refused", "a session is starting already.", "Wait until it runs, then choose again.")
+        try:
+            path = find(self.recordings, message.recording)
+        except RecordingError as error:
+            raise Refusal("input", error.message, error.hint) from error
+        plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None, haptics=None)
+        self._replace(dataclasses.replace(plain, watch=path, at=tick_of(message.at), record=False))
+
+    def _seek(self, message: m.Seek) -> None:
+        if self._spec.watch is None:
+            raise Refusal("refused", "what is shown is no recording.", "Choose one of the list first.")
+        if not message.again:
+            self._command(c.Seek(tick_of(message.at)))
+            return
+        spec = dataclasses.replace(self._spec, watch=None, branch=self._spec.watch, at=self.newest_tick(), record=True)
+        self._replace(spec)
 
     def _restart(self) -> None:
         if self.status.state not in ("crashed", "ended", "stalled"):
@@ -324,6 +369,11 @@ class Hub:
             self._new_scene(report.scene)
             self._watched = time.monotonic()
             self._tell("running", report.note)
+        elif isinstance(report, c.Recorded):
+            name = "" if self._spec.watch is None else self._spec.watch.name
+            moments = [(tick / 1000.0, what) for tick, what in report.marks]
+            self._watched_recording = m.Watched(recording=name, seconds=report.tick / 1000.0, marks=moments)
+            self._tell()
         elif isinstance(report, c.SceneChanged):
             self._new_scene(report.scene)
         elif isinstance(report, c.Pace):
@@ -431,6 +481,7 @@ class Hub:
                 notice=status.notice,
                 holder=self._hands.holder,
                 asking=self._hands.asking,
+                watched=self._watched_recording,
             )
         )
         for client in self._clients:

@@ -24,7 +24,10 @@ MAX_CLIENT_MESSAGE = 4096
 """Largest message a browser may send [bytes]."""
 
 MIN_SPEED = 0.05
-"""Slowest motion that `Control` `speed` takes; 1 is real time, the fastest."""
+"""Slowest motion that `Control` `speed` takes; 1 is real time, the fastest of a live world."""
+
+MAX_SPEED = 16.0
+"""Fastest at which a recording is shown, if the machine can."""
 
 __all__ = ["PRESSED", "Quaternion", "Vector3"]
 
@@ -96,6 +99,21 @@ class Trainee(_Message, tag="trainee"):
     name: str
 
 
+class Watch(_Message, tag="watch"):
+    """End this session and show a recording to everyone who watches, from this second on."""
+
+    recording: str
+    """Name of its file."""
+    at: float = 0.0
+
+
+class Seek(_Message, tag="seek"):
+    """Of a recording that is watched: jump to this second; or `again`: go on from what is shown, as a new run."""
+
+    at: float = 0.0
+    again: bool = False
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -120,7 +138,20 @@ class Ping(_Message, tag="ping"):
 
 
 ClientMessage = (
-    Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Choose | Restart | FrameAck | Ping
+    Hello
+    | Tool
+    | SetParameter
+    | SetTable
+    | Control
+    | Drill
+    | Hand
+    | Trainee
+    | Watch
+    | Seek
+    | Choose
+    | Restart
+    | FrameAck
+    | Ping
 )
 
 
@@ -244,6 +275,17 @@ class Standing(_Message, tag="standing"):
     """The trial after which LC-CUSUM calls them proficient; None: not yet."""
 
 
+class Watched(_Part):
+    """A recording that is shown."""
+
+    recording: str
+    """Name of its file."""
+    seconds: float
+    """How long it is."""
+    marks: list[tuple[float, str]]
+    """Moments worth jumping to [s], with what happened there."""
+
+
 class SessionState(_Message, tag="session_state"):
     """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
     said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
@@ -260,6 +302,8 @@ class SessionState(_Message, tag="session_state"):
     """The browser that holds the instruments; all others watch."""
     asking: list[int] = []
     """Browsers that ask for them, who asked first in front."""
+    watched: Watched | None = None
+    """What is shown is this recording; None: it is live."""
 
 
 class Problem(_Message, tag="problem"):

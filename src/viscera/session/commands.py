@@ -66,6 +66,12 @@ class FinishDrill(_Struct, tag="finish"):
     certainty: float
 
 
+class Seek(_Struct, tag="seek"):
+    """Of a recording that is watched: jump to this tick."""
+
+    tick: int
+
+
 class Pause(_Struct, tag="pause"):
     pass
 
@@ -102,6 +108,7 @@ Command = (
     | ResetWorld
     | BeginDrill
     | FinishDrill
+    | Seek
     | Pause
     | Resume
     | StepFrame
@@ -133,6 +140,13 @@ class Ready(_Struct, tag="ready"):
     """Where a resumed session goes on; 0 otherwise."""
     note: str
     """How it was resumed; empty for a new session."""
+
+
+class Recorded(_Struct, tag="recorded"):
+    """What is watched is a recording: how far it goes, and moments worth jumping to."""
+
+    tick: int
+    marks: list[tuple[int, str]]
 
 
 class SceneChanged(_Struct, tag="scene"):
@@ -192,4 +206,6 @@ class Ended(_Struct, tag="ended"):
     recording: str
 
 
-Report = Progress | Ready | SceneChanged | Published | Scored | Pace | Refused | Notice | Alive | Failed | Ended
+Report = (
+    Progress | Ready | Recorded | SceneChanged | Published | Scored | Pace | Refused | Notice | Alive | Failed | Ended
+)

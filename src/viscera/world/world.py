@@ -237,9 +237,13 @@ class World:
             ticks=self._stopwatch.tick_times(),
         )
 
+    def show_now(self) -> None:
+        """Brings surfaces up to date with the tissue, for `write_arrays`; between two ticks."""
+        self.turns.show_now()
+
     def snapshot(self) -> Snapshot:
         """The world as it is now, its surfaces brought up to date; the caller owns the copies."""
-        self.turns.show_now()
+        self.show_now()
         arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in self.array_specs().items()}
         self.write_arrays(arrays)
         return Snapshot(**vars(self.frame()), arrays=arrays)
