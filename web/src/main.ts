@@ -24,6 +24,7 @@ import { MeasuresPanel } from "./panels/measures";
 import { MarksLayer } from "./panels/marks";
 import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
+import { RecordingsPanel } from "./panels/recordings";
 import { PicturesPanel } from "./panels/pictures";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
@@ -48,6 +49,7 @@ class Page {
   private readonly force = new ForcePanel();
   private readonly measures = new MeasuresPanel();
   private readonly drill: DrillPanel;
+  private readonly recordings: RecordingsPanel;
   private readonly parameters: ParametersPanel;
   private readonly tables: TablesPanel;
   private readonly toolbar: Toolbar;
@@ -69,6 +71,8 @@ class Page {
   /** Whether the instruments are in this page's hand; otherwise it watches. */
   private holds = true;
   private trainer = false;
+  /** Whether the recording that the address names was asked for. */
+  private asked = false;
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -90,13 +94,20 @@ class Page {
     this.header = new Header(part("header"), {
       choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
       help: () => this.help.toggle(),
+      recordings: () => void this.recordings.open(),
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
-    new LookingPanel(part("transport"), view.orbit);
+    new LookingPanel(part("header"), view.orbit);
     this.drill = new DrillPanel(part("drill"), {
       send: (message) => this.connection.send({ type: "drill", ...message }),
       trainee: (name) => this.connection.send({ type: "trainee", name }),
+    });
+    this.recordings = new RecordingsPanel(part("watch"), {
+      watch: (recording, at) => this.connection.send({ type: "watch", recording, at }),
+      seek: (message) => this.connection.send({ type: "seek", ...message }),
+      live: () => this.connection.send({ type: "choose", scenario: this.scene?.scene.scenario ?? "" }),
+      speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
     });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
@@ -220,6 +231,11 @@ class Page {
     this.header.setState(state);
     this.transport.setState(state);
     this.banners.setState(state);
+    this.recordings.setState(state);
+    if (state.state === "running" && !this.asked) {
+      this.asked = true;
+      this.recordings.fromAddress();
+    }
     this.holds = state.holder === 0 || state.holder === this.handle.client;
     this.banners.setHand(state, this.handle.client, this.trainer);
     this.overlay.setState(state);
@@ -307,6 +323,7 @@ class Page {
     this.parameters.setValues(state.parameters, now);
     this.measures.setValues(state.measures, state.drill, now);
     this.drill.setState(state.drill);
+    this.recordings.setTime(state.time);
     this.tables.setValues(state.tables, now);
     this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),

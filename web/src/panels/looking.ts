@@ -3,22 +3,30 @@
 import type { Orbit } from "../orbit";
 import { h, icon } from "./dom";
 
-const PRESETS: [string, string, number, number][] = [
-  ["Above", "From straight above", 0, 0],
-  ["Left", "From the left", -Math.PI / 2, 1.1],
-  ["Right", "From the right", Math.PI / 2, 1.1],
-];
+const PRESETS: [string, number, number][] = [["From above", 0, 0], ["From the left", -Math.PI / 2, 1.1], ["From the right", Math.PI / 2, 1.1]];
 
 export class LookingPanel {
-  private readonly full = h("button", { type: "button", title: "Whole screen", "aria-label": "Whole screen", on: { click: () => void toggleFull() } }, icon("grow"));
+  private readonly menu: HTMLDetailsElement;
 
-  constructor(root: HTMLElement, orbit: Orbit) {
-    const presets = PRESETS.map(([word, title, azimuth, polar]) =>
-      h("button", { type: "button", title, on: { click: () => orbit.lookFrom(azimuth, polar) } }, word));
-    const home = h("button", { type: "button", title: "The first view (Home)", on: { click: () => orbit.reset() } }, "Front");
-    root.append(h("div", { class: "group segmented looking", role: "group", "aria-label": "View" }, home, ...presets), h("div", { class: "group" }, this.full));
-    document.addEventListener("fullscreenchange", () => this.full.replaceChildren(icon(document.fullscreenElement === null ? "grow" : "shrink")));
-    this.full.hidden = !document.fullscreenEnabled;
+  /** Goes in front of the last of the header's chips. */
+  constructor(header: HTMLElement, orbit: Orbit) {
+    const button = (word: string, run: () => void) => h("button", { type: "button", on: { click: () => this.choose(run) } }, word);
+    const full = button("Whole screen", () => void toggleFull());
+    full.hidden = !document.fullscreenEnabled;
+    const list = h("div", { class: "looking-list" }, button("First view", () => orbit.reset()),
+      ...PRESETS.map(([word, azimuth, polar]) => button(word, () => orbit.lookFrom(azimuth, polar))), full);
+    this.menu = h("details", { class: "menu looking" }, h("summary", { class: "round", "aria-label": "View", title: "View" }, icon("grow")), list);
+    const chips = header.querySelector(".chips") ?? header;
+    chips.insertBefore(this.menu, chips.lastElementChild);
+    document.addEventListener("fullscreenchange", () => (full.textContent = document.fullscreenElement === null ? "Whole screen" : "Back to the window"));
+    document.addEventListener("pointerdown", (event) => {
+      if (event.target instanceof Node && !this.menu.contains(event.target)) this.menu.open = false;
+    });
+  }
+
+  private choose(run: () => void): void {
+    this.menu.open = false;
+    run();
   }
 }
 
