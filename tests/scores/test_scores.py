@@ -149,6 +149,7 @@ def test_instruments_that_were_not_used_are_not_scored() -> None:
     ("given", "words"),
     [
         (trial("failed", 26.0), "Charred was 26.0 mm²: keep it at or below 0.5."),
+        (trial("given_up", 1.0), "Not reached: charred. Stay with it"),
         (trial("missed", off=0.021), "The place was 21 mm off"),
         (trial(hands=(hand(3.0),)), "Press less: the strongest push was 3.0 N"),
         (trial(hands=(hand(1.5),)), "Press less: 2 s above 1.2 N"),

@@ -147,6 +147,8 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
     lost = [goal for goal in trial.goals if not goal.met]
     if trial.outcome == "missed" and trial.off is not None:
         return f"The place was {1e3 * trial.off:.0f} mm off: press equally deep all around before you decide."
+    if trial.outcome == "given_up" and lost:
+        return f"Not reached: {', '.join(goal.label.lower() for goal in lost)}. Stay with it a little longer next time."
     if lost:
         return _about_goal(lost[0])
     felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]

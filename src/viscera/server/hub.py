@@ -179,6 +179,8 @@ class Hub:
         old, self._session = self._session, None
         if old is not None and self.status.state == "stalled":
             self._in_background(self._begin_after(old, spec))
+        elif old is not None and spec.watch is not None:
+            self._in_background(self._watch_after(old, spec))
         else:
             if old is not None:
                 self._in_background(old.stop())
@@ -190,6 +192,14 @@ class Hub:
         self._tell("starting", "starting")
         await old.kill()
         await self._begin(spec)
+
+    async def _watch_after(self, old: LiveSession, spec: SessionSpec) -> None:
+        """What is to be watched may be the very recording that this session closes now."""
+        self._tell("starting", "closing the recording")
+        await old.stop()
+        archive = None if spec.watch is None else spec.watch.with_suffix(".h5")
+        there = spec.watch is not None and spec.watch.exists()
+        await self._begin(spec if there else dataclasses.replace(spec, watch=archive))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -13,6 +13,7 @@ from typing import Any
 from viscera.inputs import EndDrill, Input, StartDrill
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
+from viscera.session.clock import RealTimeFactor
 from viscera.session.logfile import Recording, State
 from viscera.session.recorder import state_size
 from viscera.session.snapshot import SnapshotWriter
@@ -65,6 +66,7 @@ class Watching:
         self._paused = False
         self._seed = world.seed
         self._shown = self._alive = 0.0
+        self._factor = RealTimeFactor()
 
     def run(self) -> None:
         self._publish()
@@ -152,10 +154,12 @@ class Watching:
         state = self._kept.get(best)
         self.world.load_state(state if state is not None else self._recording.checkpoints[best]())
         self._position = bisect_left(self._ticks, self.world.tick)
+        self._factor.pause()
         self._publish()
 
     def _stand(self) -> None:
         self._commands.wait(REST_S)
+        self._factor.pause()
 
     # --- reports ---
 
@@ -166,7 +170,8 @@ class Watching:
             self._reports.send(c.SceneChanged(pack(world.scene())))
         world.show_now()
         frame = world.frame()
-        frame.real_time_factor = frame.beside_factor = self._speed
+        self._factor.add(time.perf_counter(), world.tick)
+        frame.real_time_factor = frame.beside_factor = self._factor.value()
         self._writer.publish(frame, world.write_arrays)
         self._reports.offer(c.Published())
         self._shown = time.perf_counter()

@@ -112,7 +112,7 @@ export class DrillPanel {
     });
     const start = h("button", { type: "button", class: "go", title: "The world begins anew, and the clock starts", on: { click: () => this.start() } },
       icon("play"), ended ? "Start again" : "Start");
-    return [...(this.training ? [this.name] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
+    return [...(this.training && (!ended || this.closed) ? [this.name] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
       ...(ended && this.closed ? [h("button", { type: "button", on: { click: () => this.open() } }, "Result")] : [])];
   }
 

@@ -51,7 +51,7 @@ export class RecordingsPanel {
       h("div", { class: "watch-row" }, h("div", { class: "choices", role: "group", "aria-label": "Speed of the recording" }, ...this.speeds),
         button("Try again from here", "A new run that begins with this moment", () => events.seek({ again: true })),
         button("Copy link", "To this moment, for whoever can open this page", () => void this.copyLink()),
-        button("Others…", "All recordings", () => void this.open()), button("Live", "Back to a live world", () => events.live())));
+        button("Live", "Back to a live world", () => events.live())));
     root.hidden = true;
   }
 
