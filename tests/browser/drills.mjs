@@ -82,8 +82,30 @@ async function givenUp(page) {
   return { ended: await drill(page), title: await page.locator(".drill-result header").innerText() };
 }
 
+/** The run so far, watched again: the slider jumps, and one goes on from there. */
+async function watched(page) {
+  await page.locator('button[aria-label="Recordings"]').click();
+  await page.locator(".recording-list .scenario-card").first().click();
+  for (let wait = 0; wait < 90 && !(await page.locator("#watch").isVisible()); wait++) await later(1000);
+  await until(page, (v) => v.frame.time > 0.5, null, "it plays");
+  await page.getByRole("button", { name: "Pause" }).click();
+  const jumps = [];
+  for (const at of [2.0, 0.5, 1.5]) {
+    const begun = Date.now();
+    await page.locator("#watch input").fill(String(at));
+    await until(page, (v, second) => Math.abs(v.frame.time - second) < 0.02, at, `it jumps to ${at} s`);
+    jumps.push((Date.now() - begun) / 1000);
+  }
+  await shoot(page, "watched");
+  await page.getByRole("button", { name: "Try again from here" }).click();
+  for (let wait = 0; wait < 90 && (await page.locator("#watch").isVisible()); wait++) await later(1000);
+  await until(page, (v) => v.frame.time > 1.6, null, "it goes on live from there");
+  await shoot(page, "again");
+  return { jumps };
+}
+
 await started(address);
 const { context, close } = await openBrowser();
-const all = { found, failed, given_up: givenUp };
+const all = { found, failed, given_up: givenUp, watched };
 await runChecks(context, `${address}?detail=plain`, Object.fromEntries(wanted.map((name) => [name, all[name]])));
 await close();

@@ -54,6 +54,17 @@ def test_a_pin_over_the_nodule_is_found_and_its_result_stays(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_run_is_watched_again_and_gone_on_from(tmp_path: Path) -> None:
+    driven = drive(tmp_path, "found", "watched")
+    assert driven["watched"]["ok"]
+    archives = [read_recording(path) for path in (tmp_path / "recordings").glob("*.h5")]
+    assert len(archives) == 2, "the run, and the one that went on from it"
+    first, second = sorted(archives, key=lambda one: one.path.stat().st_mtime)
+    common = [entry for entry in first.inputs if entry[0] <= 1_500]
+    assert second.inputs[: len(common)] == common
+
+
+@pytest.mark.slow
 def test_a_fourth_pin_fails_the_next_trial_and_it_can_be_given_up(tmp_path: Path) -> None:
     driven = drive(tmp_path, "found", "failed", "given_up")
     failed, given_up = driven["failed"], driven["given_up"]
