@@ -209,8 +209,9 @@ class BoxedFlow:
         return Show(volume, {name: self.picture})
 
     def kept(self, more: dict[str, Any]) -> Kept:
-        """State of the flow, of its tools and clock, and more arrays."""
+        """State of the flow, of its tools and clock, what is seen of its last whole step, and more arrays."""
         arrays = {"ends": self._ends, "inside": self._inside, "clock": self._clock}
+        arrays |= {"rows": self._rows.host, "picture": self.picture}
 
         def save() -> Saved:
             return grid.save(self.flow)
@@ -218,4 +219,4 @@ class BoxedFlow:
         def load(saved: Arrays) -> None:
             grid.load(self.flow, saved)
 
-        return Kept(arrays | more, self.redraw, (save, load))
+        return Kept(arrays | more, lambda: self.run("follow"), (save, load))
