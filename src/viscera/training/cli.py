@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from viscera.errors import InputError
-from viscera.training.store import Store
+
+if TYPE_CHECKING:
+    from viscera.training.store import Store
 
 app = typer.Typer(help="Trainees and their trials.", no_args_is_help=True)
 
@@ -96,6 +98,7 @@ def report(
 def _store(database: str | None) -> Iterator[Store]:
     """An open store, closed at the end."""
     from viscera.training.database import open_database
+    from viscera.training.store import Store
 
     store = Store(open_database(database))
     try:
