@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.inputs import Input, Vector3
-from viscera.instruments import Pushes, Tool
+from viscera.instruments import Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Surface
 from viscera.world.organ import Organ
@@ -80,7 +80,7 @@ class Contents:
                     f"List a system that writes it first. Written so far: {', '.join(sorted(written)) or 'nothing'}.",
                 )
             written.update(system.writes)
-        used = {effect for system in self.systems for effect in system.uses} | {Pushes}
+        used = {effect for system in self.systems for effect in system.uses} | {Pushes, Grasps}
         for tool in self.tools:
             idle = [type(effect).__name__ for effect in tool.instrument.effects if type(effect) not in used]
             if idle:
