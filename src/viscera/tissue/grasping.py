@@ -146,8 +146,8 @@ def set_jaws(
     """Where a pair of jaws of the tool in place `tool` is in the next tick, its handle pressed.
 
     `frames`, shape (2, 3, 3): as the tick starts and ends, its tip [m], the unit vector from jaw to jaw and the one
-    from the tip to the hinge, world frame. `closed`: how far it is closed as the tick starts and ends. `grip`: the force
-    that its jaws close with [N]. `takes`: whether it takes what is between its jaws, if it holds nothing."""
+    from the tip to the hinge, world frame. `closed`: how far it is closed as the tick starts and ends. `grip`: what its
+    jaws close with [N]. `takes`: whether it takes what is between its jaws, if it holds nothing."""
     grasping = need_grasping(tissue)
     if not 0 <= jaw < JAWS:
         raise InputError(f"jaw = {jaw} is not there.", f"A lattice knows {JAWS} pairs, counted from 0.")

@@ -60,6 +60,11 @@ class Contents:
     """Length of the arrow that shows a force [m/N]."""
     goals: Sequence[Goal] = ()
     """What a drill asks of measures; with it comes a clock."""
+    rubbing: float | None = None
+    """Coulomb's friction of tissue on tissue, where organs, and what is cut off, do not pass through each other; None
+    where they do, which costs nothing (tissue/meeting.py)."""
+    table: float | None = None
+    """Height of the table on which what is cut off comes to lie [m]; counts where tissue meets tissue."""
     script: Script = field(default=no_hand)
     heaviest: Callable[[], None] = lambda: None
     """Puts more of what makes it slow into the world, up to as much as it may have to carry (blood on an organ). Called
@@ -90,6 +95,8 @@ class Contents:
                     stacklevel=2,
                 )
         self._check_trocars()
+        if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
+            raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
             raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
         measured = {measure.name for system in self.systems for measure, _ in system.measures()}

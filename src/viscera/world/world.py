@@ -11,7 +11,7 @@ a later frame, which is recorded as an input (`Behind`), so that a replay is the
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ from viscera.errors import InputError
 from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Tool, check_tool_input, room_around
 from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.tissue.lattice import Tissue
+from viscera.tissue.meeting import Meeting, make_meeting
 from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
@@ -94,8 +96,8 @@ class World:
         self.contact.move()
         for motion in self.contents.motions:
             motion.advance(TICK)
-        for organ in self.contents.organs:
-            organ.tissue.step()
+        for lattice in self._steppers:
+            lattice.step()
         self.tools, strongest = self.contact.feel()
         self._stopwatch.add("tissue", start)
         self.peak_force = max(self.peak_force, strongest)
@@ -291,6 +293,7 @@ class World:
         self.room = room_around(contents.bounds, [tool.instrument.home for tool in contents.tools])
         for tool in contents.tools:
             tool.room = self.room
+        self._steppers = self._meet(contents)
         self.contact = Contact(contents.tools, contents.organs)
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)
@@ -300,6 +303,17 @@ class World:
         """Everything that is seen, in the order of the scene."""
         self.turns = Turns(contents, self.device, self._stopwatch)
         self.device.alone = self.device.ticks.alone = _while_it_lives(self._leave_alone)
+
+    @staticmethod
+    def _meet(contents: Contents) -> Sequence[Meeting | Tissue]:
+        """What is stepped: each lattice for itself, or all of them together where they meet."""
+        organs = contents.organs
+        if contents.rubbing is None:
+            return [organ.tissue for organ in organs]
+        meeting = make_meeting([organ.tissue for organ in organs], friction=contents.rubbing, table=contents.table)
+        for organ, pieces in zip(organs, meeting.pieces, strict=True):
+            organ.meeting, organ.pieces = meeting, pieces
+        return [meeting]
 
 
 def _while_it_lives(method: Callable[[], None]) -> Callable[[], None]:

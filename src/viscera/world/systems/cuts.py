@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viscera.device import Stage
 from viscera.errors import InputError
@@ -85,6 +86,8 @@ class Cutting:
         if self.touching.due:
             self.touching.land()
             self.landed[:] = self._cut
+        if self.organ.meeting is not None:
+            self.organ.meeting.land()
 
     def _put(self) -> None:
         """The organ's arrays are those of the surface, and its vertices where they belong."""
@@ -94,7 +97,14 @@ class Cutting:
             target.assign(values)
         self._follow.run()
         self._device.synchronize()
-        self.touching.hang((self._other >= 0) & ~self._cut)
+        self._part(self._cut)
+
+    def _part(self, cut: NDArray[np.bool_]) -> None:
+        """Tools, and other tissue, are to touch each side for itself; in force when it lands."""
+        whole = (self._other >= 0) & ~cut
+        self.touching.hang(whole)
+        if self.organ.pieces is not None:
+            self.organ.pieces.hang(whole)
 
     def _count(self) -> None:
         left = (self._other >= 0) & ~self._cut
@@ -106,8 +116,10 @@ class Cutting:
         """The shadow has what the last turn saw, and tools touch what had landed."""
         self._seen = self.shadow.changes
         self._cut = self.shadow.springs()
-        self.touching.hang((self._other >= 0) & ~self.landed)
+        self._part(self.landed)
         self.touching.land()
+        if self.organ.meeting is not None:
+            self.organ.meeting.land()
         if self._cut.any():
             self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
             self._put()
