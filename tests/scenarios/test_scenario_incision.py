@@ -31,7 +31,7 @@ def test_a_steady_hand_opens_the_line_and_no_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["incision", "artery"])
+@pytest.mark.parametrize("name", ["incision", "artery", "pattern"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_wild_hands_break_nothing(name: str, seed: int) -> None:
     """Two hands that go anywhere for a minute, cutting most of the time: nothing is lost, and forces are bounded."""

@@ -115,7 +115,7 @@ class Meeting:
             self._launch(meeting_kernels.place_masses, *args)
         self._launch(meeting_kernels.clear_boxes, threads=PIECES)
         self._launch(meeting_kernels.find_boxes, count)
-        self._launch(meeting_kernels.find_alert, PIECES, count, grid)
+        self._launch(meeting_kernels.find_alert, count, grid)
         for number, tissue in enumerate(self.tissues):
             args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
             self._launch(meeting_kernels.find_normals, *args)
@@ -176,7 +176,7 @@ class Meeting:
         if pieces < 2 and not bool((whole["kind"] & PARTED).any()):
             begin = np.zeros_like(begin)  # one whole piece meets nothing
         meet.begin.assign(begin.astype(np.int32))
-        meet.count.assign(np.array([begin[-1], 0, 0], dtype=np.int32))
+        meet.count.assign(np.array([begin[-1], 0, 0, min(pieces, PIECES)], dtype=np.int32))
 
     @property
     def _room(self) -> int:
@@ -221,7 +221,7 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.spacing = max(tissue.params.spacing for tissue in tissues)
     meet.friction, meet.dt = friction, float(tissues[0].constants.dt)
     meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
-    meet.count, meet.begin = zeros(3), zeros(len(tissues) + 1)
+    meet.count, meet.begin = zeros(4), zeros(len(tissues) + 1)
     meet.place, meet.piece, meet.kind, meet.alert = (zeros(room) for _ in range(4))
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
     meet.rest, meet.x, meet.v, meet.normal, meet.push, meet.shift = (zeros(room, wp.vec3) for _ in range(6))

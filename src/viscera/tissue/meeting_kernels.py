@@ -60,7 +60,7 @@ class Meet:
     table: float
     """Height of the table over the common origin [m]; far below where there is none."""
     count: wp.array(dtype=wp.int32)
-    """How many they are; how many are listed; how many pairs found no room."""
+    """How many they are; how many are listed; how many pairs found no room; pieces that are told apart."""
     begin: wp.array(dtype=wp.int32)
     """First mass of each lattice, and behind the last one."""
     place: wp.array(dtype=wp.int32)
@@ -196,26 +196,28 @@ def bucket_of(cell: wp.vec3i):
 
 
 @wp.func
-def near_another(meet: Meet, pieces: int, c: int):
+def near_another(meet: Meet, c: int):
     """Whether a mass may reach the box of another piece in this tick."""
     x = meet.x[c]
     own = meet.piece[c]
     reach = meet_reach(meet)
     found = wp.bool(False)
-    for piece in range(pieces):
-        if piece != own:
-            near = wp.bool(True)
-            for axis in range(3):
-                near = near and x[axis] > meet.low[3 * piece + axis] - reach
-                near = near and x[axis] < meet.high[3 * piece + axis] + reach
-            found = found or near
+    for piece in range(meet.count[3]):
+        if piece != own and not found:
+            found = (
+                x[0] > meet.low[3 * piece] - reach
+                and x[0] < meet.high[3 * piece] + reach
+                and x[1] > meet.low[3 * piece + 1] - reach
+                and x[1] < meet.high[3 * piece + 1] + reach
+                and x[2] > meet.low[3 * piece + 2] - reach
+                and x[2] < meet.high[3 * piece + 2] + reach
+            )
     return found
 
 
 @wp.kernel
 def find_alert(
     # params
-    pieces: int,
     threads: int,
     grid: int,
     # out
@@ -230,7 +232,7 @@ def find_alert(
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
         alert = int(0)
-        if (meet.kind[c] & 1) != 0 or near_another(meet, pieces, c):
+        if (meet.kind[c] & 1) != 0 or near_another(meet, c):
             alert = 1
             if grid != 0:
                 bucket = bucket_of(cell_of(meet, meet.x[c]))

@@ -39,7 +39,7 @@ class Edge:
         slot: NDArray[np.int32],
     ) -> None:
         tied, parted = lattice.tied, lattice.parted()
-        self.mass: NDArray[np.int64] = np.flatnonzero(tied.any(axis=0) & ~tied.all(axis=0))
+        self.mass: NDArray[np.int64] = np.flatnonzero(~tied.all(axis=0))
         """Number in the lattice."""
         some = self.mass
         self.piece = piece[some]
