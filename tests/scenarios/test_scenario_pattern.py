@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import viscera
+from viscera import ToolInput
+from viscera.scenarios.pattern import SCISSORS
 from viscera.scenarios.pattern.drill import RADIUS, SECTORS, score
 from viscera.units import SQUARE_MILLIMETRE
 
@@ -38,7 +40,7 @@ def test_a_bite_is_counted_and_the_goals_are_not_met_by_it() -> None:
     # From the first bite on; the script's grasper is left out.
     for tick in range(896, 1100):
         for one in world.script(tick):
-            if one.tool == 0:
+            if isinstance(one, ToolInput) and one.tool == SCISSORS:
                 world.apply(one)
         world.advance()
     world.wait()

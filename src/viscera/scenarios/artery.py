@@ -78,7 +78,7 @@ SCALPEL, SCISSORS, CLIPS, SUCTION, GRASPER = range(5)
 INSTRUCTIONS = """\
 Blood comes from the left. Clip the vessel, pull it up with the grasper, and cut it through to the right of the clip.
 Key 3 takes the clip applier: move over the left part of the vessel and click.
-Key 5 takes the grasper: move over the right part, the wheel goes deeper, hold the left button to close it, pull with the wheel.
+Key 5 takes the grasper: move over the right part, hold the left button to close it, and pull with the wheel.
 Hold the button and press 1 or 2: the grasper stays clamped. Key 5 takes it up again, a click opens it.
 Key 2 takes the scissors: bring the open jaws over the vessel, the wheel goes deeper, press to close them.
 Key 1 takes the scalpel: hold the left button and draw it across. Key 4 takes the suction.

@@ -55,7 +55,7 @@ Open the tissue along the violet line, 5 mm deep.
 Move the pointer to an end of the line: the scalpel follows the surface. The wheel sets how deep it goes.
 Hold the left button and draw along the line: the blade cuts while you hold it.
 Key 2 takes the scissors: bring the open jaws to what is to be cut, and press to close them.
-Key 3 takes the grasper: hold the left button to close it, pull with the wheel. Hold the button and press 1 or 2: it stays clamped.
+Key 3 takes the grasper: hold the left button to close it, pull with the wheel; with key 1 or 2 it stays clamped.
 Watch the measures: line opened, astray, deepest. A cut that is too shallow can be drawn again."""
 
 GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepest", most=9.0))

@@ -29,7 +29,7 @@ OFF_LINE = Measure(
     "off_line",
     "Off the line",
     "mm²",
-    "Area between the cut and the line where they are more than 2 mm apart.",
+    "Area between cut and line where they are more than 2 mm apart.",
     digits=0,
 )
 
