@@ -102,6 +102,35 @@ def test_a_loose_piece_is_taken_out(worked: tuple[World, World]) -> None:
     assert -np.mean(felt) == pytest.approx(weight, rel=0.1)
 
 
+def test_without_room_it_is_said_and_nothing_is_lost(worked: tuple[World, World]) -> None:
+    """More cut than can be drawn, and more pieces than are told apart."""
+    world, _ = worked
+    organ = world.organs[0]
+    assert world.warning == ""
+    assert organ.meeting is not None
+    assert organ.cuts is not None
+    organ.meeting.more, organ.cuts.linked.full = 3, True
+    assert "the 3 smallest pass through each other" in world.warning
+    assert "More of the flesh is cut than can be drawn" in world.warning
+    assert world.warning.endswith("Reset to begin again.")
+
+
+def test_pieces_that_are_not_told_apart_still_step() -> None:
+    """A mass for each: 60 of them, and the block; all of its mass stays."""
+    world = make()
+    organ = world.organs[0]
+    assert organ.meeting is not None
+    assert organ.pieces is not None
+    whole = np.ones((13, len(organ.tissue.params.nodes)), dtype=np.bool_)
+    whole[:, 40:] = False
+    organ.pieces.hang(whole)
+    organ.meeting.land()
+    assert organ.meeting.more > 0
+    world.step(2)
+    assert np.isfinite(organ.tissue.displacement()).all()
+    assert "pass through each other" in world.warning
+
+
 def test_rubbing_that_cannot_be_is_refused() -> None:
     def wrong(setting: Setting) -> Contents:
         contents = build(setting)

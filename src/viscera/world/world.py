@@ -236,6 +236,11 @@ class World:
         """What was guessed or mended when organs were made of meshes; a user who gave one wants to know."""
         return [f"{organ.name}: {note}." for organ in self.contents.organs for note in organ.notes]
 
+    @property
+    def warning(self) -> str:
+        """What people should know though it goes on; empty as a rule."""
+        return " ".join(filter(None, (system.warns() for system in self.contents.systems)))
+
     # --- what is in it ---
 
     @property

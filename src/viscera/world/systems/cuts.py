@@ -18,6 +18,7 @@ from viscera.geometry.topology import components
 from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
+from viscera.tissue.meeting_kernels import PIECES as PIECES_APART
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.tissue.tearing import make_tearing, step_tearing
 from viscera.units import SQUARE_MILLIMETRE
@@ -124,6 +125,17 @@ class Cutting:
             self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
             self._put()
 
+    def warns(self) -> str:
+        """That there is no room left: what is cut then is cut, and nothing is lost."""
+        found, meeting = [], self.organ.meeting
+        if self.surface.linked.full:
+            found.append(f"More of the {self.organ.name} is cut than can be drawn: further cuts are felt and not seen.")
+        if meeting is not None and meeting.more > 0:
+            found.append(
+                f"There are more than {PIECES_APART} pieces: the {meeting.more} smallest pass through each other."
+            )
+        return " ".join(found + ["Reset to begin again."] * bool(found))
+
     def measures(self) -> list[tuple[Measure, float]]:
         return [(AREA, float(self.numbers[1]) / SQUARE_MILLIMETRE), (PIECES, float(self.numbers[2]))]
 
@@ -143,5 +155,6 @@ def cutting(organ: Organ) -> System:
         save=kept.save,
         load=kept.load,
         measures=state.measures,
+        warns=state.warns,
         holds=state,
     )
