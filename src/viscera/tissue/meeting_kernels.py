@@ -4,9 +4,6 @@ Each works on a list, some of its places each thread; on cpu there is one thread
 its partners in a fixed order, so that a device does the same every time, with any number of cores.
 """
 
-# `int(0)` declares a variable in a kernel.
-# ruff: noqa: RUF046
-
 from __future__ import annotations
 
 import warp as wp
@@ -110,11 +107,6 @@ class Meet:
     """The same over all rounds of a substep."""
 
 
-@wp.func
-def of_lattice(meet: Meet, number: int, c: int):
-    return c >= meet.begin[number] and c < meet.begin[number + 1]
-
-
 @wp.kernel
 def place_masses(
     # params
@@ -139,7 +131,7 @@ def place_masses(
     else:
         for n in range(wp.tid(), meet.count[1], threads):
             c = meet.listed[n]
-            if of_lattice(meet, number, c):
+            if c >= meet.begin[number] and c < meet.begin[number + 1]:
                 i = meet.place[c]
                 v = load3(velocity, lattice.slots, i)
                 meet.v[c] = v
@@ -178,41 +170,20 @@ def find_boxes(
 
 
 @wp.func
-def meet_reach(meet: Meet):
-    """Masses farther apart than this do not meet in this tick [m]."""
-    return 1.5 * meet.spacing + SLACK
+def meet_reach(spacing: float):
+    """Masses farther apart than this do not meet in this tick [m]; also the side of the grid's cells."""
+    return 1.5 * spacing + SLACK
 
 
 @wp.func
-def cell_of(meet: Meet, x: wp.vec3):
+def cell_of(x: wp.vec3, side: float):
     """Of the grid on cpu."""
-    size = meet_reach(meet)
-    return wp.vec3i(int(wp.floor(x[0] / size)), int(wp.floor(x[1] / size)), int(wp.floor(x[2] / size)))
+    return wp.vec3i(int(wp.floor(x[0] / side)), int(wp.floor(x[1] / side)), int(wp.floor(x[2] / side)))
 
 
 @wp.func
 def bucket_of(cell: wp.vec3i):
     return ((cell[0] * 73856093) ^ (cell[1] * 19349663) ^ (cell[2] * 83492791)) & (_BUCKETS - 1)
-
-
-@wp.func
-def near_another(meet: Meet, c: int):
-    """Whether a mass may reach the box of another piece in this tick."""
-    x = meet.x[c]
-    own = meet.piece[c]
-    reach = meet_reach(meet)
-    found = wp.bool(False)
-    for piece in range(meet.count[3]):
-        if piece != own and not found:
-            found = (
-                x[0] > meet.low[3 * piece] - reach
-                and x[0] < meet.high[3 * piece] + reach
-                and x[1] > meet.low[3 * piece + 1] - reach
-                and x[1] < meet.high[3 * piece + 1] + reach
-                and x[2] > meet.low[3 * piece + 2] - reach
-                and x[2] < meet.high[3 * piece + 2] + reach
-            )
-    return found
 
 
 @wp.kernel
@@ -225,20 +196,31 @@ def find_alert(
 ):
     """Which masses may meet another; on cpu they are put into the grid, the last one first, so that each bucket's
     masses come in the order of their numbers."""
+    # Arrays of `meet` are read here and not in functions: a call would copy the whole struct.
     count = meet.count[0]
+    reach = meet_reach(meet.spacing)
     if grid != 0:
         for bucket in range(_BUCKETS):
             meet.head[bucket] = -1
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
-        alert = int(0)
-        if (meet.kind[c] & 1) != 0 or near_another(meet, c):
-            alert = 1
-            if grid != 0:
-                bucket = bucket_of(cell_of(meet, meet.x[c]))
-                meet.after[c] = meet.head[bucket]
-                meet.head[bucket] = c
-        meet.alert[c] = alert
+        x = meet.x[c]
+        near = (meet.kind[c] & 1) != 0
+        for piece in range(meet.count[3]):
+            if piece != meet.piece[c] and not near:
+                near = (
+                    x[0] > meet.low[3 * piece] - reach
+                    and x[0] < meet.high[3 * piece] + reach
+                    and x[1] > meet.low[3 * piece + 1] - reach
+                    and x[1] < meet.high[3 * piece + 1] + reach
+                    and x[2] > meet.low[3 * piece + 2] - reach
+                    and x[2] < meet.high[3 * piece + 2] + reach
+                )
+        meet.alert[c] = wp.where(near, 1, 0)
+        if near and grid != 0:
+            bucket = bucket_of(cell_of(x, reach))
+            meet.after[c] = meet.head[bucket]
+            meet.head[bucket] = c
 
 
 @wp.kernel
@@ -282,13 +264,11 @@ def are_tied(meet: Meet, c: int, d: int):
 
 @wp.func
 def consider(meet: Meet, c: int, d: int):
-    """Makes d a partner of c, if their surfaces may meet in this tick."""
+    """Makes d a partner of c, if their surfaces may meet in this tick; it is near, and of another piece or parted."""
     same = meet.piece[c] == meet.piece[d]
-    if same and ((meet.kind[c] & meet.kind[d]) & 1) == 0:
-        return
     way = meet.x[d] - meet.x[c]
     far = wp.length(way)
-    if far > meet_reach(meet) or far < 1.0e-9:
+    if far < 1.0e-9:
         return
     if same and are_tied(meet, c, d):
         return
@@ -321,19 +301,6 @@ def consider(meet: Meet, c: int, d: int):
     meet.partners[c] = k + 1
 
 
-@wp.func
-def ask_grid(meet: Meet, c: int):
-    own = cell_of(meet, meet.x[c])
-    for n in range(27):
-        cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
-        d = meet.head[bucket_of(cell)]
-        while d >= 0:
-            # Cells far from each other may share a bucket.
-            if d != c and cell_of(meet, meet.x[d]) == cell:
-                consider(meet, c, d)
-            d = meet.after[d]
-
-
 @wp.kernel
 def find_partners(
     # params
@@ -343,16 +310,30 @@ def find_partners(
     meet: Meet,
 ):
     count = meet.count[0]
+    reach = meet_reach(meet.spacing)
     for c in range(wp.tid(), count, threads):
         meet.partners[c] = 0
         meet.total[c] = 0.0
-        if meet.alert[c] != 0:
-            if grid != 0:
-                ask_grid(meet, c)
-            else:
-                for d in range(count):
-                    if d != c and meet.alert[d] != 0:
+        x = meet.x[c]
+        piece = meet.piece[c]
+        parted = (meet.kind[c] & 1) != 0
+        if meet.alert[c] != 0 and grid != 0:
+            own = cell_of(x, reach)
+            for n in range(27):
+                cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
+                d = meet.head[bucket_of(cell)]
+                while d >= 0:
+                    other = meet.piece[d] != piece or (parted and d != c and (meet.kind[d] & 1) != 0)
+                    near = other and wp.length_sq(meet.x[d] - x) <= reach * reach
+                    # Cells far from each other may share a bucket.
+                    if near and cell_of(meet.x[d], reach) == cell:
                         consider(meet, c, d)
+                    d = meet.after[d]
+        if meet.alert[c] != 0 and grid == 0:
+            for d in range(count):
+                other = meet.piece[d] != piece or (parted and d != c and (meet.kind[d] & 1) != 0)
+                if other and meet.alert[d] != 0 and wp.length_sq(meet.x[d] - x) <= reach * reach:
+                    consider(meet, c, d)
         low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
         if meet.partners[c] > 0 or low:
             meet.total[c] = wp.max(meet.total[c], 1.0)
@@ -434,7 +415,7 @@ def move_masses(
     tau = live[LIVE_VISCOUS_TIME]
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
-        if of_lattice(meet, number, c) and meet.inverse_mass[c] > 0.0:
+        if c >= meet.begin[number] and c < meet.begin[number + 1] and meet.inverse_mass[c] > 0.0:
             i = meet.place[c]
             push = meet.pushed[c]
             shift = meet.shifted[c]
