@@ -317,13 +317,16 @@ def find_partners(
         x = meet.x[c]
         piece = meet.piece[c]
         parted = (meet.kind[c] & 1) != 0
+        normal = meet.normal[c]
         if meet.alert[c] != 0 and grid != 0:
             own = cell_of(x, reach)
             for n in range(27):
                 cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
                 d = meet.head[bucket_of(cell)]
                 while d >= 0:
-                    other = meet.piece[d] != piece or (parted and d != c and (meet.kind[d] & 1) != 0)
+                    other = meet.piece[d] != piece or (
+                        parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
+                    )
                     near = other and wp.length_sq(meet.x[d] - x) <= reach * reach
                     # Cells far from each other may share a bucket.
                     if near and cell_of(meet.x[d], reach) == cell:
@@ -331,7 +334,9 @@ def find_partners(
                     d = meet.after[d]
         if meet.alert[c] != 0 and grid == 0:
             for d in range(count):
-                other = meet.piece[d] != piece or (parted and d != c and (meet.kind[d] & 1) != 0)
+                other = meet.piece[d] != piece or (
+                    parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
+                )
                 if other and meet.alert[d] != 0 and wp.length_sq(meet.x[d] - x) <= reach * reach:
                     consider(meet, c, d)
         low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
