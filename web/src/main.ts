@@ -316,6 +316,7 @@ class Page {
       this.settleReady(now);
       this.overlay.hideStarting();
     }
+    this.hand.see(state.tools);
     this.hand.felt = Math.hypot(...(state.tools.at(this.hand.tool)?.force ?? [0, 0, 0]));
     this.header.setFrame(state);
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);

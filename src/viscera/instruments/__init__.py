@@ -1,7 +1,19 @@
 """Instruments: what they are and do (`instrument`, `effects`), ready ones (`kit`), and how a hand moves one
 (`tool`), through a `trocar` and within the theatre's `room`."""
 
-from viscera.instruments.effects import PRESSED, Clips, Cuts, Effect, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import (
+    PRESSED,
+    Clips,
+    Cuts,
+    Effect,
+    Evacuates,
+    Grasps,
+    Heats,
+    Marks,
+    Pushes,
+    Rinses,
+    Sucks,
+)
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
@@ -14,6 +26,7 @@ __all__ = [
     "Cuts",
     "Effect",
     "Evacuates",
+    "Grasps",
     "Heats",
     "Instrument",
     "Marks",

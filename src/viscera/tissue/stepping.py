@@ -16,6 +16,7 @@ from viscera.tissue import kernels, native, viscosity, volume
 from viscera.tissue.creep import creep_on
 from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
+from viscera.tissue.grasping import record_hold, record_take
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
 from viscera.tissue.touching import record_near, record_touch
@@ -36,6 +37,7 @@ def record_tick(stage: Stage, tissue: Tissue) -> None:
 def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     """A tick from the buffer `current`, between what goes in and what comes out."""
     record_near(stage, tissue, tissue.state.position[current])
+    record_take(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
     record_cut(stage, tissue, tissue.state.position[(current + tissue.substeps) % 2])
@@ -48,6 +50,8 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
     if tissue.cutting is not None:
         stage.upload(tissue.cutting.edges)
         stage.upload(tissue.cutting.news)
+    if tissue.grasping is not None:
+        stage.upload(tissue.grasping.jaws)
     stage.clear(state.force)
 
 
@@ -59,6 +63,7 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_step(stage, tissue, substep, here, there)
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
+    record_hold(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:
@@ -67,6 +72,8 @@ def record_end(stage: Stage, tissue: Tissue) -> None:
     stage.download(tissue.need_touching().gauge)
     if tissue.cutting is not None:
         stage.download(tissue.cutting.news)
+    if tissue.grasping is not None:
+        stage.download(tissue.grasping.report)
 
 
 def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:
