@@ -7,6 +7,19 @@ from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.landscape import Landscape, landscape
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
+from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 
-__all__ = ["Landscape", "colon", "gallbladder", "in_fossa", "landscape", "liver", "pad", "spine", "torso"]
+__all__ = [
+    "Landscape",
+    "Polyps",
+    "colon",
+    "gallbladder",
+    "in_fossa",
+    "landscape",
+    "liver",
+    "pad",
+    "spine",
+    "torso",
+    "with_polyps",
+]

@@ -44,6 +44,8 @@ const ICONS = {
   undo: "M9 7L5 11l4 4M5 11h9a5 5 0 0 1 0 10h-3",
   grow: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
   shrink: "M4 9h5V4M20 9h-5V4M4 15h5v5M20 15h-5v5",
+  beside: "M3 5h18v14H3zM12 5v14",
+  inset: "M3 5h18v14H3zM12 9h6v5h-6z",
   check: "M4 12.5l5.5 5.5L20 7",
   warn: "M12 4l9 16H3zM12 10v4M12 17v.2",
   heat: "M12 14.5V6a2 2 0 1 0-4 0v8.5a4 4 0 1 0 4 0zM10 17.5V9M15.5 6H19M15.5 10H18M15.5 14H19",

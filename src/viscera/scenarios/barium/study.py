@@ -10,6 +10,7 @@ import warp as wp
 
 from viscera import water, xray
 from viscera.anatomy.colon import centreline_of, colon
+from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 from viscera.device import Device
 from viscera.errors import InputError
@@ -44,6 +45,7 @@ DEPTH = 0.035
 TAP = 0.018
 """Radius of the ball at the anus that an open drain takes from [m]."""
 PIXELS = 384
+POLYPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +59,21 @@ class Lumen:
     """Unit vector of the stream."""
     anus: FloatArray
     """Middle of the drain [m]."""
+    plain: TriangleMesh
+    """The same without polyps: what the open view shows."""
+    polyps: Polyps
+    """That a seed hides; a mesh of the user's own has none."""
 
 
 def find_lumen(setting: Setting) -> Lumen:
     """A colon of the seed, or the user's mesh."""
     if setting.mesh is not None:
         return _lumen_of(load_mesh(setting.mesh), setting)
-    mesh = colon(setting.seed)
-    line = centreline_of(mesh, setting.seed)
-    at = int(np.searchsorted(line.lengths, DEPTH))
-    return Lumen(mesh, line.points[at], line.tangents[at], line.points[int(np.searchsorted(line.lengths, 0.4 * DEPTH))])
+    plain = colon(setting.seed)
+    line = centreline_of(plain, setting.seed)
+    mesh, polyps = with_polyps(plain, line, setting.seed, POLYPS)
+    at, anus = (int(np.searchsorted(line.lengths, depth)) for depth in (DEPTH, 0.4 * DEPTH))
+    return Lumen(mesh, line.points[at], line.tangents[at], line.points[anus], plain, polyps)
 
 
 def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
@@ -87,7 +94,8 @@ def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
         )
     points = np.asarray(field.grid.origin) + field.spacing * deep
     tip = points[points[:, 1].argmin()]
-    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0))
+    none = Polyps(np.zeros((0, 3)), np.zeros(0))
+    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none)
 
 
 def make_enema(lumen: Lumen, setting: Setting) -> Enema:
