@@ -180,8 +180,11 @@ def test_what_cannot_have_a_density_is_refused(cpu: Device) -> None:
     params = FluidParams(0.01, (-0.1,) * 3, (0.1,) * 3, dt=1e-5)
     pond = water.make(params, capacity=4, device=cpu)
     moving = water.make_walls(icosphere(0.05, 1), radius=0.005, device=cpu, deforming=True)
-    with pytest.raises(InputError, match="cannot have a density"):
+    with pytest.raises(InputError, match="kernels reach"):
         water.add_wall_density(pond, moving)
+    landscape = water.make_walls(icosphere(0.05, 1), radius=0.005, device=cpu, closed=False)
+    with pytest.raises(InputError, match="cannot have a density"):
+        water.add_wall_density(pond, landscape)
     other = water.make(replace(params, kernels="muller"), capacity=4, device=cpu)
     with pytest.raises(InputError, match="spline"):
         WallVolume(other, icosphere(0.05, 1))

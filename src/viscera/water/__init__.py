@@ -22,9 +22,11 @@ from viscera.water import emitter as _emitter
 from viscera.water import state as _state
 from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryParticles
 from viscera.water.boundary.contacts import ContactParams
+from viscera.water.boundary.moving_density import MovingWallVolume
 from viscera.water.boundary.shapes import Shape, plane
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.wall_density import WallVolume
+from viscera.water.boundary.wall_drag import WallDrag
 from viscera.water.boundary.walls import Walls, aim_walls, make_walls, refit_walls
 from viscera.water.emitter import Drain, Emitter
 from viscera.water.params import FluidParams, largest_step
@@ -43,8 +45,10 @@ __all__ = [
     "Fluid",
     "FluidParams",
     "Live",
+    "MovingWallVolume",
     "Shape",
     "Vessel",
+    "WallDrag",
     "WallVolume",
     "Walls",
     "add",
@@ -53,6 +57,7 @@ __all__ = [
     "add_points",
     "add_vessel",
     "add_wall_density",
+    "add_wall_drag",
     "aim_walls",
     "block",
     "box_walls",
@@ -148,16 +153,26 @@ def add_vessel(
     return vessel
 
 
-def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume:
-    """The water that the kernels miss behind a closed mesh counts as water at rest: level and pressure are right also
-    beside the wall. For walls that keep their shape; takes a map of some million nodes for an organ."""
-    if walls.mesh is None or not walls.closed or walls.deforming:
-        raise InputError(
-            "these walls cannot have a density.", "Make them of a closed mesh that keeps its shape (deforming=False)."
-        )
+def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume | MovingWallVolume:
+    """The water that the kernels miss behind a wall counts as water at rest: level and pressure are right also beside
+    it. For a closed mesh that keeps its shape; takes a map of some million nodes for an organ. For walls that change
+    their shape (`deforming`) or formulas it comes from the nearest wall instead, which needs `reach=params.radius`."""
+    if walls.mesh is None or walls.deforming:
+        moving = MovingWallVolume(fluid, walls)
+        fluid.boundaries.append(moving)
+        return moving
+    if not walls.closed:
+        raise InputError("these walls cannot have a density.", "Make them of a closed mesh.")
     volume = WallVolume(fluid, walls.mesh, fluid_inside=walls.fluid_inside)
     fluid.boundaries.append(volume)
     return volume
+
+
+def add_wall_drag(fluid: Fluid, walls: Walls, velocity: Sequence[float] = (0.0, 0.0, 0.0)) -> WallDrag:
+    """Water sticks to a closed mesh that keeps its shape; its surface moves along itself with `velocity` [m/s]."""
+    drag = WallDrag(fluid, walls, velocity)
+    fluid.boundaries.append(drag)
+    return drag
 
 
 def add_points(
