@@ -32,6 +32,7 @@ from viscera.water.emitter import Drain, Emitter
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.pressure_solver import density_error
 from viscera.water.saving import add_particles, load_fluid, save_fluid
+from viscera.water.shifting import Shifting
 from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import Fluid, Live
 from viscera.water.walls import block, box_walls
@@ -47,6 +48,7 @@ __all__ = [
     "Live",
     "MovingWallVolume",
     "Shape",
+    "Shifting",
     "Vessel",
     "WallDrag",
     "WallVolume",
@@ -55,6 +57,7 @@ __all__ = [
     "add_drain",
     "add_emitter",
     "add_points",
+    "add_shifting",
     "add_vessel",
     "add_wall_density",
     "add_wall_drag",
@@ -188,6 +191,14 @@ def add_points(
     points = BoundaryParticles(fluid, mesh, params, spacing=spacing, walls=walls)
     fluid.boundaries.append(points)
     return points
+
+
+def add_shifting(fluid: Fluid) -> Shifting:
+    """Keeps particles of a box with periods evenly spread, so that a flow without a surface keeps its energy: add it
+    where vortices matter."""
+    shifting = Shifting(fluid)
+    fluid.boundaries.append(shifting)
+    return shifting
 
 
 def particles(fluid: Fluid) -> dict[str, np.ndarray]:
