@@ -59,7 +59,10 @@ def shift(
     v = front(read4(motion, s))
     apart = 1.0 / weight(smoothing, spacing * spacing)
     crowd = wp.vec3(0.0, 0.0, 0.0)
-    change = wp.matrix(0.0, shape=(3, 3))
+    # Gradients of the velocity's components.
+    along_x = wp.vec3(0.0, 0.0, 0.0)
+    along_y = wp.vec3(0.0, 0.0, 0.0)
+    along_z = wp.vec3(0.0, 0.0, 0.0)
     for k in range(image_count(images)):
         there = image(images, here, k)
         if reaches(images, there, smoothing.radius):
@@ -77,13 +80,16 @@ def shift(
                         other = read4(motion, t)
                         towards = live[0].mass * other[3] * slope(smoothing, r) * offset
                         crowd += (1.0 + PAIRING * near * near * near * near) * towards
-                        change += wp.outer(front(other) - v, towards)
+                        faster = front(other) - v
+                        along_x += faster[0] * towards
+                        along_y += faster[1] * towards
+                        along_z += faster[2] * towards
     way = -strength * smoothing.radius * wp.length(v) * live[0].dt * crowd
     far = wp.length(way)
     if far > FARTHEST * spacing:
         way = FARTHEST * spacing / far * way
     position_out[s] = wrapped(images, position_out[s] + way)
-    velocity_out[s] = velocity_out[s] + change * way
+    velocity_out[s] = velocity_out[s] + wp.vec3(wp.dot(along_x, way), wp.dot(along_y, way), wp.dot(along_z, way))
 
 
 class Shifting:
