@@ -136,15 +136,25 @@ def test_polyps_are_seen_in_the_air_of_an_empty_colon() -> None:
 
 
 def test_a_saved_world_goes_on_to_the_bit(filled: World) -> None:
-    """Also one that is saved in the middle of a pulse."""
+    """Also one that is saved in the middle of a pulse; afterwards the wall moves."""
     kept = filled.save_state()
     other = viscera.make("barium", device="cpu", seed=3, detail=DETAIL, cores=2)
     other.load_state(kept)
     for world in (filled, other):
-        set_all(world, tilt=-20.0, primary=15.0)
+        set_all(world, tilt=-20.0, primary=15.0, gas=12.0, waves=30.0)
         world.step(320)
         world.wait()
     assert filled.state_hash() == other.state_hash()
+    assert_inside(filled)
+
+
+def assert_inside(world: World) -> None:
+    """Every particle is inside the wall as it is now."""
+    enema = world.system("barium").holds
+    wall = TriangleMesh(enema.vessel.walls.vertices.numpy(), enema.vessel.walls.mesh.triangles)
+    assert wall.volume < 0.95 * enema.vessel.walls.mesh.volume
+    assert winding(wall, water.particles(enema.fluid)["position"].astype(np.float64)).min() > 0.5
+    assert account(enema.coating, enema.fluid).missing == 0
 
 
 def test_a_drain_takes_what_is_at_the_rectum() -> None:
