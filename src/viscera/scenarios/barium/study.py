@@ -24,7 +24,7 @@ from viscera.water import ContactParams, FluidParams
 from viscera.water.boundary.field import make_field
 from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
-from viscera.world.systems.barium import Enema, Living, gravity
+from viscera.world.systems.barium import AIMED, Enema, Living, gravity
 from viscera.world.systems.bowel import Bowel
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
@@ -121,7 +121,7 @@ def make_enema(lumen: Lumen, setting: Setting) -> Enema:
     emitter = water.add_emitter(fluid, lumen.tip.tolist(), (0.1 * x, 0.1 * y, 0.1 * z), NOZZLE)
     still = water.WallVolume(fluid, lumen.mesh)
     fluid.boundaries.append(still)
-    vessel = water.add_vessel(fluid, walls, ContactParams(friction=FRICTION), parts=steps)
+    vessel = water.add_vessel(fluid, walls, ContactParams(friction=FRICTION), parts=AIMED * steps)
     drain = water.add_drain(fluid, ball=(lumen.anus.tolist(), TAP))
     fluid.boundaries.remove(drain)  # it acts once per frame
     coating = make_coating(fluid, lumen.mesh, CoatingParams(viscosity=VISCOSITY))

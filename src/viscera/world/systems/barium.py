@@ -53,6 +53,8 @@ wp.set_module_options({"enable_backward": False})
 DRAWN = 0.7
 """Radius of the drawn balls over the spacing of the particles."""
 TABLE, ENEMA = "Table", "Enema"
+AIMED = 4
+"""Frames in which a wall that moves comes to where it is aimed: to aim it costs as much as some steps."""
 
 FLOW = Parameter("flow", "Inject", "mL/s", 0.0, 25.0, 0.0, "Into the rectum.", group=ENEMA)
 DRAIN = Parameter("drain", "Drain", "", 0.0, 1.0, 0.0, "Lets it out at the rectum.", ("shut", "open"), ENEMA)
@@ -181,7 +183,7 @@ class _Filling:
         look = Particles("barium", "barium", DRAWN * self._fluid.params.spacing, self._fluid.capacity)
         bowel = None if self._living is None else self._living.bowel
         kept = Kept(
-            {"set": self._set} | ({} if bowel is None else {"moved": self._moved} | bowel.kept()),
+            {"set": self._set} | ({} if bowel is None else {"wall_moves": self._wall} | bowel.kept()),
             self._loaded,
             (self._save, self._load),
         )
@@ -212,8 +214,8 @@ class _Filling:
         """The same program for a wall that moves."""
         e, f = self._enema, self._fluid
         self._living = e.living
-        self._moved = np.zeros(1, dtype=np.bool_)
-        """Whether the wall moved in the last frame."""
+        self._wall = np.zeros(3, dtype=np.int64)
+        """Frames since the wall was aimed, whether it moves, and whether it has another shape than at rest."""
         self._shown: list[Show] = []
         if e.living is None:
             return
@@ -276,16 +278,21 @@ class _Filling:
         if self._living is None:
             self._program.run()
             return
-        bowel = self._living.bowel
-        moves = bowel.advance()
+        if self._wall[0] == 0:
+            self._aim(self._living.bowel)
+        (self._moving_program if self._wall[2] else self._program).run()
+        self._wall[0] = (self._wall[0] + 1) % (AIMED if self._wall[2] else 1)
+
+    def _aim(self, bowel: Bowel) -> None:
+        """Where the wall is to be in `AIMED` frames. After its last way it is aimed once more, at where it stands: its
+        velocity is 0 from then on."""
+        moves = bowel.advance(AIMED)
         if moves:
             self._move()
-        # After the last way it is aimed once more, at where it stands: its velocity is 0 from then on.
-        aims = moves or bool(self._moved[0])
+        aims = moves or bool(self._wall[1])
         if aims:
             self._aim_program.run()
-        (self._moving_program if aims or not bowel.at_rest else self._program).run()
-        self._moved[0] = moves
+        self._wall[1:] = moves, aims or not bowel.at_rest
 
     def frame(self, now: Moment) -> None:
         self._run()

@@ -82,13 +82,13 @@ class Bowel:
         """Places of one of `points` now [m], (n, 3); a view."""
         return self.places[self._parts[name]]
 
-    def advance(self) -> bool:
-        """By a frame; whether anything moves."""
-        before = self.state.copy()
+    def advance(self, frames: int = 1) -> bool:
+        """By so many frames; whether anything moves."""
+        before, time = self.state.copy(), frames * FRAME
         rates = np.concatenate([[PRESSURE_RATE, AMPLITUDE_RATE, 0.0], np.full(self._course.size, COURSE_RATE)])
-        self.state += np.clip(self.wanted - self.state, -FRAME * rates, FRAME * rates)
+        self.state += np.clip(self.wanted - self.state, -time * rates, time * rates)
         if self.state[1] > 0.0:
-            self.state[2] = (self.state[2] + 1e-3 * self.wanted[2] * FRAME) % WAVELENGTH
+            self.state[2] = (self.state[2] + 1e-3 * self.wanted[2] * time) % WAVELENGTH
         if np.array_equal(before, self.state):
             return False
         self.refresh()
