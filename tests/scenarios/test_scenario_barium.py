@@ -228,3 +228,29 @@ def test_the_script_coats_the_wall_and_loses_nothing() -> None:
     assert world.measure_values()["dose"] < 5.0
     assert account(enema.coating, enema.fluid).missing == 0
     assert winding(enema.vessel.walls.mesh, points.astype(np.float64)).min() > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7_200)
+def test_nobody_leaves_in_ten_minutes_of_tilting() -> None:
+    """The script once, then the table goes anywhere every five seconds; in the last minute the wall moves too."""
+    world = viscera.make("barium", device="cpu", seed=3, detail=DETAIL)
+    rng = np.random.default_rng(1)
+    enema = world.system("barium").holds
+    for second in range(600):
+        if second == 62:
+            set_all(world, drain=0.0, flow=10.0)
+        if second > 62 and second % 5 == 0:
+            set_all(world, tilt=rng.uniform(-45.0, 90.0), roll=rng.uniform(-180.0, 180.0))
+        if second == 540:
+            set_all(world, gas=10.0, waves=40.0)
+        for tick in range(1000 * second, 1000 * (second + 1)):
+            for one in world.script(tick):
+                world.apply(one)
+            world.step()
+        if second % 20 == 19:
+            world.wait()
+            wall = TriangleMesh(enema.vessel.walls.vertices.numpy(), enema.vessel.walls.mesh.triangles)
+            points = water.particles(enema.fluid)["position"].astype(np.float64)
+            assert winding(wall, points).min() > 0.5, second
+            assert account(enema.coating, enema.fluid).missing == 0, second
