@@ -426,6 +426,18 @@ export interface Volume {
   densest: number;
 }
 
+/** What dragging across a picture changes: two parameters, one per way of the hand. */
+export interface Drag {
+  /** For people: what is moved. */
+  label: string;
+  /** Parameter that grows to the right. */
+  across: string;
+  /** Parameter that grows upwards. */
+  up: string;
+  /** By how much it changes along the whole side of the picture, in the parameter's unit. */
+  span: number;
+}
+
 /**
  * A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
  * sRGB and alpha, row 0 at the bottom. Sides are multiples of 32.
@@ -436,6 +448,18 @@ export interface Picture {
   width: number;
   height: number;
   help: string;
+  /**
+   * The first by the left button, the second by the right one or with Shift, the third by the middle one or with
+   * Alt.
+   */
+  drags: Drag[];
+  /** Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none. */
+  pedal: string;
+  /**
+   * Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
+   * differs from the last one's; empty where clicks mean nothing.
+   */
+  marks: string;
 }
 
 /**
@@ -486,8 +510,11 @@ export interface Table {
   row_names: string[];
   /** Row and column of the cells that the page does not let a user edit, because another value is refused. */
   fixed: [number, number][];
-  /** Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py). */
-  source: "user" | "gaze";
+  /**
+   * Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
+   * where somebody clicked in a picture (`Picture.marks`).
+   */
+  source: "user" | "gaze" | "picture";
 }
 
 /** What a drill asks of a measure: at least, or at most, so much. */
