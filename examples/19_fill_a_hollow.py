@@ -1,7 +1,7 @@
 """Pour blood into a bowl of tissue and look how deep it stands, then tilt gravity and see where it goes.
 
-A paraboloid z = r²/2a holds π a h² up to the level h. The depth of its middle column must be that of what was poured,
-within 5 %, and under gravity tilted by an angle the pool's middle must be a·tan(angle) aside.
+A paraboloid z = r²/2a holds π a h² up to the level h. The level must be that of what was poured, within 5 % in one
+column, and under gravity tilted by an angle the pool's middle must be a·tan(angle) aside.
 
     python examples/19_fill_a_hollow.py [--millilitres 0.3]
 """

@@ -66,9 +66,13 @@ def test_one_browsers_refusals_leave_anothers_alone(server: Server) -> None:
         for number in range(6):
             for sequence in range(30):
                 noisy.move(sequence, tool=7)
+            noisy.send(m.Hand(action="give", client=quiet.number))
+            quiet.wait(m.SessionState, lambda state: state.holder == quiet.number)
             quiet.send(m.SetParameter(name=f"unknown {number}", value=1.0))
             quiet.wait(m.Problem, lambda found, number=number: f"unknown {number}" in found.message, 5.0)
             quiet.watch(0.12)  # one refusal every 0.1 s is told to each
+            quiet.send(m.Hand(action="give", client=noisy.number))
+            noisy.wait(m.SessionState, lambda state: state.holder == noisy.number)
 
 
 def test_who_sent_too_much_still_gets_frames(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,4 +274,19 @@ def test_who_leaves_at_a_bad_moment_leaves_nothing_in_the_log(server: Server, co
             browser.socket.socket.sendall(b"\xff" * 64)  # no frame at all, while frames are on their way
             browser.watch(0.1)
     time.sleep(0.2)
+    assert complaints == []
+
+
+def test_who_writes_nonsense_in_long_letters_is_told_why_the_line_ends(server: Server, complaints: list[str]) -> None:
+    """A close frame holds 123 bytes, and a letter may be several."""
+    nonsense = msgspec.msgpack.encode({"type": "ä" * 50})
+    with Browser(server) as browser:
+        browser.wait(m.FrameMessage)
+        for _ in range(client.MALFORMED_LIMIT):
+            browser.socket.send(nonsense)
+        with pytest.raises(ConnectionClosed) as ended:
+            browser.wait(m.Welcome)
+    assert ended.value.rcvd is not None
+    assert ended.value.rcvd.code == client.POLICY
+    assert "ää" in ended.value.rcvd.reason
     assert complaints == []

@@ -2,9 +2,9 @@
 
 Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, something waits to join the
 film, the tissue moves, or a parameter of the film has changed. Else, once no more than `CREEPING` of the film's
-particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn every `DROWSY` frames only;
-once none is, and nothing runs in the pools, in no frame at all. So what still creeps then runs slower, and what creeps
-slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry. Volumes stay exact.
+particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in every `DROWSY`th frame
+only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then runs slower, and what
+creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry. Volumes stay exact.
 """
 
 from __future__ import annotations
