@@ -221,6 +221,29 @@ export interface Cuts {
   kind: "cuts";
 }
 
+/**
+ * Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
+ * is pressed; let go with its point out of the tissue again, the needle is drawn through.
+ */
+export interface Sews {
+  /** Of the needle's circle [m]. */
+  radius: number;
+  /** Force to go through the surface [N]. Tapered needles in skin take 0.1 to 1; estimated. */
+  pierce: number;
+  /** Of the needle, per hole that it is in [N]; estimated. */
+  friction: number;
+  kind: "sews";
+}
+
+/** Draws the thread of a stitch together while the handle is pressed, and ties it when that is let go. */
+export interface Ties {
+  /** Farther from a stitch than this it ties nothing [m]. */
+  reach: number;
+  /** How hard it draws, at most [N]. */
+  pull: number;
+  kind: "ties";
+}
+
 /** Draws gas and the smoke in it away at the tip; as much fresh gas flows in. */
 export interface Evacuates {
   /** [m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20. */
@@ -243,7 +266,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Sews | Ties | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -255,7 +278,7 @@ export interface Instrument {
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel" | "needle" | "knot";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */

@@ -1,7 +1,20 @@
 """Instruments: what they are and do (`instrument`, `effects`), ready ones (`kit`), and how a hand moves one
 (`tool`), through a `trocar` and within the theatre's `room`."""
 
-from viscera.instruments.effects import PRESSED, Clips, Cuts, Effect, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import (
+    PRESSED,
+    Clips,
+    Cuts,
+    Effect,
+    Evacuates,
+    Heats,
+    Marks,
+    Pushes,
+    Rinses,
+    Sews,
+    Sucks,
+    Ties,
+)
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
 from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
@@ -21,7 +34,9 @@ __all__ = [
     "Pushes",
     "Rinses",
     "Room",
+    "Sews",
     "Sucks",
+    "Ties",
     "Tool",
     "check_tool_input",
     "felt_at_handle",

@@ -105,6 +105,31 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class Sews:
+    """Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
+    is pressed; let go with its point out of the tissue again, the needle is drawn through."""
+
+    radius: float = 6.0e-3
+    """Of the needle's circle [m]."""
+    pierce: float = 0.15
+    """Force to go through the surface [N]. Tapered needles in skin take 0.1 to 1; estimated."""
+    friction: float = 0.02
+    """Of the needle, per hole that it is in [N]; estimated."""
+    kind: Literal["sews"] = "sews"
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Draws the thread of a stitch together while the handle is pressed, and ties it when that is let go."""
+
+    reach: float = 8.0e-3
+    """Farther from a stitch than this it ties nothing [m]."""
+    pull: float = 1.0
+    """How hard it draws, at most [N]."""
+    kind: Literal["ties"] = "ties"
+
+
+@dataclass(frozen=True)
 class Evacuates:
     """Draws gas and the smoke in it away at the tip; as much fresh gas flows in."""
 
@@ -113,4 +138,4 @@ class Evacuates:
     kind: Literal["evacuates"] = "evacuates"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Evacuates
+Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Sews | Ties | Evacuates

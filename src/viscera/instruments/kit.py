@@ -20,7 +20,7 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sews, Sucks, Ties
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -201,5 +201,50 @@ def scissors() -> Instrument:
         label="Scissors",
         icon="scissors",
         action="cut",
+        parts=(*jaws, _shaft(long)),
+    )
+
+
+NEEDLE_HEIGHT = 2.5e-3
+"""Of the middle of a needle's circle above the surface that it is put on [m]: a bite is as deep as the circle below."""
+HOLDER_JAW = (0.7e-3, 0.9e-3, 0.014)
+"""Of a needle holder's jaws: how far from the middle, radius and length [m]."""
+
+
+HOLDER_LEAN = 0.8
+"""How far it leans away from its needle's plane, over its height: it must not hide the needle."""
+
+
+def needle_holder(sews: Sews | None = None) -> Instrument:
+    """A curved needle with thread; its tip is the middle of the needle's circle, which lies along its x axis."""
+    sews = sews or Sews()
+    apart, radius, long = HOLDER_JAW
+    lean, high = HOLDER_LEAN * long, sews.radius + long
+    jaws = [Part((side * apart, lean, high), (side * 0.5 * apart, 0.0, sews.radius), radius) for side in (-1.0, 1.0)]
+    shaft = Part((0.0, lean, high), (0.0, lean + HOLDER_LEAN * SHAFT_LENGTH, high + SHAFT_LENGTH), SHAFT_RADIUS)
+    return Instrument(
+        "needle",
+        (Pushes(radius, offset=sews.radius), sews),
+        label="Needle holder",
+        icon="needle",
+        action="turn the needle",
+        parts=(*jaws, shaft),
+        acts_at=(0.0, 0.0, -NEEDLE_HEIGHT),
+    )
+
+
+def knot_tyer(pull: float = 1.0) -> Instrument:
+    """Draws a stitch together, with at most this force [N], and ties it."""
+    apart, radius, long, opening = CLIP_JAW
+    jaws = [
+        Part((side * apart, 0.0, long), (side * apart, 0.0, radius), radius, swing=-side * opening)
+        for side in (-1.0, 1.0)
+    ]
+    return Instrument(
+        "knot",
+        (_end(radius), Ties(pull=pull)),
+        label="Knot tyer",
+        icon="knot",
+        action="draw the knot",
         parts=(*jaws, _shaft(long)),
     )

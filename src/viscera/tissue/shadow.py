@@ -78,6 +78,7 @@ class Shadow:
             current=0,
             slabs=None,
             cutting=None,
+            sewing=None,
             fields={},
             _programs={},
         )

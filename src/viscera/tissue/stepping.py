@@ -18,6 +18,7 @@ from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
+from viscera.tissue.sewing import record_sew, record_threads
 from viscera.tissue.touching import record_near, record_touch
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     record_near(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
-    record_cut(stage, tissue, tissue.state.position[(current + tissue.substeps) % 2])
+    last = tissue.state.position[(current + tissue.substeps) % 2]
+    record_cut(stage, tissue, last)
+    record_threads(stage, tissue, last)
 
 
 def record_start(stage: Stage, tissue: Tissue) -> None:
@@ -48,6 +51,8 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
     if tissue.cutting is not None:
         stage.upload(tissue.cutting.edges)
         stage.upload(tissue.cutting.news)
+    if tissue.sewing is not None:
+        stage.upload(tissue.sewing.hand)
     stage.clear(state.force)
 
 
@@ -59,6 +64,7 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_step(stage, tissue, substep, here, there)
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
+    record_sew(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:

@@ -31,6 +31,7 @@ from viscera.tissue.volume import spring_share_of_young
 
 if TYPE_CHECKING:
     from viscera.tissue.cutting import Cutting
+    from viscera.tissue.sewing import Sewing
     from viscera.tissue.slabs import Slabs
 
 
@@ -106,6 +107,8 @@ class Tissue:
     """The points that tools touch; the masses unless someone gave it a surface (`touching.touch_surface`)."""
     cutting: Cutting | None = None
     """What blades do to it, where they can cut it (`cutting.let_cut`)."""
+    sewing: Sewing | None = None
+    """Threads through it, where it can be sewn (`sewing.let_sew`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
     _programs: dict[Any, Program] = field(default_factory=dict)
@@ -349,6 +352,8 @@ class Tissue:
             found |= self.cutting.arrays()
             if self.params.has_volume:
                 found["bulk"] = self.bulk
+        if self.sewing is not None:
+            found |= self.sewing.arrays()
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
@@ -363,6 +368,8 @@ class Tissue:
         if self.cutting is not None:
             self.cutting.news.host[0] = 1
             self.cutting.edges.host[:] = arrays["cutting/edges"]
+        if self.sewing is not None:
+            self.sewing.hand.host[:] = arrays["sewing/hand"]
         self._hand_on()
 
     def _refresh(self) -> None:

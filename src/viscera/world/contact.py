@@ -18,6 +18,7 @@ from viscera.view import ToolState
 from viscera.world.cutters import Cutters
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
+from viscera.world.sewers import Sewers
 
 
 class Contact:
@@ -36,6 +37,8 @@ class Contact:
         """Place in the lattices of each tool that is in the body."""
         self.cutters = Cutters(tools, organs)
         """The edges of those that cut."""
+        self.sewers = Sewers(tools, organs)
+        """The needles and knots of those that sew."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -45,6 +48,7 @@ class Contact:
             if not tool.active:
                 self._let_go(tool)
                 self.cutters.rest(tool)
+                self.sewers.rest(tool)
                 holding.state[:] = 0.0
                 continue
             tool.go(self._way(tool, holding), TICK)
@@ -52,6 +56,7 @@ class Contact:
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
                 continue
+            self.sewers.move(tool, slot)
             if tool.number in self._solids:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue

@@ -34,7 +34,7 @@ export class MeasuresPanel {
   }
 
   setScene(measures: Measure[], goals: Goal[]): void {
-    const wanted = [...goals.map((goal) => goal.measure), TIME];
+    const wanted = [...new Set([...goals.map((goal) => goal.measure), TIME])];
     const first = wanted.flatMap((name) => measures.filter((info) => info.name === name));
     const ordered = [...first, ...measures.filter((info) => !first.includes(info))];
     this.rows = ordered.map((info) => measureRow(info, goals.find((goal) => goal.measure === info.name)));

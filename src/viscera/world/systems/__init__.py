@@ -4,6 +4,7 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
+| `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stiffening import stiffening as stiffening
+    from viscera.world.systems.sutures import sewing as sewing
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
     from viscera.world.systems.water import swirling as swirling
@@ -72,6 +74,7 @@ _HOMES = {
     "search": ("Search",),
     "smoke": ("smoking",),
     "stiffening": ("stiffening",),
+    "sutures": ("sewing",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
 }
