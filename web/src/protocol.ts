@@ -189,10 +189,17 @@ export interface Rinses {
   kind: "rinses";
 }
 
-/** Closes vessels near the tip with a clip that stays. */
+/**
+ * Closes vessels near the tip with a clip that stays. Where tissue can have clips (`systems.clamping`), it presses
+ * the wall together and slips when it is pulled too hard.
+ */
 export interface Clips {
   /** [m] */
   reach: number;
+  /** Share of the thickness of what it is put on that is left, once it is closed. */
+  closes: number;
+  /** Force at which it slips [N]. Titanium clips on arteries come off at some 2 to 6; estimated. */
+  hold: number;
   kind: "clips";
 }
 
@@ -244,6 +251,17 @@ export interface Ties {
   kind: "ties";
 }
 
+/** Puts a staple across what lies below the tip, along the instrument's x axis, one for each press of the handle. */
+export interface Staples {
+  /** Between its legs as it goes in [m]. */
+  width: number;
+  /** The same once it is bent [m]. */
+  closed: number;
+  /** Force at which it slips [N]; estimated. */
+  hold: number;
+  kind: "staples";
+}
+
 /** Draws gas and the smoke in it away at the tip; as much fresh gas flows in. */
 export interface Evacuates {
   /** [m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20. */
@@ -266,7 +284,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Sews | Ties | Evacuates)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Sews | Ties | Staples | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */

@@ -12,6 +12,7 @@ from viscera.instruments.effects import (
     Pushes,
     Rinses,
     Sews,
+    Staples,
     Sucks,
     Ties,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Rinses",
     "Room",
     "Sews",
+    "Staples",
     "Sucks",
     "Ties",
     "Tool",

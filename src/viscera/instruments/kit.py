@@ -20,7 +20,7 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sews, Sucks, Ties
+from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sews, Staples, Sucks, Ties
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -247,4 +247,24 @@ def knot_tyer(pull: float = 1.0) -> Instrument:
         icon="knot",
         action="draw the knot",
         parts=(*jaws, _shaft(long)),
+    )
+
+
+STAPLER = (3.0e-3, 0.02)
+"""Half the width of a stapler's head and its length [m]."""
+
+
+def stapler(staples: Staples | None = None) -> Instrument:
+    """Puts staples across a wound, along its x axis."""
+    half, long = STAPLER
+    radius = 1.2e-3
+    head = Part((-half, 0.0, radius), (half, 0.0, radius), radius)
+    neck = Part((0.0, 0.0, radius), (0.0, 0.0, long), radius)
+    return Instrument(
+        "stapler",
+        (_end(radius), staples or Staples()),
+        label="Stapler",
+        icon="clip",
+        action="staple",
+        parts=(head, neck, _shaft(long)),
     )

@@ -23,6 +23,7 @@ from viscera.tissue.needle_kernels import (
 )
 from viscera.tissue.thread_kernels import (
     ANGLE,
+    CLAMPED,
     CLOSING,
     COUNT,
     FIRST,
@@ -340,3 +341,20 @@ def advance_threads(
     if threads.counts[TYING] == 1:
         tail = SPARE
     settle_length(lattice, samples, threads, tau, position, velocity, bundles, _TAIL, tail, anchor, anchor, 1)
+
+
+@wp.kernel
+def advance_clamps(
+    # params
+    lattice: Lattice,
+    # out
+    threads: Threads,
+):
+    """At the end of a tick: clips and staples close, and one that is pulled past what it holds slips."""
+    closes = TIE_SPEED * lattice.dt * float(lattice.substeps)
+    for hole in range(threads.counts[COUNT]):
+        if threads.kind[hole] == CLAMPED:
+            threads.length[hole] = wp.max(threads.length[hole] - closes, threads.goal[hole])
+            if threads.tension[hole] > threads.hold[hole]:
+                threads.kind[hole] = FREE
+                threads.tension[hole] = 0.0

@@ -52,8 +52,8 @@ THREAD_RADIUS = float(loose_kernels.THREAD_RADIUS)
 NEEDLE_ARC = float(thread_kernels.NEEDLE_ARC)
 
 _SAVED = (
-    "counts", "numbers", "rest", "places", "weights", "kind", "held", "start", "angle", "length", "tension", "slack",
-    "point", "before", "bundle", "near", "touch", "off", "normal", "at",
+    "counts", "numbers", "rest", "places", "weights", "kind", "held", "start", "angle", "length", "tension", "goal",
+    "hold", "slack", "point", "before", "bundle", "near", "touch", "off", "normal", "at",
 )  # fmt: skip
 
 
@@ -66,10 +66,10 @@ class Sewing:
     hand: Port
     """What hands do, float32, shape (HAND_FLOATS,)."""
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self, prefix: str = "sewing") -> dict[str, Any]:
         """All that changes."""
-        found = {f"sewing/{name}": getattr(self.threads, name) for name in _SAVED}
-        return found | {"sewing/hand": self.hand.array}
+        found = {f"{prefix}/{name}": getattr(self.threads, name) for name in _SAVED}
+        return found | {f"{prefix}/hand": self.hand.array}
 
 
 def let_sew(tissue: Tissue, length: float = 0.15) -> Sewing:
@@ -88,6 +88,17 @@ def let_sew(tissue: Tissue, length: float = 0.15) -> Sewing:
 
 
 def _make(tissue: Tissue, length: float) -> Sewing:
+    made = make_threads(tissue)
+    numbers = np.zeros(8, dtype=np.float32)
+    numbers[int(thread_kernels.ANGLE)] = float(needle_kernels.ANGLE_HOME)
+    numbers[int(thread_kernels.LEFT)] = numbers[int(thread_kernels.TAIL_LENGTH)] = length
+    made.threads.numbers.assign(numbers)
+    made.hand.host[12:16] = 0.0, 0.0, 1.0, 1.0e-3
+    return made
+
+
+def make_threads(tissue: Tissue) -> Sewing:
+    """Empty."""
     device = tissue.device
     hand = device.port(HAND_FLOATS, wp.float32)
 
@@ -102,16 +113,12 @@ def _make(tissue: Tissue, length: float) -> Sewing:
     made.kind, made.held, made.start = (zeros(HOLES, wp.int32) for _ in range(3))
     made.slack = zeros(HOLES + 1, wp.int32)
     made.angle, made.length, made.tension, made.sum = (zeros(HOLES, wp.float32) for _ in range(4))
+    made.goal, made.hold = zeros(HOLES, wp.float32), zeros(HOLES, wp.float32)
     made.point, made.before, made.off, made.normal = (zeros(free, wp.vec3) for _ in range(4))
     made.bundle, made.near, made.touch = (zeros(free, wp.int32) for _ in range(3))
     made.bundle.fill_(-1)
     made.touch.fill_(-1)
     made.path, made.on = zeros(POINTS + 2, wp.vec3), zeros(POINTS + 2, wp.int32)
-    numbers = np.zeros(8, dtype=np.float32)
-    numbers[int(thread_kernels.ANGLE)] = float(needle_kernels.ANGLE_HOME)
-    numbers[int(thread_kernels.LEFT)] = numbers[int(thread_kernels.TAIL_LENGTH)] = length
-    made.numbers.assign(numbers)
-    hand.host[12:16] = 0.0, 0.0, 1.0, 1.0e-3
     return Sewing(made, hand)
 
 

@@ -79,6 +79,7 @@ class Shadow:
             slabs=None,
             cutting=None,
             sewing=None,
+            clamps=None,
             fields={},
             _programs={},
         )

@@ -13,6 +13,7 @@ import warp as wp
 from viscera.device import Stage
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue import kernels, native, viscosity, volume
+from viscera.tissue.clamping import record_clamp, record_clamps
 from viscera.tissue.creep import creep_on
 from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
@@ -42,6 +43,7 @@ def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     last = tissue.state.position[(current + tissue.substeps) % 2]
     record_cut(stage, tissue, last)
     record_threads(stage, tissue, last)
+    record_clamps(stage, tissue)
 
 
 def record_start(stage: Stage, tissue: Tissue) -> None:
@@ -65,6 +67,7 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
     record_sew(stage, tissue, substep, there)
+    record_clamp(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:

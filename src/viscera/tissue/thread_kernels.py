@@ -41,9 +41,9 @@ HAND_RADIUS, HAND_PIERCE, HAND_FRICTION = wp.constant(15), wp.constant(16), wp.c
 """Of the circle [m]; force to go through the surface [N]; of the needle per hole [N]."""
 TIE_PRESSED, TIE_TIP, TIE_REACH, TIE_PULL = wp.constant(18), wp.constant(19), wp.constant(22), wp.constant(23)
 
-FREE, INSIDE, OUTSIDE, CLOSING, TO_HAND = (wp.constant(k) for k in range(5))
+FREE, INSIDE, OUTSIDE, CLOSING, TO_HAND, CLAMPED = (wp.constant(k) for k in range(6))
 """Kinds of what leads on from a hole: nothing yet, thread within tissue, thread over it to the next hole, thread back
-to the first hole of its stitch, thread to the needle."""
+to the first hole of its stitch, thread to the needle; a clip's or staple's legs, to the next hole."""
 NEW = wp.constant(2)
 LOOSE_HOLE, ON_POINT, ON_NEEDLE = (wp.constant(k) for k in range(3))
 """What holds a hole besides thread: nothing; the needle's point, which has not pierced it yet; the needle."""
@@ -106,6 +106,9 @@ class Threads:
     """Of the thread that leads on [m], unstretched."""
     tension: wp.array(dtype=wp.float32)
     """In it [N], smoothed."""
+    goal: wp.array(dtype=wp.float32)
+    hold: wp.array(dtype=wp.float32)
+    """Of a clip or staple: the length that it closes to [m], and the force at which it slips [N]."""
     slack: wp.array(dtype=wp.int32)
     """Of each length: 1 where it is so slack that it stays so in this tick, `NEW` where it was just laid."""
     point: wp.array(dtype=wp.vec3)
@@ -205,6 +208,8 @@ def end_of(threads: Threads, hole: int):
         return hole + 1
     if kind == OUTSIDE:
         return hole + 1
+    if kind == CLAMPED:
+        return hole + 1
     if kind == CLOSING:
         return threads.start[hole]
     if kind == TO_HAND and threads.hand[HAND_ON] > 0.0:
@@ -235,7 +240,7 @@ def lay_path(
     threads.path[0] = hole_place(lattice, threads, tau, position, velocity, hole)
     threads.on[0] = -1
     count = int(1)
-    if threads.kind[hole] != INSIDE:
+    if threads.kind[hole] != INSIDE and threads.kind[hole] != CLAMPED:
         for k in range(_POINTS):
             p = hole * _POINTS + k
             if threads.touch[p] >= 0:

@@ -109,6 +109,8 @@ class Tissue:
     """What blades do to it, where they can cut it (`cutting.let_cut`)."""
     sewing: Sewing | None = None
     """Threads through it, where it can be sewn (`sewing.let_sew`)."""
+    clamps: Sewing | None = None
+    """Clips and staples on it, where it can have some (`clamping.let_clamp`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
     _programs: dict[Any, Program] = field(default_factory=dict)
@@ -354,6 +356,8 @@ class Tissue:
                 found["bulk"] = self.bulk
         if self.sewing is not None:
             found |= self.sewing.arrays()
+        if self.clamps is not None:
+            found |= self.clamps.arrays("clamps")
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:

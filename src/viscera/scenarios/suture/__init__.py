@@ -16,6 +16,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.suture.drill import marked, slit_ends, suture_drill
+from viscera.tissue.clamping import let_clamp
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
@@ -23,6 +24,7 @@ from viscera.tissue.sewing import let_sew
 from viscera.tissue.slits import open_slit
 from viscera.view import Goal
 from viscera.world import Contents, World, block, cuttable, looking_down
+from viscera.world.systems.clamps import clamping
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.ink import ink_on
 from viscera.world.systems.sutures import sewing
@@ -55,8 +57,8 @@ SKIN = Material(
     sources=("young: skin at small strain has 20 to 200 kPa (Diridollou et al. 2000: 129 kPa)",),
 )
 
-NEEDLE, KNOT, SCALPEL = range(3)
-"""What keys 1 to 3 choose."""
+NEEDLE, KNOT, STAPLER, SCALPEL = range(4)
+"""What keys 1 to 4 choose."""
 
 INSTRUCTIONS = """\
 Close the slit with a stitch through the two violet marks, and a knot.
@@ -64,7 +66,8 @@ Move the pointer onto the slit between the marks: the needle stands across it. K
 Hold the left button: the needle turns, goes in at one mark and comes out at the other. Let go: it is drawn through.
 Let go before its point is out, and it goes back; nothing has happened.
 Key 2 takes the knot tyer: put it on the slit and hold the left button. It draws the lips together. Let go: it is tied.
-The needle keeps what is left of the thread for further stitches. Drawn too hard, the skin puckers."""
+The needle keeps what is left of the thread for further stitches.
+Key 3 takes a stapler: click on the slit, and a staple holds its lips. The drill asks for a stitch, though."""
 
 GOALS = (
     Goal("stitches", least=1.0),
@@ -93,13 +96,14 @@ def build(setting: Setting) -> Contents:
     first, last = (np.array([[x, y, top - DEPTH], [x, y, top + 0.002]]) for x, y in ends.tolist())
     open_slit(tissue, first, last)
     let_sew(tissue, THREAD)
+    let_clamp(tissue)
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
     drawing, ink = ink_on(organ)
     ink.draw(marked(organ.need_skin(), ends))
     camera, bounds = looking_down([organ], (0.04, -0.6, 0.8))
     home = (0.0, 0.0, top + HOME_HEIGHT)
-    instruments = [kit.needle_holder(), kit.knot_tyer(PULL), kit.scalpel()]
+    instruments = [kit.needle_holder(), kit.knot_tyer(PULL), kit.stapler(), kit.scalpel()]
     sutures = sewing(organ)
     middle = ends.mean(axis=0)
 
@@ -110,7 +114,7 @@ def build(setting: Setting) -> Contents:
     return Contents(
         organs=[organ],
         tools=kit.hand_out(instruments, home, SKIN.friction, apart=0.03),
-        systems=[cutting(organ), sutures, suture_drill(organ, sutures.holds, ends), drawing],
+        systems=[cutting(organ), sutures, clamping(organ), suture_drill(organ, sutures.holds, ends), drawing],
         goals=GOALS,
         camera=camera,
         bounds=bounds,

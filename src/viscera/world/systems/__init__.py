@@ -4,6 +4,7 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
+| `clamping`, `clamps` | clips and staples are put on, hold, and slip |
 | `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.barium import Enema as Enema
     from viscera.world.systems.barium import filling as filling
     from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.clamps import clamping as clamping
     from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
     from viscera.world.systems.cuts import cutting as cutting
     from viscera.world.systems.drops import flying as flying
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "barium": ("Enema", "filling"),
     "burns": ("burning",),
+    "clamps": ("clamping",),
     "cut_vessels": ("cut_vessel",),
     "cuts": ("cutting",),
     "drops": ("flying",),
