@@ -381,6 +381,24 @@ export interface Threads {
 }
 
 /**
+ * Masses as balls and springs as lines, instead of a surface or beside it: the snapshot array of its name, float32,
+ * shape (capacity, 4): places [m] and a shade from 0 to 1, drawn from blue to red; none while it is not shown
+ * (`Frame.counts`). The array `NAME/cut` has the numbers of the springs that are cut, shape (springs, 1).
+ */
+export interface LatticeView {
+  name: string;
+  /** Of the same organ. */
+  surface: string;
+  /** The two masses of each, shape (springs, 2). */
+  springs: Uint8Array;
+  /** Of the balls [m]. */
+  radius: number;
+  capacity: number;
+  /** Which says what is shown: 0 the surface, 1 the lattice instead, 2 the lattice beside it. */
+  parameter: string;
+}
+
+/**
  * What fills space: smoke, blood in saline. The snapshot array of its name, uint8, shape (depth · height, width,
  * 4): layers along z, rows along y. Red is the density, 255 at `densest`; green how much of it is blood; blue and
  * alpha are free. Width, and depth times height, are multiples of 32.
@@ -490,6 +508,7 @@ export interface Scene {
   particles: Particles[];
   markers: Markers[];
   threads: Threads[];
+  lattices: LatticeView[];
   volumes: Volume[];
   pictures: Picture[];
   overlays: Overlay[];

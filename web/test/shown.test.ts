@@ -1,10 +1,12 @@
 // Surfaces that change, volumes, threads, tiles and marks: from messages to what is drawn.
 
 import { Ray, Vector3 } from "three";
+import type { LineSegments } from "three";
 import { describe, expect, it } from "vitest";
 import { makeLight } from "../src/look/light";
 import { TissueSurface } from "../src/look/surface";
 import { makeSteelMaterial } from "../src/look/steel_material";
+import { SceneLattices } from "../src/look/lattice";
 import { SceneThreads, Tubes, runsOf, smoothed } from "../src/look/threads";
 import { TiledImage } from "../src/look/tiled_image";
 import { SceneVolumes } from "../src/look/volumes";
@@ -196,5 +198,23 @@ describe("marks over the picture", () => {
   it("are left out when they have no strength or no place", () => {
     expect(marksOf(new Float32Array([0.5, 0.5, 0.1, 0, NaN, 0.5, 0.1, 1]), field)).toEqual([]);
     expect(marksOf(new Float32Array([0.5, 0.5, 0, 7]), field)[0]).toMatchObject({ radius: 1.5, strength: 1 });
+  });
+});
+
+describe("a lattice", () => {
+  it("is drawn without the springs that are cut, and hides its surface only when it is shown instead", () => {
+    const lattices = new SceneLattices(makeLight());
+    const springs = new Uint8Array(new Int32Array([0, 1, 1, 2]).buffer);
+    lattices.setScene([{ name: "a.lattice", surface: "a", springs, radius: 0.001, capacity: 3, parameter: "a_view" }]);
+    lattices.update([]);
+    expect(lattices.count()).toBe(0);
+    expect(lattices.hides("a", { a_view: 1 })).toBe(false);
+    lattices.update([floats("a.lattice", [[0, 0, 0, 0], [1, 0, 0, 1], [2, 0, 0, 1]]), floats("a.lattice/cut", [[1]])]);
+    expect(lattices.count()).toBe(3);
+    expect(lattices.hides("a", { a_view: 1 })).toBe(true);
+    expect(lattices.hides("a", { a_view: 2 })).toBe(false);
+    expect(lattices.hides("b", { a_view: 1 })).toBe(false);
+    const lines = lattices.group.children[0].children[0] as LineSegments;
+    expect(Array.from(lines.geometry.attributes.position.array)).toEqual([0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]);
   });
 });

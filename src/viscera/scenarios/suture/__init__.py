@@ -27,6 +27,7 @@ from viscera.world import Contents, World, block, cuttable, looking_down
 from viscera.world.systems.clamps import clamping
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.ink import ink_on
+from viscera.world.systems.lattice_view import lattice_picture
 from viscera.world.systems.sutures import sewing
 
 SPACING = 0.0025
@@ -105,6 +106,7 @@ def build(setting: Setting) -> Contents:
     home = (0.0, 0.0, top + HOME_HEIGHT)
     instruments = [kit.needle_holder(), kit.knot_tyer(PULL), kit.stapler(), kit.scalpel()]
     sutures = sewing(organ)
+    drill = suture_drill(organ, sutures.holds, ends)
     middle = ends.mean(axis=0)
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -114,7 +116,14 @@ def build(setting: Setting) -> Contents:
     return Contents(
         organs=[organ],
         tools=kit.hand_out(instruments, home, SKIN.friction, apart=0.03),
-        systems=[cutting(organ), sutures, clamping(organ), suture_drill(organ, sutures.holds, ends), drawing],
+        systems=[
+            cutting(organ),
+            sutures,
+            clamping(organ),
+            drill,
+            drawing,
+            lattice_picture(organ),
+        ],
         goals=GOALS,
         camera=camera,
         bounds=bounds,

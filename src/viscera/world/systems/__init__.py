@@ -13,6 +13,7 @@
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
+| `lattice_picture`, `lattice_view` | masses and springs instead of the skin, or beside it |
 | `painting`, `film_picture` | the film as a picture on the skin |
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.gauze import covering as covering
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
+    from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
@@ -72,6 +74,7 @@ _HOMES = {
     "gauze": ("Gauze", "covering"),
     "heat": ("heating",),
     "ink": ("ink_on",),
+    "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
     "saline": ("bathing",),
     "search": ("Search",),
