@@ -220,7 +220,12 @@ def look_up(
     velocity: wp.array(dtype=wp.float32), bundles: int, p: int,
 ):  # fmt: skip
     """A free point looks for the surface nearest to it, everywhere."""
-    s, owner = nearest_of_all(lattice, samples, tau, position, velocity, bundles, 0, threads.point[p])
+    guess = int(-1)
+    if threads.bundle[p] >= 0:
+        guess = threads.near[p]
+    s, owner = nearest_of_all(
+        lattice, samples, tau, position, velocity, bundles, 0, threads.point[p], guess, threads.bundle[p]
+    )  # fmt: skip
     threads.bundle[p] = owner
     threads.near[p] = s
 
@@ -334,6 +339,8 @@ def advance_threads(
             )  # fmt: skip
         if kind != FREE:
             threads.slack[hole] = is_slack(lattice, samples, threads, tau, position, velocity, hole, rear)
+    if counts[COUNT] == counts[FIRST] and threads.hand[HAND_ON] == 0.0:
+        return  # the thread has left with its needle
     anchor = rear
     if counts[COUNT] > counts[FIRST] and threads.kind[counts[FIRST]] != FREE:
         anchor = threads.at[counts[FIRST]]

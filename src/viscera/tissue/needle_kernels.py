@@ -35,6 +35,8 @@ from viscera.tissue.thread_kernels import (
     REFUSED,
     TAIL,
     TAIL_LENGTH,
+    TIP_BUNDLE,
+    TIP_NEAR,
     TO_HAND,
     WITHIN,
     Threads,
@@ -61,6 +63,8 @@ ASIDE = wp.constant(1.5e-3)
 DEEPEST = wp.constant(3.0e-3)
 """Thread deeper than this is not under this surface [m]."""
 
+SELDOM = wp.constant(8)
+"""Ticks after which the needle's point looks again which point of the surface is nearest: it goes 0.2 mm in them."""
 SPARE = wp.constant(0.012)
 """Thread between the last hole and the needle as that is drawn through [m]."""
 TAIL_LEFT = wp.constant(0.006)
@@ -93,12 +97,20 @@ def nearest_in(
 @wp.func
 def nearest_of_all(
     lattice: Lattice, samples: Samples, tau: float, position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), bundles: int, fine: int, x: wp.vec3,
+    velocity: wp.array(dtype=wp.float32), bundles: int, fine: int, x: wp.vec3, guess: int, guess_owner: int,
 ):  # fmt: skip
-    """The point of the surface nearest to x and its bundle, -1 where none is near."""
+    """The point of the surface nearest to x and its bundle, -1 where none is near. What was nearest a while ago, if
+    anything, rules out most bundles at once."""
     found = int(-1)
     owner = int(-1)
     least = float(NEAR)
+    if guess >= 0:
+        place, _v = hanging(samples, lattice.slots, tau, position, velocity, guess)
+        far = wp.length(place - x)
+        if far < least:
+            found = guess
+            owner = guess_owner
+            least = far
     for bundle in range(bundles):
         middle = middle_of(samples, lattice.slots, position, bundle)
         if wp.length(middle - x) - LOOSE * samples.radius[bundle] - SLACK < least:
@@ -217,7 +229,12 @@ def pierce(
             counts[OUT] = counts[WITHIN]
             counts[WITHIN] = 1 - counts[WITHIN]
         return
-    s, owner = nearest_of_all(lattice, samples, tau, position, velocity, bundles, 1, tip)
+    s = counts[TIP_NEAR] - 1
+    owner = counts[TIP_BUNDLE]
+    if s < 0 or lattice.clock[0] % SELDOM == 0:
+        s, owner = nearest_of_all(lattice, samples, tau, position, velocity, bundles, 1, tip, s, owner)
+    counts[TIP_NEAR] = s + 1
+    counts[TIP_BUNDLE] = owner
     if s >= 0:
         high, normal = height_over(lattice, samples, tau, position, velocity, owner, s, tip)
         crosses = (counts[WITHIN] == 0 and high < 0.0) or (counts[WITHIN] == 1 and high > 0.0 and high < 0.5)

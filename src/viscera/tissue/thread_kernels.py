@@ -49,9 +49,11 @@ LOOSE_HOLE, ON_POINT, ON_NEEDLE = (wp.constant(k) for k in range(3))
 """What holds a hole besides thread: nothing; the needle's point, which has not pierced it yet; the needle."""
 
 COUNT, FIRST, BITE, PHASE, WITHIN, OUT, KNOTS, REFUSED, TYING, TURN = (wp.constant(k) for k in range(10))
+TIP_NEAR, TIP_BUNDLE = wp.constant(10), wp.constant(11)
 """In `counts`: holes; the first one of the thread on the needle; the first one of this bite; what the needle does;
 whether its point is in tissue; whether it came out again; stitches tied; bites that found no thread or no room; whether
-a knot is being drawn; which free point is looked up next."""
+a knot is being drawn; which free point is looked up next; the point of the surface that the needle's was last nearest
+to, counted from 1, and its bundle."""
 ANGLE, LEFT, TAIL_LENGTH, TAIL_TENSION, FELT = (wp.constant(k) for k in range(5))
 """In `numbers`: how far the needle has turned [rad]; thread on it [m]; behind its first hole [m] and the tension there
 [N]; what the point feels [N], smoothed."""
