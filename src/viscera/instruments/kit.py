@@ -81,6 +81,16 @@ def hook(power: float = 30.0) -> Instrument:
     )
 
 
+BLUNT = 5.0
+"""Of a wire, over a blade that is pressed straight in: the work to part cold tissue; estimated."""
+
+
+def cutting_hook(power: float = 30.0) -> Instrument:
+    """A hook that cuts what it has burnt through (`systems.burnt_cutting`), and pushes along what it has not."""
+    one = hook(power)
+    return replace(one, effects=(*one.effects, Cuts(parts=(0, 1), need=BLUNT)), action="coagulate and cut")
+
+
 def forceps(power: float = 30.0) -> Instrument:
     """Bipolar forceps. What lies between the jaws is within 1.5 mm of both."""
     thick, _, long = JAW

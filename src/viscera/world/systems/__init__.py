@@ -8,6 +8,7 @@
 | `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
+| `burnt_cutting`, `burnt_cuts` | what is burnt through has no toughness: a hot wire cuts it |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
 | `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.barium import Enema as Enema
     from viscera.world.systems.barium import filling as filling
     from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.burnt_cuts import burnt_cutting as burnt_cutting
     from viscera.world.systems.clamps import clamping as clamping
     from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
     from viscera.world.systems.cuts import cutting as cutting
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "barium": ("Enema", "filling"),
     "burns": ("burning",),
+    "burnt_cuts": ("burnt_cutting",),
     "clamps": ("clamping",),
     "cut_vessels": ("cut_vessel",),
     "cuts": ("cutting",),
