@@ -1,6 +1,7 @@
 """Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
 
-    given + leaked + rinsed + begun = film + queue + air + lost + run off + sucked + expired + drained + left + broken
+    given + leaked + rinsed + begun = film + queue + air + lost + run off + sucked + expired + drained + left
+                                      + dissolved + broken
 
 holds exactly at the end of every frame: both sides are sums of integers. What the vessels still have is
 `BLOOD_VOLUME` − given, so the total over vessels, film and drops is constant too. The sums are made on the device, from
@@ -17,7 +18,7 @@ import warp as wp
 from viscera.blood.drops.drops import Drops
 from viscera.blood.drops.numbers import Purse
 from viscera.blood.film.params import LITTLE
-from viscera.blood.film.state import BROKEN, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
+from viscera.blood.film.state import BROKEN, DISSOLVED, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
 from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, RUN_OFF, DropView, FilmView, QueueView
 from viscera.blood.wounds.kernels import WoundView
 from viscera.blood.wounds.wounds import Wounds
@@ -61,6 +62,8 @@ class Balance:
     """Into an incision."""
     left: float
     """Over the rim of an open surface."""
+    dissolved: float
+    """In saline around the organ, where its own account begins."""
     broken: float
     held: float
     """Blood that is due but found no room; still in the vessels."""
@@ -189,6 +192,7 @@ def read_balance(ledger: Ledger) -> Balance:
         "expired": entry[FILM + int(EXPIRED)],
         "drained": entry[FILM + int(DRAINED)],
         "left": entry[FILM + int(LEFT)],
+        "dissolved": entry[FILM + int(DISSOLVED)],
         "broken": entry[FILM + int(BROKEN)] + entry[GONE + int(DROP_BROKEN)],
     }
     came = {"given": entry[GIVEN], "leaked": entry[LEAKED], "rinsed": entry[RINSED], "begun": np.int64(ledger.begun)}

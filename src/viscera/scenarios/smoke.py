@@ -15,7 +15,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import seen_from_above
-from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
@@ -30,9 +30,6 @@ HOOK, EVACUATOR, FORCEPS = range(3)
 """What keys 1 to 3 choose."""
 POWER = 40.0
 """Of the hook [W]: enough to char."""
-
-HEATING = 2
-"""Heat is stepped in every second frame, so that a frame of heat and smoke fits into 16 ms of one core."""
 
 INSTRUCTIONS = """\
 Coagulate 80 mm² of the tissue and keep your view: burning tissue smokes, and the abdomen is closed.
@@ -56,9 +53,9 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     systems = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
     ]
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     spot = (0.0, 0.0) if top is None else tuple(top.thickest().tolist())

@@ -17,9 +17,10 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import seen_from_above
-from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
+from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal
 from viscera.world import Contents, World, looking_down, trocar_beside
@@ -51,16 +52,16 @@ def build(setting: Setting) -> Contents:
     # From the surgeon's side, so that the foot of the hook lies level along the line.
     trocar = trocar_beside(camera, right=0.0, near=0.35)
     tools = kit.hand_out([kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04, trocar=trocar)
-    heat = make_heat(organ.need_skin(), LIVING_LIVER)
+    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
     burn = make_burn(heat)
     drawing, ink = ink_on(organ)
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     points = line_points(organ.body, setting.seed, top)
     systems = [
-        heating(organ, heat, burn, tools),
-        burning(organ, burn),
-        stiffening(organ, burn),
-        smoking(organ, burn, tools),
+        heating(organ, heat, burn, tools, every=HEATING),
+        burning(organ, burn, every=HEATING),
+        stiffening(organ, burn, every=HEATING),
+        smoking(organ, burn, tools, setting.detail),
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]
