@@ -43,7 +43,7 @@ def test_wild_hands_break_nothing(seed: int) -> None:
     for tick in range(60_000):
         if tick % 250 == 0:
             x, y, z = rng.uniform([*low[:2], high[2] - 0.004], [*high[:2], high[2] + 0.01]).tolist()
-            new = int(rng.integers(0, 3)) if rng.random() < 0.3 else tool
+            new = int(rng.integers(0, 4)) if rng.random() < 0.3 else tool
             if new != tool:
                 world.apply(ToolInput(tool, place, active=False))
             tool, place, grip = new, (x, y, z), float(rng.random() < 0.6)

@@ -59,6 +59,7 @@ def test_a_staple_holds_to_its_stated_force_and_slips_beyond_it(one_core: Device
     assert strip.gap() == pytest.approx(apart, rel=0.1)
 
 
+@pytest.mark.slow
 def test_below_its_force_a_staple_stays(one_core: Device) -> None:
     strip = stapled(one_core, 5.0)
     for tick in range(300):

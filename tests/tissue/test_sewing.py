@@ -62,6 +62,7 @@ def test_a_needle_goes_in_and_comes_out_on_the_other_side(tied: Strip) -> None:
     assert np.allclose(below, RADIUS, atol=8e-4)
 
 
+@pytest.mark.slow
 def test_let_go_before_its_point_is_out_nothing_has_happened(one_core: Device) -> None:
     strip = make_strip(one_core)
     strip.take(450, pressed=True)
@@ -106,6 +107,7 @@ def test_tension_falls_at_a_hole_by_no_more_than_friction_holds(tied: Strip) -> 
     assert (high <= most * low + float(thread_kernels.HOLE_GRIP) + 0.05).all()
 
 
+@pytest.mark.slow
 def test_a_pulled_thread_is_felt_in_the_hand(one_core: Device) -> None:
     strip = make_strip(one_core, length=0.06)
     strip.take(1300, pressed=True)
@@ -129,6 +131,7 @@ def test_thread_keeps_its_length(tied: Strip) -> None:
     assert stitch + left + 0.012 == pytest.approx(0.15, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_needle_without_enough_thread_says_so_and_leaves_all_as_it_was(one_core: Device) -> None:
     strip = make_strip(one_core, length=0.03)
     strip.take(1300, pressed=True)

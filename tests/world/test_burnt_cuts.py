@@ -43,6 +43,7 @@ def build(setting: Setting) -> Contents:
     return Contents(organs=[organ], tools=tools, systems=parts, camera=camera, bounds=bounds)
 
 
+@pytest.mark.slow
 def test_a_wire_goes_through_burnt_tissue_with_little_force_and_pushes_cold_tissue_along() -> None:
     """The left half is burnt through; a wire is drawn from left to right, 5 mm deep, at 0.2 m/s."""
     world = viscera.make(Scenario("burnt", build), device="cpu", cores=1)

@@ -71,6 +71,7 @@ def test_a_clip_that_slips_lets_blood_flow_again(world: World) -> None:
     assert values["bleeding"] > 1.0
 
 
+@pytest.mark.slow
 def test_a_saved_clip_holds_on_to_the_bit() -> None:
     one, other = (viscera.make(Scenario("clamped_artery", build), device="cpu", cores=1) for _ in range(2))
     # A clip in nothing is counted, and nothing happens.
