@@ -11,7 +11,9 @@
 | `burnt_cutting`, `burnt_cuts` | what is burnt through has no toughness: a hot wire cuts it |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
 | `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
+| `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
+| `pooling`, `pools` | fluid stands in hollows, level, and overflows |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
 | `lattice_picture`, `lattice_view` | masses and springs instead of the skin, or beside it |
@@ -24,7 +26,7 @@
 | `swirling`, `water` | particles in a vessel, around the tools |
 | `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
 | `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
-| (by itself) `goals` | the clock of a drill |
+| (by itself) `goals`, `drill` | the life of a drill: waiting, running, ended |
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.pools import pooling as pooling
+    from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
@@ -79,6 +83,8 @@ _HOMES = {
     "ink": ("ink_on",),
     "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
+    "pools": ("pooling",),
+    "resting": ("Rest",),
     "saline": ("bathing",),
     "search": ("Search",),
     "smoke": ("smoking",),
