@@ -187,6 +187,30 @@ class Threads:
 
 
 @dataclass(frozen=True)
+class LatticeView:
+    """Masses as balls and springs as lines, instead of a surface or beside it: the snapshot array of its name, float32,
+    shape (capacity, 4): places [m] and a shade from 0 to 1, drawn from blue to red; none while it is not shown
+    (`Frame.counts`). The array `NAME/cut` has the numbers of the springs that are cut, shape (springs, 1)."""
+
+    name: str
+    surface: str
+    """Of the same organ."""
+    springs: IntArray
+    """The two masses of each, shape (springs, 2)."""
+    radius: float
+    """Of the balls [m]."""
+    capacity: int
+    parameter: str
+    """Which says what is shown: 0 the surface, 1 the lattice instead, 2 the lattice beside it."""
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {
+            self.name: ArraySpec((self.capacity, 4), "f4", "values"),
+            f"{self.name}/cut": ArraySpec((len(self.springs), 1), "f4", "values"),
+        }
+
+
+@dataclass(frozen=True)
 class Volume:
     """What fills space: smoke, blood in saline. The snapshot array of its name, uint8, shape (depth · height, width,
     4): layers along z, rows along y. Red is the density, 255 at `densest`; green how much of it is blood; blue and
@@ -399,6 +423,7 @@ class Scene:
     particles: tuple[Particles, ...] = ()
     markers: tuple[Markers, ...] = ()
     threads: tuple[Threads, ...] = ()
+    lattices: tuple[LatticeView, ...] = ()
     volumes: tuple[Volume, ...] = ()
     pictures: tuple[Picture, ...] = ()
     overlays: tuple[Overlay, ...] = ()
@@ -491,12 +516,12 @@ class Snapshot(Frame):
     arrays: dict[str, AnyArray] = field(default_factory=dict)
 
 
-Shown = Surface | Texture | Particles | Markers | Threads | Volume | Picture | Overlay
+Shown = Surface | Texture | Particles | Markers | Threads | LatticeView | Volume | Picture | Overlay
 """What a scene lists and arrays belong to."""
 
 __all__ = [
     "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "DrillState", "FloatArray", "Frame", "Goal", "HapticState",
-    "Instrument", "IntArray", "Level", "Markers", "Measure", "Outcome", "Overlay", "Parameter", "Part", "Particles",
-    "Phase", "Picture", "Role", "Scene", "Shown",
-    "Snapshot", "Surface", "Table", "Texture", "Threads", "TickTimes", "ToolState", "Volume",
+    "Instrument", "IntArray", "LatticeView", "Level", "Markers", "Measure", "Outcome", "Overlay", "Parameter", "Part",
+    "Particles", "Phase", "Picture", "Role", "Scene", "Shown", "Snapshot",
+    "Surface", "Table", "Texture", "Threads", "TickTimes", "ToolState", "Volume",
 ]  # fmt: skip

@@ -7,6 +7,8 @@ export interface PickMesh {
   positions: Float32Array;
   normals: Float32Array;
   triangles: Uint32Array;
+  /** How many of these numbers, from the first on, are of the outside; the rest are faces of cuts. All where it is not said. */
+  outside?: number;
 }
 
 export interface Hit {
@@ -24,9 +26,9 @@ interface Nearest {
   v: number;
 }
 
-/** Triangles seen from behind do not count: nobody points at the inside of an organ from outside. */
-export function pick(ray: Ray, mesh: PickMesh): Hit | null {
-  const nearest = nearestTriangle(ray, mesh.positions, mesh.triangles);
+/** Triangles seen from behind do not count: nobody points at the inside of an organ from outside. With `outsideOnly` those of cuts do not either. */
+export function pick(ray: Ray, mesh: PickMesh, outsideOnly = false): Hit | null {
+  const nearest = nearestTriangle(ray, mesh.positions, outsideOnly ? mesh.triangles.subarray(0, mesh.outside) : mesh.triangles);
   if (nearest === null) return null;
   const { distance, triangle, u, v } = nearest;
   const corner = [0, 1, 2].map((k) => mesh.triangles[triangle + k] * 3);

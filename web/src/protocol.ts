@@ -237,10 +237,17 @@ export interface Rinses {
   kind: "rinses";
 }
 
-/** Closes vessels near the tip with a clip that stays. */
+/**
+ * Closes vessels near the tip with a clip that stays. Where tissue can have clips (`systems.clamping`), it presses
+ * the wall together and slips when it is pulled too hard.
+ */
 export interface Clips {
   /** [m] */
   reach: number;
+  /** Share of the thickness of what it is put on that is left, once it is closed. */
+  closes: number;
+  /** Force at which it slips [N]. Titanium clips on arteries come off at some 2 to 6; estimated. */
+  hold: number;
   kind: "clips";
 }
 
@@ -288,6 +295,40 @@ export interface Grasps {
   kind: "grasps";
 }
 
+/**
+ * Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
+ * is pressed; let go with its point out of the tissue again, the needle is drawn through.
+ */
+export interface Sews {
+  /** Of the needle's circle [m]. */
+  radius: number;
+  /** Force to go through the surface [N]. Tapered needles in skin take 0.1 to 1; estimated. */
+  pierce: number;
+  /** Of the needle, per hole that it is in [N]; estimated. */
+  friction: number;
+  kind: "sews";
+}
+
+/** Draws the thread of a stitch together while the handle is pressed, and ties it when that is let go. */
+export interface Ties {
+  /** Farther from a stitch than this it ties nothing [m]. */
+  reach: number;
+  /** How hard it draws, at most [N]. */
+  pull: number;
+  kind: "ties";
+}
+
+/** Puts a staple across what lies below the tip, along the instrument's x axis, one for each press of the handle. */
+export interface Staples {
+  /** Between its legs as it goes in [m]. */
+  width: number;
+  /** The same once it is bent [m]. */
+  closed: number;
+  /** Force at which it slips [N]; estimated. */
+  hold: number;
+  kind: "staples";
+}
+
 /** Draws gas and the smoke in it away at the tip; as much fresh gas flows in. */
 export interface Evacuates {
   /** [m³/s]; 18 L/min. Evacuators for laparoscopy are set to some 5 to 20. */
@@ -310,7 +351,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Evacuates)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -322,7 +363,7 @@ export interface Instrument {
   /** For people; the name where there is none. */
   label: string;
   /** Its picture in the page. */
-  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel";
+  icon: "tool" | "probe" | "hook" | "forceps" | "suction" | "water" | "clip" | "scissors" | "pin" | "scalpel" | "needle" | "knot";
   /** What pressing the handle or pedal does: `coagulate`, `rinse`. Empty when it does nothing but move. */
   action: string;
   /** How its working end looks; a ball or rod as it pushes where there are none. */
@@ -407,6 +448,24 @@ export interface Threads {
   /** [m] */
   radius: number;
   capacity: number;
+}
+
+/**
+ * Masses as balls and springs as lines, instead of a surface or beside it: the snapshot array of its name, float32,
+ * shape (capacity, 4): places [m] and a shade from 0 to 1, drawn from blue to red; none while it is not shown
+ * (`Frame.counts`). The array `NAME/cut` has the numbers of the springs that are cut, shape (springs, 1).
+ */
+export interface LatticeView {
+  name: string;
+  /** Of the same organ. */
+  surface: string;
+  /** The two masses of each, shape (springs, 2). */
+  springs: Uint8Array;
+  /** Of the balls [m]. */
+  radius: number;
+  capacity: number;
+  /** Which says what is shown: 0 the surface, 1 the lattice instead, 2 the lattice beside it. */
+  parameter: string;
 }
 
 /**
@@ -556,6 +615,7 @@ export interface Scene {
   particles: Particles[];
   markers: Markers[];
   threads: Threads[];
+  lattices: LatticeView[];
   volumes: Volume[];
   pictures: Picture[];
   overlays: Overlay[];

@@ -15,6 +15,7 @@ import { Skins } from "./look/skins";
 import { Spark } from "./look/spark";
 import { makeSteelMaterial } from "./look/steel_material";
 import { TissueSurface } from "./look/surface";
+import { SceneLattices } from "./look/lattice";
 import { SceneThreads } from "./look/threads";
 import { makeTissueMaterial } from "./look/tissue_material";
 import type { TissueTextures } from "./look/tissue_material";
@@ -61,6 +62,7 @@ export class View {
   };
   readonly markers = new SceneMarkers(this.steel.polished, this.light);
   readonly threads = new SceneThreads(this.steel.polished, this.light);
+  readonly lattices = new SceneLattices(this.light);
   readonly volumes: SceneVolumes;
   private readonly spark = new Spark();
   private readonly textures: TissueTextures;
@@ -87,7 +89,7 @@ export class View {
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
     this.volumes = new SceneVolumes(this.light, this.software);
-    this.scene.add(this.drape.mesh, this.particles.drops.points, this.particles.balls.points, this.markers.group, this.threads.group);
+    this.scene.add(this.drape.mesh, this.particles.drops.points, this.particles.balls.points, this.markers.group, this.threads.group, this.lattices.group);
     this.over.add(this.arrows.group, this.spark.sprite);
   }
 
@@ -100,6 +102,7 @@ export class View {
     this.particles.setScene(scene.particles);
     this.markers.setScene(scene.markers);
     this.threads.setScene(scene.threads);
+    this.lattices.setScene(scene.lattices);
     this.volumes.setScene(scene.volumes);
     this.surfaces = scene.surfaces.map((info) => new TissueSurface(info, this.material(info)));
     this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
@@ -121,6 +124,8 @@ export class View {
     this.particles.update(arrays);
     this.markers.update(values);
     this.threads.update(values);
+    this.lattices.update(values);
+    for (const surface of this.surfaces) surface.mesh.material.visible = !this.lattices.hides(surface.info.name, frame.parameters);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const tools = this.instrumentsShown ? frame.tools : [];

@@ -18,7 +18,7 @@ const SCENE: Scene = {
     name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1, solid: false }], home: [0, 0, 0.1],
     trocar: null, length: 0.36, acts_at: [0, 0, 0], label: "", icon: "probe", action: "", parts: [],
   }],
-  textures: [], particles: [], markers: [], threads: [], volumes: [], pictures: [], overlays: [],
+  textures: [], particles: [], markers: [], threads: [], lattices: [], volumes: [], pictures: [], overlays: [],
   measures: [], tables: [], levels: [], hides: false,
 };
 

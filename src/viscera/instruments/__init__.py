@@ -12,7 +12,10 @@ from viscera.instruments.effects import (
     Marks,
     Pushes,
     Rinses,
+    Sews,
+    Staples,
     Sucks,
+    Ties,
 )
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
@@ -34,7 +37,10 @@ __all__ = [
     "Pushes",
     "Rinses",
     "Room",
+    "Sews",
+    "Staples",
     "Sucks",
+    "Ties",
     "Tool",
     "check_tool_input",
     "felt_at_handle",

@@ -72,10 +72,15 @@ class Rinses:
 
 @dataclass(frozen=True)
 class Clips:
-    """Closes vessels near the tip with a clip that stays."""
+    """Closes vessels near the tip with a clip that stays. Where tissue can have clips (`systems.clamping`), it presses
+    the wall together and slips when it is pulled too hard."""
 
     reach: float = 4.0e-3
     """[m]"""
+    closes: float = 0.5
+    """Share of the thickness of what it is put on that is left, once it is closed."""
+    hold: float = 3.0
+    """Force at which it slips [N]. Titanium clips on arteries come off at some 2 to 6; estimated."""
     kind: Literal["clips"] = "clips"
 
 
@@ -122,6 +127,44 @@ class Grasps:
 
 
 @dataclass(frozen=True)
+class Sews:
+    """Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
+    is pressed; let go with its point out of the tissue again, the needle is drawn through."""
+
+    radius: float = 6.0e-3
+    """Of the needle's circle [m]."""
+    pierce: float = 0.15
+    """Force to go through the surface [N]. Tapered needles in skin take 0.1 to 1; estimated."""
+    friction: float = 0.02
+    """Of the needle, per hole that it is in [N]; estimated."""
+    kind: Literal["sews"] = "sews"
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Draws the thread of a stitch together while the handle is pressed, and ties it when that is let go."""
+
+    reach: float = 8.0e-3
+    """Farther from a stitch than this it ties nothing [m]."""
+    pull: float = 1.0
+    """How hard it draws, at most [N]."""
+    kind: Literal["ties"] = "ties"
+
+
+@dataclass(frozen=True)
+class Staples:
+    """Puts a staple across what lies below the tip, along the instrument's x axis, one for each press of the handle."""
+
+    width: float = 7.0e-3
+    """Between its legs as it goes in [m]."""
+    closed: float = 4.5e-3
+    """The same once it is bent [m]."""
+    hold: float = 3.0
+    """Force at which it slips [N]; estimated."""
+    kind: Literal["staples"] = "staples"
+
+
+@dataclass(frozen=True)
 class Evacuates:
     """Draws gas and the smoke in it away at the tip; as much fresh gas flows in."""
 
@@ -130,4 +173,4 @@ class Evacuates:
     kind: Literal["evacuates"] = "evacuates"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Evacuates
+Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates

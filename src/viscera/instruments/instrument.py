@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 OFF_THE_WIRE = "off_the_wire"
 """Metadata of a field that stays in this process: no browser sees it."""
 
-Icon = Literal["tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors", "pin", "scalpel"]
+Icon = Literal[
+    "tool", "probe", "hook", "forceps", "suction", "water", "clip", "scissors", "pin", "scalpel", "needle", "knot"
+]
 
 AnyEffect = TypeVar("AnyEffect")
 

@@ -20,7 +20,20 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Cuts, Evacuates, Grasps, Heats, Marks, Pushes, Rinses, Sucks
+from viscera.instruments.effects import (
+    Clips,
+    Cuts,
+    Evacuates,
+    Grasps,
+    Heats,
+    Marks,
+    Pushes,
+    Rinses,
+    Sews,
+    Staples,
+    Sucks,
+    Ties,
+)
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -79,6 +92,16 @@ def hook(power: float = 30.0) -> Instrument:
         acts_at=(0.5 * FOOT, 0.0, 0.0),
         solid=monopolar_hook,
     )
+
+
+BLUNT = 5.0
+"""Of a wire, over a blade that is pressed straight in: the work to part cold tissue; estimated."""
+
+
+def cutting_hook(power: float = 30.0) -> Instrument:
+    """A hook that cuts what it has burnt through (`systems.burnt_cutting`), and pushes along what it has not."""
+    one = hook(power)
+    return replace(one, effects=(*one.effects, Cuts(parts=(0, 1), need=BLUNT)), action="coagulate and cut")
 
 
 def forceps(power: float = 30.0) -> Instrument:
@@ -224,4 +247,69 @@ def grasper() -> Instrument:
         icon="forceps",
         action="grasp",
         parts=(*jaws, _shaft(long)),
+    )
+
+
+NEEDLE_HEIGHT = 2.5e-3
+"""Of the middle of a needle's circle above the surface that it is put on [m]: a bite is as deep as the circle below."""
+HOLDER_JAW = (0.7e-3, 0.9e-3, 0.014)
+"""Of a needle holder's jaws: how far from the middle, radius and length [m]."""
+
+
+HOLDER_LEAN = 0.8
+"""How far it leans away from its needle's plane, over its height: it must not hide the needle."""
+
+
+def needle_holder(sews: Sews | None = None) -> Instrument:
+    """A curved needle with thread; its tip is the middle of the needle's circle, which lies along its x axis."""
+    sews = sews or Sews()
+    apart, radius, long = HOLDER_JAW
+    lean, high = HOLDER_LEAN * long, sews.radius + long
+    jaws = [Part((side * apart, lean, high), (side * 0.5 * apart, 0.0, sews.radius), radius) for side in (-1.0, 1.0)]
+    shaft = Part((0.0, lean, high), (0.0, lean + HOLDER_LEAN * SHAFT_LENGTH, high + SHAFT_LENGTH), SHAFT_RADIUS)
+    return Instrument(
+        "needle",
+        (Pushes(radius, offset=sews.radius), sews),
+        label="Needle holder",
+        icon="needle",
+        action="turn the needle",
+        parts=(*jaws, shaft),
+        acts_at=(0.0, 0.0, -NEEDLE_HEIGHT),
+    )
+
+
+def knot_tyer(pull: float = 1.0) -> Instrument:
+    """Draws a stitch together, with at most this force [N], and ties it."""
+    apart, radius, long, opening = CLIP_JAW
+    jaws = [
+        Part((side * apart, 0.0, long), (side * apart, 0.0, radius), radius, swing=-side * opening)
+        for side in (-1.0, 1.0)
+    ]
+    return Instrument(
+        "knot",
+        (_end(radius), Ties(pull=pull)),
+        label="Knot tyer",
+        icon="knot",
+        action="draw the knot",
+        parts=(*jaws, _shaft(long)),
+    )
+
+
+STAPLER = (3.0e-3, 0.02)
+"""Half the width of a stapler's head and its length [m]."""
+
+
+def stapler(staples: Staples | None = None) -> Instrument:
+    """Puts staples across a wound, along its x axis."""
+    half, long = STAPLER
+    radius = 1.2e-3
+    head = Part((-half, 0.0, radius), (half, 0.0, radius), radius)
+    neck = Part((0.0, 0.0, radius), (0.0, 0.0, long), radius)
+    return Instrument(
+        "stapler",
+        (_end(radius), staples or Staples()),
+        label="Stapler",
+        icon="clip",
+        action="staple",
+        parts=(head, neck, _shaft(long)),
     )

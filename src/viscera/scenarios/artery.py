@@ -33,6 +33,7 @@ from viscera.world.systems.cuts import cutting
 from viscera.world.systems.drops import flying
 from viscera.world.systems.film import flowing, make_film_on
 from viscera.world.systems.film_picture import painting
+from viscera.world.systems.lattice_view import lattice_picture
 from viscera.world.systems.ledger import accounting
 from viscera.world.systems.wounds import Wound, bleeding
 
@@ -131,6 +132,7 @@ def build(setting: Setting) -> Contents:
             flowing(film),
             accounting(film, wounds, drops),
             painting(organ, film),
+            lattice_picture(organ),
         ],
         goals=GOALS,
         camera=camera,

@@ -78,6 +78,8 @@ class Shadow:
             current=0,
             slabs=None,
             cutting=None,
+            sewing=None,
+            clamps=None,
             fields={},
             _programs={},
         )

@@ -13,12 +13,14 @@ import warp as wp
 from viscera.device import Stage
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue import kernels, native, viscosity, volume
+from viscera.tissue.clamping import record_clamp, record_clamps
 from viscera.tissue.creep import creep_on
 from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.grasping import record_hold, record_take
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
+from viscera.tissue.sewing import record_sew, record_threads
 from viscera.tissue.touching import record_near, record_touch
 
 if TYPE_CHECKING:
@@ -40,7 +42,10 @@ def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     record_take(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
-    record_cut(stage, tissue, tissue.state.position[(current + tissue.substeps) % 2])
+    last = tissue.state.position[(current + tissue.substeps) % 2]
+    record_cut(stage, tissue, last)
+    record_threads(stage, tissue, last)
+    record_clamps(stage, tissue)
 
 
 def record_start(stage: Stage, tissue: Tissue) -> None:
@@ -52,6 +57,8 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
         stage.upload(tissue.cutting.news)
     if tissue.grasping is not None:
         stage.upload(tissue.grasping.jaws)
+    if tissue.sewing is not None:
+        stage.upload(tissue.sewing.hand)
     stage.clear(state.force)
 
 
@@ -64,6 +71,8 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
     record_hold(stage, tissue, substep, there)
+    record_sew(stage, tissue, substep, there)
+    record_clamp(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:

@@ -32,6 +32,7 @@ from viscera.tissue.volume import spring_share_of_young
 if TYPE_CHECKING:
     from viscera.tissue.cutting import Cutting
     from viscera.tissue.grasping import Grasping
+    from viscera.tissue.sewing import Sewing
     from viscera.tissue.slabs import Slabs
 
 
@@ -109,6 +110,10 @@ class Tissue:
     """What blades do to it, where they can cut it (`cutting.let_cut`)."""
     grasping: Grasping | None = None
     """What jaws hold of it, where they can (`grasping.let_grasp`)."""
+    sewing: Sewing | None = None
+    """Threads through it, where it can be sewn (`sewing.let_sew`)."""
+    clamps: Sewing | None = None
+    """Clips and staples on it, where it can have some (`clamping.let_clamp`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
     shape_count: int = 0
@@ -366,6 +371,10 @@ class Tissue:
                 found["bulk"] = self.bulk
         if self.grasping is not None:
             found |= self.grasping.arrays()
+        if self.sewing is not None:
+            found |= self.sewing.arrays()
+        if self.clamps is not None:
+            found |= self.clamps.arrays("clamps")
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
@@ -382,6 +391,8 @@ class Tissue:
             self.cutting.edges.host[:] = arrays["cutting/edges"]
         if self.grasping is not None:
             self.grasping.loaded(arrays)
+        if self.sewing is not None:
+            self.sewing.hand.host[:] = arrays["sewing/hand"]
         self._hand_on()
 
     def _refresh(self) -> None:

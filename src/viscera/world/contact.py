@@ -19,6 +19,7 @@ from viscera.world.cutters import Cutters
 from viscera.world.grippers import Grippers
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
+from viscera.world.sewers import Sewers
 
 
 class Contact:
@@ -39,6 +40,8 @@ class Contact:
         """The edges of those that cut."""
         self.grippers = Grippers(tools, organs)
         """The jaws of those that grasp."""
+        self.sewers = Sewers(tools, organs)
+        """The needles and knots of those that sew."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -49,6 +52,7 @@ class Contact:
                 self._let_go(tool)
                 self.cutters.rest(tool)
                 self.grippers.rest(tool)
+                self.sewers.rest(tool)
                 holding.state[:] = 0.0
                 continue
             self.grippers.before(tool)
@@ -58,6 +62,7 @@ class Contact:
             if pushes is None or slot is None:
                 continue
             self.grippers.move(tool, slot)
+            self.sewers.move(tool, slot)
             if tool.number in self._solids:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue

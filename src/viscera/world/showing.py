@@ -10,6 +10,7 @@ import numpy as np
 from viscera.view import (
     AnyArray,
     ArraySpec,
+    LatticeView,
     Markers,
     Overlay,
     Particles,
@@ -32,6 +33,7 @@ _LISTS: dict[str, type] = {
     "particles": Particles,
     "markers": Markers,
     "threads": Threads,
+    "lattices": LatticeView,
     "volumes": Volume,
     "pictures": Picture,
     "overlays": Overlay,

@@ -219,6 +219,10 @@ export class Hand {
     this.place(now);
   }
 
+  private has(effect: string): boolean {
+    return this.instrument()?.effects.some(({ kind }) => kind === effect) ?? false;
+  }
+
   /** Whether closing the handle does something. */
   private does(): boolean {
     return (this.instrument()?.action ?? "") !== "";
@@ -244,8 +248,8 @@ export class Hand {
   private trocar(): Vector3 {
     const trocar = this.instrument()?.trocar ?? null;
     if (trocar !== null) return new Vector3(...trocar);
-    // A blade is held upright: what it cuts below is under what it cuts above.
-    return this.instrument()?.effects.some(({ kind }) => kind === "cuts") ? this.uprightLine : this.freeLine;
+    // A blade is held upright: what it cuts below is under what it cuts above. So is a needle: it turns across the surface.
+    return this.has("cuts") || this.has("sews") ? this.uprightLine : this.freeLine;
   }
 
   private pushedTip(cursor: ScreenPoint): Vector3 {
@@ -253,7 +257,8 @@ export class Hand {
     const { width, height } = this.view.size();
     const ray = viewRay(cursor, width, height, camera);
     const meshes = this.held ?? this.view.pickMeshes();
-    const hit = nearest(ray, meshes);
+    // Who sews points at a gap to bridge it, not at its bottom.
+    const hit = nearest(ray, meshes, this.has("sews") || this.has("ties"));
     const acts = new Vector3(...(this.instrument()?.acts_at ?? [0, 0, 0]));
     const tip = (place: Vector3) => tipFor(place, acts, this.trocar(), this.up, this.spin);
     const ball = lift(this.instrument());
@@ -302,17 +307,17 @@ function lift(instrument: Instrument | null): number {
   return Math.max(0, radius - offset);
 }
 
-function nearest(ray: Ray, meshes: PickMesh[]): Hit | null {
+function nearest(ray: Ray, meshes: PickMesh[], outsideOnly: boolean): Hit | null {
   let best: Hit | null = null;
   for (const mesh of meshes) {
-    const hit = pick(ray, mesh);
+    const hit = pick(ray, mesh, outsideOnly);
     if (hit !== null && (best === null || hit.distance < best.distance)) best = hit;
   }
   return best;
 }
 
 function copied(mesh: PickMesh): PickMesh {
-  return { positions: mesh.positions.slice(), normals: mesh.normals.slice(), triangles: mesh.triangles };
+  return { ...mesh, positions: mesh.positions.slice(), normals: mesh.normals.slice() };
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -21,11 +21,13 @@ export class SurfaceShape {
   private readonly field: NormalField;
   private readonly corners: Corners | null;
   private readonly drawn: Record<Attribute, Float32Array>;
+  private readonly outside: number;
   private painted = false;
 
   constructor(readonly mesh: Triangles) {
     const { triangles, vertexCount, rest, uv } = mesh;
     this.positions = new Float32Array(vertexCount * 3);
+    this.outside = outsideOf(triangles, uv);
     this.field = new NormalField(triangles, vertexCount);
     this.corners = uv === null ? null : splitCorners(triangles, uv, vertexCount);
     const count = this.corners?.source.length ?? vertexCount;
@@ -53,7 +55,7 @@ export class SurfaceShape {
   }
 
   pickMesh(): PickMesh {
-    return { positions: this.positions, normals: this.field.normals, triangles: this.mesh.triangles };
+    return { positions: this.positions, normals: this.field.normals, triangles: this.mesh.triangles, outside: this.outside };
   }
 
   dispose(): void {
@@ -86,4 +88,12 @@ export class SurfaceShape {
     if (this.corners !== null) geometry.setAttribute("uv", new BufferAttribute(this.corners.uv, 2));
     return geometry;
   }
+}
+
+/** Faces of cuts come last, and lie beside the texture, at −1. */
+function outsideOf(triangles: Uint32Array, uv: Float32Array | null): number {
+  if (uv === null) return triangles.length;
+  let corners = triangles.length;
+  while (corners > 0 && uv[2 * corners - 1] === -1) corners -= 3;
+  return corners;
 }

@@ -22,6 +22,7 @@ from viscera.view import Goal, Level
 from viscera.world import Contents, World, block, cuttable, looking_down
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.ink import ink_on
+from viscera.world.systems.lattice_view import lattice_picture
 
 SPACING = 0.0025
 """[m]"""
@@ -105,7 +106,7 @@ def build(setting: Setting) -> Contents:
     return Contents(
         organs=[organ],
         tools=kit.hand_out([kit.scalpel(), kit.scissors(), kit.grasper()], home, SKIN_OVER_FAT.friction, apart=0.04),
-        systems=[opening, drill, drawing],
+        systems=[opening, drill, drawing, lattice_picture(organ)],
         levels=LEVELS,
         camera=camera,
         bounds=bounds,

@@ -4,8 +4,11 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
+| `clamping`, `clamps` | clips and staples are put on, hold, and slip |
+| `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
+| `burnt_cutting`, `burnt_cuts` | what is burnt through has no toughness: a hot wire cuts it |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
 | `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
 | `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
@@ -13,6 +16,7 @@
 | `pooling`, `pools` | fluid stands in hollows, level, and overflows |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
+| `lattice_picture`, `lattice_view` | masses and springs instead of the skin, or beside it |
 | `painting`, `film_picture` | the film as a picture on the skin |
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from viscera.world.systems.barium import Enema as Enema
     from viscera.world.systems.barium import filling as filling
     from viscera.world.systems.burns import burning as burning
+    from viscera.world.systems.burnt_cuts import burnt_cutting as burnt_cutting
+    from viscera.world.systems.clamps import clamping as clamping
     from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
     from viscera.world.systems.cuts import cutting as cutting
     from viscera.world.systems.drops import flying as flying
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.gauze import covering as covering
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
+    from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
     from viscera.world.systems.pools import pooling as pooling
     from viscera.world.systems.resting import Rest as Rest
@@ -52,6 +59,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stiffening import stiffening as stiffening
+    from viscera.world.systems.sutures import sewing as sewing
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
     from viscera.world.systems.water import swirling as swirling
@@ -62,6 +70,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "barium": ("Enema", "filling"),
     "burns": ("burning",),
+    "burnt_cuts": ("burnt_cutting",),
+    "clamps": ("clamping",),
     "cut_vessels": ("cut_vessel",),
     "cuts": ("cutting",),
     "drops": ("flying",),
@@ -71,6 +81,7 @@ _HOMES = {
     "gauze": ("Gauze", "covering"),
     "heat": ("heating",),
     "ink": ("ink_on",),
+    "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
     "pools": ("pooling",),
     "resting": ("Rest",),
@@ -78,6 +89,7 @@ _HOMES = {
     "search": ("Search",),
     "smoke": ("smoking",),
     "stiffening": ("stiffening",),
+    "sutures": ("sewing",),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
 }
