@@ -18,8 +18,8 @@ from viscera.scenarios import catalogue
 from viscera.timing import TICKS_PER_FRAME
 from viscera.world import World
 
-STRETCH = 8
-"""Cases in one scenario."""
+STRETCH = 3
+"""Cases in one scenario; all scenarios have theirs before the first has its next."""
 
 DETAIL = 0.2
 """Worlds are small, so that there can be many cases."""
@@ -35,9 +35,12 @@ _drawn: list[str] = []
 
 
 def _stretch(chance: random.Random) -> str:
-    """The same scenario several times in a row: making a world takes longer than a case."""
+    """The same scenario several times in a row, since making a world takes longer than a case; then the next one of
+    all there are, in an order that is drawn anew for each round."""
     if not _drawn:
-        _drawn.extend([chance.choice(list(catalogue()))] * STRETCH)
+        names = list(catalogue())
+        chance.shuffle(names)
+        _drawn.extend(name for name in names for _ in range(STRETCH))
     return _drawn.pop()
 
 

@@ -101,8 +101,8 @@ def _do(there: Any, browser: Browser, what: str, number: int) -> None:
     elif what == "choose":
         browser.send(m.Choose(scenario="other", seed=number))
     elif what == "break":
-        browser.send(m.SetParameter(name="break_at", value=1.0))
-        _come_back(there, browser)
+        # A session that is just starting refuses it: again, until it is taken.
+        _come_back(there, browser, m.SetParameter(name="break_at", value=1.0))
     elif what == "stop session" and pid:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
@@ -114,16 +114,18 @@ def _do(there: Any, browser: Browser, what: str, number: int) -> None:
         _come_back(there, browser)
 
 
-def _come_back(there: Any, browser: Browser) -> None:
-    """Restart, as a person does who sees that the session has stopped."""
+def _come_back(there: Any, browser: Browser, wish: m.SetParameter | None = None) -> None:
+    """Restart, as a person does who sees that the session has stopped; `wish` is what stops it."""
     end = time.monotonic() + 30.0
     while time.monotonic() < end:
+        if wish is not None:
+            browser.send(wish)
         state = health(there)["state"]
         if state in ("crashed", "ended"):
             browser.send(m.Restart())
             browser.wait_state("running", 30.0)
             return
-        browser.watch(0.05)
+        browser.watch(0.05 if wish is None else 0.5)
     raise Broken(f"a session that was ended is still {health(there)}")
 
 

@@ -145,9 +145,14 @@ class Particles:
     it is, drawn as balls from red to blue."""
     fastest: float = 0.0
     """Speed of shade 1 [m/s]."""
+    stretched: bool = False
+    """Whether each is drawn stretched along its velocity: the array `NAME/velocity`, shape (capacity, 3) [m/s]."""
 
     def arrays(self) -> dict[str, ArraySpec]:
-        return {self.name: ArraySpec((self.capacity, 4), "f4", "particles")}
+        found = {self.name: ArraySpec((self.capacity, 4), "f4", "particles")}
+        if self.stretched:
+            found[f"{self.name}/velocity"] = ArraySpec((self.capacity, 3), "f4", "points")
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 //
 //     node tests/browser/scenarios.mjs ADDRESS FOLDER SCENARIO [PLACES]
 //
-// PLACES is JSON: the vessels of the scenario bleeding, each [x, y, z] in metres.
+// PLACES is JSON: the vessels of the scenarios bleeding and hysteroscopy, each [x, y, z] in metres.
 // Pictures go into FOLDER, figures to stdout; `tests/browser/test_browser.py` judges both.
 
 import { join } from "node:path";
@@ -113,7 +113,56 @@ async function river(page) {
   return { field: FIELD, particles: await page.evaluate(() => window.viscera.particles()), measures: await page.evaluate(() => window.viscera.measures()) };
 }
 
-const CHECKS = { cautery, bleeding, river };
+/** What a volume holds, as the page has it: the sum of its densities. */
+const density = (page, name) =>
+  page.evaluate((volume) => window.viscera.texels(volume).reduce((sum, byte, at) => (at % 4 ? sum : sum + byte), 0), name);
+
+/** The hook held still chars and smokes; the evacuator over it draws the smoke away. */
+async function smoke(page) {
+  const clear = await density(page, "pad.smoke");
+  await bare(page, "smoke-before");
+  await press(page, 0, TRACK[0]);
+  for (const view of [99.5, 98, 96]) await until(page, (v, most) => v.measures().view < most, view, `smoke leaves ${view} % of the view`);
+  await page.mouse.up();
+  await shoot(page, "smoke-hook");
+  await bare(page, "smoke-hazy");
+  const hazy = await density(page, "pad.smoke");
+  const dim = (await page.evaluate(() => window.viscera.measures())).view;
+  await press(page, 1, TRACK[0]);
+  for (const share of [0.05, 0.15, 0.3])
+    await until(page, (v, view) => v.measures().view > view, dim + share * (100 - dim), `the evacuator clears ${share} of the haze`);
+  await shoot(page, "smoke-evacuator");
+  await page.mouse.up();
+  return { field: FIELD, track: TRACK, clear, hazy, cleared: await density(page, "pad.smoke"), measures: await page.evaluate(() => window.viscera.measures()) };
+}
+
+/** Two vessels cloud the saline. Current seals one and the other; suction takes the cloud away, and the view clears. */
+async function hysteroscopy(page) {
+  const vessels = JSON.parse(places), IRRIGATOR = 1, SUCKER = 2;
+  await bare(page, "hysteroscopy-begin");
+  for (const view of [95, 88, 80]) await until(page, (v, most) => v.measures().view < most, view, `blood leaves ${view} % of the view`);
+  await bare(page, "hysteroscopy-clouded");
+  await pressOn(page, IRRIGATOR, vessels[0]);
+  await until(page, (v) => v.measures().flow_in > 300, null, "the irrigator adds to the pump's 120 mL/min");
+  await shoot(page, "hysteroscopy-irrigator");
+  await page.mouse.up();
+  for (const [number, vessel] of vessels.entries()) {
+    await pressOn(page, 0, vessel);
+    await until(page, (v, left) => v.measures().open_vessels === left, vessels.length - 1 - number, `current seals vessel ${number + 1}`);
+    await shoot(page, `hysteroscopy-sealed-${number + 1}`);
+    await page.mouse.up();
+  }
+  const dim = (await page.evaluate(() => window.viscera.measures())).view;
+  const clouded = await density(page, "wall.saline");
+  await pressOn(page, SUCKER, vessels[1]);
+  for (const share of [0.04, 0.08, 0.12])
+    await until(page, (v, view) => v.measures().view > view, dim + share * (100 - dim), `the view clears by ${share}`);
+  await page.mouse.up();
+  await bare(page, "hysteroscopy-cleared");
+  return { field: FIELD, dim, clouded, cleared: await density(page, "wall.saline"), measures: await page.evaluate(() => window.viscera.measures()) };
+}
+
+const CHECKS = { cautery, bleeding, river, smoke, hysteroscopy };
 await started(address);
 const { context, close } = await openBrowser();
 await runChecks(context, `${address}?detail=plain`, { [scenario]: CHECKS[scenario] });

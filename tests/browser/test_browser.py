@@ -24,6 +24,7 @@ from PIL import Image
 
 import viscera
 from viscera.scenarios.bleeding import open_vessels
+from viscera.scenarios.hysteroscopy import open_vessels as open_endometrium
 from viscera.server.app import STATIC
 
 pytestmark = pytest.mark.browser
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "browser"
 SEED = 1
+COARSE = 0.3
+"""Detail of worlds that need many seconds until something is to be seen."""
 LONGEST = 170
 """For all checks of one script; on an idle machine they take about 30 s."""
 
@@ -84,10 +87,10 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pictures")
 
 
-def scenario_served(name: str, records: Path) -> contextlib.AbstractContextManager[str]:
+def scenario_served(name: str, records: Path, detail: float = 1.0) -> contextlib.AbstractContextManager[str]:
     """One core for the world, the rest for the browser, which draws in software here."""
     command = ["-m", "viscera", "serve", name, "--port", "0", "--device", "cpu", "--cores", "1", "--out", str(records)]
-    return serving(*command, "--seed", str(SEED), "--detail", "1")
+    return serving(*command, "--seed", str(SEED), "--detail", str(detail))
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +213,8 @@ def test_slow_motion(live: dict[str, Any]) -> None:
     assert 0.1 < passed(live, "slowMotion")["factor"] < 0.6
 
 
-def scenario(name: str, folder: Path, records: Path, *more: str) -> dict[str, Any]:
-    with scenario_served(name, records) as at:
+def scenario(name: str, folder: Path, records: Path, *more: str, detail: float = 1.0) -> dict[str, Any]:
+    with scenario_served(name, records, detail) as at:
         found = checked("scenarios.mjs", at, folder, name, *more)
     check = passed(found, name)
     assert check["errors"] == []
@@ -259,6 +262,38 @@ def test_water_is_drawn_where_it_runs(tmp_path: Path) -> None:
     assert found["measures"]["water"] > 5
     change = np.abs(picture(tmp_path, "river-after") - picture(tmp_path, "river-before")).max(axis=2)
     assert (change > 12).mean() > 0.005
+
+
+@pytest.mark.slow
+def test_the_hook_smokes_and_the_mouse_holds_the_evacuator_over_it(tmp_path: Path) -> None:
+    """None before; then it is drawn where the hook was, grey over red tissue; then it goes."""
+    found = scenario("smoke", tmp_path, tmp_path / "recordings", detail=COARSE)
+    assert found["clear"] == 0
+    assert found["hazy"] > 5_000
+    assert found["cleared"] < 0.8 * found["hazy"]
+    assert found["measures"]["coagulated"] > 1
+    before, hazy = picture(tmp_path, "smoke-before"), picture(tmp_path, "smoke-hazy")
+    x, y = (round(found["track"][0][axis] - found["field"]["xy"[axis]]) for axis in range(2))
+    over = (slice(y - 160, y - 20), slice(x - 60, x + 60))  # the plume rises there
+    flesh = before[over][..., 2] < 0.6 * before[over][..., 0]
+    assert flesh.mean() > 0.15
+    # Smoke is grey: where tissue was red, blue comes up to the red.
+    was, now = (one[over][flesh][:, 2].mean() / one[over][flesh][:, 0].mean() for one in (before, hazy))
+    assert now > 1.1 * was
+
+
+@pytest.mark.slow
+def test_under_saline_the_mouse_rinses_finds_and_seals_and_the_view_clears(tmp_path: Path) -> None:
+    world = viscera.make("hysteroscopy", device="cpu", seed=SEED, detail=COARSE)
+    vessels = [list(vessel.point) for vessel in open_endometrium(world.organs[0].body, SEED)]
+    world.close()
+    found = scenario("hysteroscopy", tmp_path, tmp_path / "recordings", json.dumps(vessels), detail=COARSE)
+    assert found["measures"]["open_vessels"] == 0
+    assert found["measures"]["view"] > found["dim"]
+    assert found["cleared"] < found["clouded"]
+    begun, clouded = picture(tmp_path, "hysteroscopy-begin"), picture(tmp_path, "hysteroscopy-clouded")
+    # Blood takes green away and lets red through.
+    assert clouded[..., 1].mean() / clouded[..., 0].mean() < 0.97 * begun[..., 1].mean() / begun[..., 0].mean()
 
 
 def around(folder: Path, name: str, paintings: dict[str, Any], place: str, radius: float) -> NDArray[np.float64]:

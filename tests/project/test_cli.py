@@ -192,6 +192,14 @@ def test_a_mapping_file_with_a_table_of_no_device_is_refused(viscera: Command, t
     assert "touch" in answer.err
 
 
+def test_a_mapping_file_without_an_end_is_refused(viscera: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "devices.toml")
+    for file in (str(tmp_path / "devices.toml"), "/dev/zero"):
+        answer = viscera("haptics", "list", "--haptics-file", file)
+        assert answer.code == 2
+        assert "is no file" in answer.err
+
+
 def test_a_kernel_cache_that_cannot_be_written_is_told(viscera: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*anything: object, **more: object) -> None:
         raise PermissionError(13, "Permission denied")

@@ -275,3 +275,18 @@ def test_who_leaves_at_a_bad_moment_leaves_nothing_in_the_log(server: Server, co
             browser.watch(0.1)
     time.sleep(0.2)
     assert complaints == []
+
+
+def test_who_writes_nonsense_in_long_letters_is_told_why_the_line_ends(server: Server, complaints: list[str]) -> None:
+    """A close frame holds 123 bytes, and a letter may be several."""
+    nonsense = msgspec.msgpack.encode({"type": "ä" * 50})
+    with Browser(server) as browser:
+        browser.wait(m.FrameMessage)
+        for _ in range(client.MALFORMED_LIMIT):
+            browser.socket.send(nonsense)
+        with pytest.raises(ConnectionClosed) as ended:
+            browser.wait(m.Welcome)
+    assert ended.value.rcvd is not None
+    assert ended.value.rcvd.code == client.POLICY
+    assert "ää" in ended.value.rcvd.reason
+    assert complaints == []

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from soak.attack import FOUND, Attack, Finding, load
+from soak.attacks import hands
 from soak.registry import ATTACKS
 from soak.worker import Worker, smaller
+from viscera.scenarios import catalogue
 
 CASES = {
     "wire": 3, "crowds": 1, "recordings": 15, "meshes": 4, "hands": 1, "commands": 12, "kills": 1, "disks": 2,
@@ -71,3 +73,10 @@ def test_a_finding_is_kept_under_a_name_of_its_own(tmp_path: Path) -> None:
     one, other = Finding("wire", {"steps": [1]}, "x"), Finding("wire", {"steps": [2]}, "x")
     assert one.save(tmp_path) != other.save(tmp_path)
     assert one.save(tmp_path) == one.save(tmp_path)
+
+
+def test_hands_come_into_every_scenario_before_they_come_again() -> None:
+    chance = random.Random(19)
+    names = list(catalogue())
+    drawn = [hands.draw(chance, False)["scenario"] for _ in range(hands.STRETCH * len(names))]
+    assert {name: drawn.count(name) for name in names} == dict.fromkeys(names, hands.STRETCH)

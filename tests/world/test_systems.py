@@ -93,10 +93,13 @@ def test_a_system_takes_its_turn_every_so_many_frames_from_a_reset_on(cpu: Devic
     turns: list[tuple[str, int, int]] = []
 
     def build(setting: Setting) -> Contents:
-        def noting(name: str, every: int) -> System:
-            return System(name=name, every=every, frame=lambda now: turns.append((name, now.tick, now.frame)))
+        def noting(name: str, every: int, phase: int = 0) -> System:
+            def note(now: Moment) -> None:
+                turns.append((name, now.tick, now.frame))
 
-        return contents(noting("a", 1), noting("b", 2), noting("c", 3))
+            return System(name=name, every=every, phase=phase, frame=note)
+
+        return contents(noting("a", 1), noting("b", 2), noting("c", 3), noting("d", 2, 1))
 
     world = made_of(build, cpu)
     if odd:
@@ -108,8 +111,8 @@ def test_a_system_takes_its_turn_every_so_many_frames_from_a_reset_on(cpu: Devic
     expected = [
         (name, began + TICKS_PER_FRAME * frame, frame)
         for frame in range(1, 7)
-        for name, every in (("a", 1), ("b", 2), ("c", 3))
-        if frame % every == 0
+        for name, every, phase in (("a", 1, 0), ("b", 2, 0), ("c", 3, 0), ("d", 2, 1))
+        if frame % every == phase
     ]
     assert turns == expected
 

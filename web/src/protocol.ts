@@ -361,6 +361,8 @@ export interface Particles {
   shade: "" | "share" | "speed" | "size";
   /** Speed of shade 1 [m/s]. */
   fastest: number;
+  /** Whether each is drawn stretched along its velocity: the array `NAME/velocity`, shape (capacity, 3) [m/s]. */
+  stretched: boolean;
 }
 
 /**

@@ -46,6 +46,9 @@ SHIPPED_RESOLUTIONS = (256, 512)
 UNWRAP_S = 90.0
 """xatlas has this long for a mesh [s]; 80 000 triangles take half a minute on one core."""
 
+MOST_HALVINGS = 12
+"""Of charts that xatlas lays over themselves."""
+
 SAME_SHAPE = 1.0e-6
 """Relative difference of `shape_print` up to which two meshes have one shape: above rounding, below any change of an
 organ's rules."""
@@ -262,21 +265,58 @@ def write_atlas(path: Path, mesh: TriangleMesh, made: dict[str, Any]) -> None:
 
 def bake(mesh: TriangleMesh, settings: AtlasSettings) -> dict[str, Any]:
     """A new atlas by xatlas; fields of `Atlas`. Where xatlas fails, the surface is cut into six sides first, by the
-    axis along which each triangle looks: that gives it open pieces to work on."""
+    axis along which each triangle looks: that gives it open pieces to work on. Where it lays a chart over itself, as
+    around spikes, the pieces are its charts, those halved, until none does."""
     if importlib.util.find_spec("xatlas") is None:
         raise MeshError(
             f"{mesh.name}: this mesh has no atlas yet, and xatlas, which makes one, is not installed.",
             "Install xatlas, or use a mesh with unique texture coordinates or a procedural organ as it comes.",
         )
-    whole = np.zeros(len(mesh.triangles), dtype=np.int64)
-    for part in (whole, _sides(mesh)):
+    made = None
+    for part in (np.zeros(len(mesh.triangles), dtype=np.int64), _sides(mesh)):
+        made = made or _unwrap(mesh, part, settings)
+    for _ in range(MOST_HALVINGS):
+        if made is None:
+            break
+        arrays = _squared(made, settings)
+        part = _halved(mesh, arrays, settings.resolution)
+        if part is None:
+            return arrays
         made = _unwrap(mesh, part, settings)
-        if made is not None:
-            return _squared(made, settings)
     raise MeshError(
         f"{mesh.name}: no atlas could be made of its {len(mesh.triangles)} triangles.",
         "Give it fewer and more even ones: `viscera mesh FILE --simplify 20000 --out NEW.stl`.",
     )
+
+
+def _halved(mesh: TriangleMesh, arrays: dict[str, Any], resolution: int) -> NDArray[np.int64] | None:
+    """The chart of each triangle, numbered without gaps; one that lies over itself is two, cut across its length. None
+    when no chart does."""
+    chart: IntArray = arrays["chart"]
+    corners: FloatArray = arrays["uv"][arrays["triangles"]]
+    part = chart.astype(np.int64)
+    halved = False
+    for number in _over_themselves(corners, chart, resolution):
+        faces = np.flatnonzero(chart == number)
+        middles = mesh.corners[faces].mean(axis=1)
+        longest = int(np.ptp(middles, axis=0).argmax())
+        order = np.argsort(middles[:, longest], kind="stable")
+        part[faces[order[: len(order) // 2]]] = len(mesh.triangles) + number
+        halved = True
+    return np.unique(part, return_inverse=True)[1].reshape(-1) if halved else None
+
+
+def _over_themselves(corners: FloatArray, chart: IntArray, resolution: int) -> list[int]:
+    """Charts of more than one triangle that fill some texel more than once, or are folded."""
+    pieces = cut_by_texels(corners * resolution, resolution, resolution)
+    places, place = np.unique(
+        np.stack([chart[pieces.face], pieces.texel], axis=1).astype(np.int64), axis=0, return_inverse=True
+    )
+    full = np.bincount(place.reshape(-1), weights=pieces.weight) > 1.0 + 1e-6
+    sizes, turned = np.bincount(chart), np.bincount(chart, weights=signed_areas(corners) > 0.0)
+    over = (turned > 0) & (turned < sizes)
+    over[places[full, 0]] = True
+    return np.flatnonzero(over & (sizes > 1)).tolist()
 
 
 def _sides(mesh: TriangleMesh) -> NDArray[np.int64]:

@@ -215,7 +215,8 @@ def check(grid: Grid, tick: int = 0) -> None:
 def _kept(grid: Grid) -> dict[str, object]:
     """All that changes."""
     kept: dict[str, object] = dict(zip(("u", "v", "w"), grid.velocity, strict=True))
-    kept |= {"pressure": grid.pressure, "counters": grid.counters, "solve": grid.solve}
+    # A step may be saved between its parts, of which the first finds the rates.
+    kept |= {"pressure": grid.pressure, "rate": grid.rate, "counters": grid.counters, "solve": grid.solve}
     kept |= {"bars": grid.bars.host, "bar_count": grid.bar_count.host}
     for name, carried in grid.carried.items():
         kept[f"{name}.value"] = carried.value
@@ -225,7 +226,8 @@ def _kept(grid: Grid) -> dict[str, object]:
 
 
 def save(grid: Grid) -> Arrays:
-    """Velocity, pressure, substances, counters and bars. Sources are not state: who puts them puts them again."""
+    """Velocity, pressure, substances, counters, bars and what sources bring in the step at hand. Sources themselves are
+    not state: who puts them puts them again."""
     begun = np.array([grid.begun.get(name, 0) for name in grid.carried], dtype=np.int64)
     return copy_out(_kept(grid)) | {"begun": begun}
 

@@ -68,7 +68,7 @@ const V c = share(here, x, y, LOAD(d + 1 + row));
 STORE(faces.x.data + t, a);
 STORE(faces.y.data + t, b);
 STORE(faces.z.data + t, c);
-V sx = none, sy = none, sz = none;
+V sx = LOAD(drift.x.data + t), sy = LOAD(drift.y.data + t), sz = LOAD(drift.z.data + t);
 if (bar_count.data[0] > 0 && ANY(AT_MOST(a, AT_MOST(b, c)) < FILL(1.0f))) {
     EACH(lane) {
         if (a[lane] >= 1.0f && b[lane] >= 1.0f && c[lane] >= 1.0f) continue;
@@ -193,6 +193,7 @@ def _faces(
     spacing: float,
     inflow: float,
     distance: A,
+    drift: Three,
     bar_count: N,
     bars: A,
     faces: Three,
@@ -236,12 +237,13 @@ def fill_faces_blocks(
     spacing: float,
     inflow: float,
     distance: A,
+    drift: Three,
     bar_count: N,
     bars: A,
     faces_out: Three,
     solid_out: Three,
 ):
-    _faces(first + wp.tid(), shape, origin, spacing, inflow, distance, bar_count, bars, faces_out, solid_out)
+    _faces(first + wp.tid(), shape, origin, spacing, inflow, distance, drift, bar_count, bars, faces_out, solid_out)
 
 
 @wp.kernel

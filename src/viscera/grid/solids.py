@@ -97,9 +97,9 @@ def open_share(a: float, b: float, c: float, d: float):
 
 
 @wp.func
-def solid_velocity(bar_count: wp.array[wp.int32], bars: wp.array[wp.float32], x: wp.vec3, reach: float):
-    """Of the nearest bar within reach; 0 of an organ."""
-    velocity = wp.vec3()
+def solid_velocity(bar_count: wp.array[wp.int32], bars: wp.array[wp.float32], x: wp.vec3, reach: float, organ: wp.vec3):
+    """Of the nearest bar within reach, else the organ's."""
+    velocity = organ
     least = reach
     for b in range(bar_count[0]):
         away = bar_distance(bars, b * _BAR, x)
@@ -119,14 +119,15 @@ def fill_faces(
     inflow: float,
     # in
     distance: wp.array[wp.float32],
+    drift: Three,
     bar_count: wp.array[wp.int32],
     bars: wp.array[wp.float32],
     # out
     faces_out: Three,
     solid_out: Three,
 ):
-    """Open shares, as if no cell were solid, and velocities of what covers the rest [m/s]. The wall at the low end of
-    x gives `inflow` [m/s]."""
+    """Open shares, as if no cell were solid, and velocities of what covers the rest [m/s]: of a bar that is near, else
+    of the organ (`drift`). The wall at the low end of x gives `inflow` [m/s]."""
     c = shape.layer + first + wp.tid()
     here = distance[c]
     at_x = distance[c + 1]
@@ -138,10 +139,10 @@ def fill_faces(
     x_share = open_share(here, at_y, at_z, at_yz)
     y_share = open_share(here, at_x, at_z, at_xz)
     z_share = open_share(here, at_x, at_y, at_xy)
-    velocity = wp.vec3()
+    velocity = wp.vec3(drift.x[c], drift.y[c], drift.z[c])
     if wp.min(x_share, wp.min(y_share, z_share)) < 1.0 and bar_count[0] > 0:
         middle = corner_of(shape, origin, spacing, c) + wp.vec3(0.5 * spacing, 0.5 * spacing, 0.5 * spacing)
-        velocity = solid_velocity(bar_count, bars, middle, spacing)
+        velocity = solid_velocity(bar_count, bars, middle, spacing, velocity)
     if inflow != 0.0 and c % shape.row == 1:
         velocity[0] = inflow
     faces_out.x[c] = x_share

@@ -82,8 +82,10 @@ class Grid:
     """Velocity of what covers faces [m/s]."""
     still: Any
     """Distance of organs and walls from corners, above 0 in fluid [m]."""
+    drift: tuple[Any, Any, Any]
+    """Velocity of organs at corners [m/s]; 0 unless they bend (bending.py)."""
     distance: Any
-    """The same, with bars [m]."""
+    """As `still`, with bars [m]."""
     box: Any
     """1 in the box and beyond its open sides."""
     cells: Any
@@ -163,6 +165,7 @@ def make_grid(params: GridParams, distance: ArrayLike | None, device: Device, na
         levels=_make_levels(params, device),
         solid=three(),
         still=zeros(),
+        drift=three(),
         distance=zeros(),
         box=wp.array(_box(layout, params.open_sides), dtype=wp.float32, device=device.warp),
         cells=wp.array(_box(layout, ()), dtype=wp.float32, device=device.warp),

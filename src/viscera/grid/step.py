@@ -39,7 +39,7 @@ def follow_solids(stage: Stage, grid: Grid) -> None:
     stage.upload(grid.bar_count)
     bars = [grid.bar_count.array, grid.bars.array]
     run(stage, grid.native, "fill_corners", layout, [*where, grid.still, *bars, grid.distance])
-    filled = [*where, p.inflow, grid.distance, *bars, three(fine.faces), three(grid.solid)]
+    filled = [*where, p.inflow, grid.distance, three(grid.drift), *bars, three(fine.faces), three(grid.solid)]
     run(stage, grid.native, "fill_faces", layout, filled)
     stage.once(lambda: wp.copy(grid.fluid, grid.box))
     run(stage, grid.native, "find_cells", layout, [fine.shape, grid.box, three(fine.faces), grid.fluid])

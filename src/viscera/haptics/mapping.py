@@ -43,6 +43,9 @@ SAME: Axes = ("x", "y", "z")
 
 SMALLEST_SCALE, LARGEST_SCALE = 0.01, 100.0
 
+LARGEST_FILE = 2**20
+"""[bytes]; a file of mappings has a few hundred."""
+
 _UNIT = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -176,7 +179,12 @@ def load_mappings(path: Path | None = None) -> dict[str, dict[str, Any]]:
     chosen = mapping_file() if path is None else path
     if path is None and not chosen.exists():
         return {}
+    # A pipe or a device may have no end.
+    if chosen.exists() and not (chosen.is_file() or chosen.is_dir()):
+        raise InputError(f"the mapping file {chosen} is no file.", "Give the path of a TOML file.")
     try:
+        if chosen.exists() and chosen.stat().st_size > LARGEST_FILE:
+            raise InputError(f"the mapping file {chosen} is larger than 1 MiB.", "Check its path.")
         tables = tomllib.loads(chosen.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the mapping file {chosen} cannot be read: {error.strerror}.", "Check its path.") from error

@@ -90,7 +90,7 @@ def build(setting: Setting) -> Contents:
         heating(organ, heat, burn, tools),
         burning(organ, burn),
         stiffening(organ, burn),
-        bathing(organ, vessels, tools),
+        bathing(organ, vessels, tools, setting.detail),
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     systems[0].parameters = systems[0].parameters[:1]

@@ -53,9 +53,9 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     systems = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
     ]
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     spot = (0.0, 0.0) if top is None else tuple(top.thickest().tolist())

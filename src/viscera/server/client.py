@@ -45,6 +45,9 @@ LONGEST_ANSWER = 64
 GREETING_S = 10.0
 """A connection that says nothing this long is closed [s]."""
 
+REASON_BYTES = 120
+"""Of the reason in a close frame; the protocol allows 123."""
+
 CLOSING_S = 2.0
 """A browser has this long to take the last message [s]."""
 
@@ -265,7 +268,12 @@ class Client:
             async with asyncio.timeout(CLOSING_S):
                 if closing.problem is not None:
                     await self._socket.send_bytes(_encode(closing.problem))
-                await self._socket.close(closing.code, closing.problem.message[:100] if closing.problem else "")
+                await self._socket.close(closing.code, _reason(closing.problem))
+
+
+def _reason(problem: m.Problem | None) -> str:
+    """As much of a message as a close frame holds: its bytes are counted, not its letters."""
+    return "" if problem is None else problem.message.encode()[:REASON_BYTES].decode(errors="ignore")
 
 
 def _answer_in(data: bytes | None) -> m.FrameAck | None:

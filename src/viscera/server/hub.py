@@ -10,9 +10,8 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -24,6 +23,7 @@ from viscera.server.classroom import Classroom
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
 from viscera.server.hands import Hands
+from viscera.server.status import State, Status, advice, at_time
 from viscera.server.tiles import TextureStore, TopologyStore
 from viscera.server.wishes import (
     Refusal,
@@ -61,19 +61,6 @@ LOOK_S = 0.5
 """Between two looks at it [s]."""
 
 _encode = msgspec.msgpack.Encoder().encode
-
-State = Literal["starting", "running", "paused", "stalled", "crashed", "ended"]
-
-
-@dataclass
-class Status:
-    """What `SessionState` tells."""
-
-    state: State = "starting"
-    message: str = ""
-    progress: float = 0.0
-    speed: float = 1.0
-    notice: str = ""
 
 
 class Hub:
@@ -408,7 +395,8 @@ class Hub:
             self._log = report.log
             where = f" in stage {report.stage}" if report.stage else ""
             when = f" at tick {report.tick}" if report.tick else ""
-            self._tell("crashed", f"The session stopped{where}{when}: {report.message} {report.hint} {self._advice()}")
+            stopped = f"The session stopped{where}{when}: {report.message} {report.hint}"
+            self._tell("crashed", f"{stopped} {advice(self._log, self._kept)}")
         else:
             self._log = ""
             self._tell("ended", f"The session has ended. {kept_where(report.recording)}")
@@ -432,8 +420,8 @@ class Hub:
         if session is not self._session or self._closing:
             return
         if self.status.state in ("starting", "running", "paused", "stalled"):
-            at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
-            self._tell("crashed", f"The session process {session.how_it_ended()}{at}. {self._advice()}")
+            ended = f"The session process {session.how_it_ended()}{at_time(self.tick)}."
+            self._tell("crashed", f"{ended} {advice(self._log, self._kept)}")
 
     async def _watch(self) -> None:
         """Notices that the session says nothing any more, though its process is there."""
@@ -449,9 +437,8 @@ class Hub:
             silent = now - self._heard
             if self.status.state in ("running", "paused") and silent > SILENCE_S:
                 self._before_stall = self.status.state
-                at = f" at {self.tick / 1000:.1f} s" if self.tick else ""
-                text = f"The session has not answered for {silent:.0f} s; it stands{at}."
-                self._tell("stalled", f"{text} Wait, or end it: {self._advice()}")
+                text = f"The session has not answered for {silent:.0f} s; it stands{at_time(self.tick)}."
+                self._tell("stalled", f"{text} Wait, or end it: {advice(self._log, self._kept)}")
 
     def _rest_unwatched(self, now: float) -> None:
         """A world that nobody watches rests; a hand at a haptic device watches too."""
@@ -460,39 +447,18 @@ class Hub:
         elif self.status.state == "running" and not self._resting and now - self._watched > UNWATCHED_S:
             self._resting = self._send(c.Pause())
 
-    def _advice(self) -> str:
-        if self._log and self._kept is not None:
-            until = f"{self._kept / 1000:.1f} s"
-            return f"Press Restart to go on from its recording, which ends at {until}; what came after is lost."
-        if self._log:
-            return "Press Restart to go on from its recording; at most the last second is lost."
-        return "Press Restart to begin again."
-
     def _new_scene(self, scene: bytes) -> None:
         self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device, in_words(self._spec.detail)))
         for client in self._clients:
             client.scene_changed()
 
     def _tell(self, state: State | None = None, message: str | None = None) -> None:
-        status = self.status
-        if state is not None:
-            if state != status.state and message is None:
-                message = ""
-            status.state = state
-        if message is not None:
-            status.message = message.strip()
-        self.state_bytes = _encode(
-            m.SessionState(
-                state=status.state,
-                message=status.message,
-                progress=status.progress,
-                speed=status.speed,
-                viewers=len(self._clients),
-                notice=status.notice,
-                holder=self._hands.holder,
-                asking=self._hands.asking,
-                watched=self._watched_recording,
-            )
+        self.status.change(state, message)
+        self.state_bytes = self.status.encoded(
+            viewers=len(self._clients),
+            holder=self._hands.holder,
+            asking=self._hands.asking,
+            watched=self._watched_recording,
         )
         for client in self._clients:
             client.state_changed()

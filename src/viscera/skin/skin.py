@@ -120,7 +120,7 @@ class Skin:
     def stand_on(self, vertices: Array) -> None:
         """It follows these from now on, vec3 [m]; there may be more than its triangles use."""
         self.vertices = vertices
-        self.known = wp.empty_like(vertices)
+        self.known = wp.zeros(len(vertices), dtype=wp.vec3, device=vertices.device)
         self.moved = wp.zeros(len(vertices), dtype=wp.float32, device=vertices.device)
         self.forget()
 

@@ -136,6 +136,8 @@ class System:
     """Puts what it did to tissue in force, between two ticks. Short: ticks wait for it."""
     every: int = 1
     """It takes its turn in every frame, every second one, …"""
+    phase: int = 0
+    """… of those the first, or the second, …: heavy ones take different frames, so that none has too much to do."""
     reads: tuple[str, ...] = ()
     """Fields that it reads, as `organ.field`."""
     writes: tuple[str, ...] = ()

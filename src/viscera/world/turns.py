@@ -80,7 +80,7 @@ class Turns:
             self._surfaces.follow()
             self._watch.add("skin", start)
         for system in self._contents.systems:
-            if now.frame % system.every == 0:
+            if now.frame % system.every == system.phase:
                 start = stopwatch.now()
                 system.frame(now)
                 self._watch.add(system.name, start)

@@ -35,8 +35,12 @@ SUCKED = wp.constant(5)
 """Taken by an instrument."""
 BROKEN = wp.constant(6)
 """Its position or velocity is not finite; `check_film` raises."""
-FATES = 8
-"""Length of `gone_count` and `gone_volume`, one entry per fate; 7 is free."""
+DISSOLVED = wp.constant(7)
+"""Taken by saline around it."""
+POOLED = wp.constant(8)
+"""Ran into a pool."""
+FATES = 9
+"""Length of `gone_count` and `gone_volume`, one entry per fate."""
 
 WAITING, SPRING_OVERFLOW, BUCKET_OVERFLOW, BROKEN_NOW = 0, 1, 2, 3
 """Entries of `FilmState.status`."""

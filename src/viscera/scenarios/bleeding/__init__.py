@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
 from viscera.blood.film.film import QUEUE
+from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
 from viscera.heat.burn import make_burn
@@ -50,6 +51,8 @@ from viscera.world.systems.gauze import Gauze, covering
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
 from viscera.world.systems.ledger import accounting
+from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
@@ -106,9 +109,9 @@ def build(setting: Setting) -> Contents:
     burn = make_burn(heat)
     burns = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
     ]
     # Of the generator's settings only its power: the rest belongs to the drill of cautery.
     burns[0].parameters = burns[0].parameters[:1]
@@ -139,17 +142,21 @@ def bleed(
     assert film.surface is not None
     rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
     drops = make_drops(film.surface, params, film.state, rinsing, FRAME, round(finer * DROPS))
+    pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
-    picture = painting(organ, film)
+    rest = Rest(film, drops, wounding.holds, pools)
+    picture = painting(organ, film, pools, rest)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line
     dressing = Dressing(organ, wounds, gauze, ink, across)
     systems = [
         wounding,
-        flying(organ.name, drops),
-        flowing(film),
+        rest.system(),
+        flying(organ.name, drops, rest),
+        pooling(pools, rest),
+        flowing(film, rest),
         accounting(film, wounds, drops),
         picture,
         drawing,

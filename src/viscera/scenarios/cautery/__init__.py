@@ -69,9 +69,9 @@ def build(setting: Setting) -> Contents:
     points = line_points(organ.body, setting.seed, top)
     systems = [
         heating(organ, heat, burn, tools, every=HEATING),
-        burning(organ, burn),
+        burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools),
+        smoking(organ, burn, tools, setting.detail),
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]

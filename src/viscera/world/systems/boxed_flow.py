@@ -1,8 +1,9 @@
-"""A flow in a box over an organ, as smoke and saline have it: its step in three frames, tools that stir it, its
-picture.
+"""A flow in a box over an organ, as smoke and saline have it: its step in three frames, the organ and the tools that
+stir it, its picture.
 
 A step is 48 ms long: in the first frame the flow moves, in the second its pressure is found, in the third it carries
-what is in it. So twenty times a second all of it is true, and no frame has more to do than a third.
+what is in it. So twenty times a second all of it is true, and no frame has more to do than a third. The organ's surface
+and the tools' bars are where they are as a step begins, with the velocity that they have had since the last one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from viscera.device import Stage
 from viscera.errors import StateError
 from viscera.geometry.distance import distance_field, sample
 from viscera.grid import Grid, GridParams
+from viscera.grid.bending import bend, find_shift, make_bending
 from viscera.grid.shape import GridShape
 from viscera.grid.solids import MOST_BARS
 from viscera.inputs import Vector3
@@ -39,6 +41,10 @@ FASTEST_BAR = 0.6
 """A bar that moves faster has jumped [m/s]."""
 LOOK = 16
 """Steps between two looks whether all is finite and counted."""
+SHIFT = 0.05
+"""An organ whose surface has moved by less counts as still [cells]."""
+WIDTHS = (32, 256)
+"""Least and most cells along x, in steps of 32: so that the box travels to the page."""
 
 
 @wp.kernel
@@ -67,6 +73,20 @@ def show_units(
     row_out[line] = total
 
 
+def cells_at(detail: float, stated: tuple[int, int, int]) -> tuple[int, int, int]:
+    """`detail` times as many cells as stated, as nearly as the page allows: it wants a width, and a depth times a
+    height, that are multiples of 32. So the box keeps its size, of more and smaller cells."""
+    x, y, z = stated
+    least, most = WIDTHS
+    width = min(max(32 * round(x * detail ** (1.0 / 3.0) / 32), least), most)
+
+    def nearest(count: int, step: int) -> int:
+        return max(step, step * round(count * width / (x * step)))
+
+    shapes = [(width, nearest(y, 8), nearest(z, 4)), (width, nearest(y, 4), nearest(z, 8))]
+    return min(shapes, key=lambda cells: abs(cells[1] * x / (y * width) - 1.0) + abs(cells[2] * x / (z * width) - 1.0))
+
+
 def box_over(organ: Organ, cells: tuple[int, int, int], room: float, above: float) -> tuple[Vector3, float]:
     """The lowest corner and the side of a cell [m] of a box with the organ in its middle, `room` times as long and as
     wide, of whose height the share `above` is over the organ."""
@@ -78,7 +98,7 @@ def box_over(organ: Organ, cells: tuple[int, int, int], room: float, above: floa
 
 
 def organ_distance(organ: Organ, params: GridParams) -> NDArray[np.float64]:
-    """Of the corners of cells from an organ at rest [m]: tissue moves by less than a cell or two."""
+    """Of the corners of cells from an organ at rest [m]."""
     places = grid.corners(params)
     field = distance_field(organ.body.mesh, params.spacing, device=None)
     return sample(field, places.reshape(-1, 3), "projected")[0].reshape(places.shape[:3])
@@ -92,26 +112,53 @@ class BoxedFlow:
     ) -> None:
         self._device = device = organ.need_skin().device
         self.flow: Grid = grid.make(params, organ_distance(organ, params), device=device)
+        self._vertices = organ.vertices
+        self.bending = make_bending(self.flow, organ.body.mesh)
+        self._shift = device.port(1, wp.int32)
+        self._moves = np.zeros(1, dtype=np.bool_)
+        """Whether the organ has a velocity."""
         self._tools = len(tools)
         self._shown = (shown, per_unit, blood)
         rows = params.cells[1] * params.cells[2]
         self._rows = device.port(rows, wp.int64)
+        self._units = np.zeros(1, dtype=np.int64)
         self.picture = wp.zeros((rows, params.cells[0], 4), dtype=wp.uint8, device=device.warp)
         self._ends = np.zeros((len(tools), *tools[0].end.shape)) if tools else np.zeros((0, 1, 2, 3))
         self._inside = np.zeros(len(tools), dtype=np.bool_)
-        self._clock = np.zeros(2, dtype=np.int64)
-        """Part of a step that comes next, and steps so far."""
+        self._clock = np.zeros(3, dtype=np.int64)
+        """Part of a step that comes next, steps so far, and the frame in which the last one began."""
 
     def record(self) -> None:
         """When all that brings something is known (`Grid.brings`)."""
         work, record = grid.work(self.flow), self._device.record
         self._programs = {
-            "follow": record(lambda stage: grid.follow(stage, self.flow), work=work),
+            "follow": record(self._record_follow, work=work),
+            "look": record(self._record_look, work=1),
+            "take": record(lambda stage: self._record_take(stage, self._vertices), work=1),
+            "stay": record(lambda stage: self._record_take(stage, self.bending.now), work=1),
             "show": record(self._record_show, work=work),
         }
         for part in range(PARTS):
             self._programs[f"part {part}"] = record(lambda stage, part=part: self._record_part(stage, part), work=work)
         self.redraw()
+
+    def _record_follow(self, stage: Stage) -> None:
+        bend(stage, self.flow, self.bending)
+        grid.follow(stage, self.flow)
+
+    def _record_look(self, stage: Stage) -> None:
+        """How far the organ's surface is from where it was when it was last taken."""
+        now = self.bending.now
+        args = [SHIFT * self.flow.params.spacing, self._vertices, now, self._shift.array]
+        stage.clear(self._shift)
+        stage.once(lambda: wp.launch(find_shift, dim=len(now), inputs=args, device=self._device.warp))
+        stage.download(self._shift)
+
+    def _record_take(self, stage: Stage, vertices: Any) -> None:
+        """The surface is now there, and was where it was taken last."""
+        now, before = self.bending.now, self.bending.before
+        stage.once(lambda: wp.copy(before, now))
+        stage.once(lambda: wp.copy(now, vertices, count=len(now)))
 
     def _record_part(self, stage: Stage, part: int) -> None:
         grid.step_part(stage, self.flow, part)
@@ -129,9 +176,17 @@ class BoxedFlow:
         self._device.synchronize()
 
     def redraw(self) -> None:
-        """Brings solids and the picture up to the state."""
+        """Brings solids, the picture and what was counted in it up to the state."""
+        self._restore()
+        self._count()
+
+    def _restore(self) -> None:
+        """What was counted was saved: a step may have put more since."""
         self.run("follow")
         self.run("show")
+
+    def _count(self) -> None:
+        self._units[0] = self._rows.host.sum()
 
     @property
     def begins(self) -> bool:
@@ -141,7 +196,7 @@ class BoxedFlow:
     @property
     def units(self) -> int:
         """Of what is shown, in the box, as of the last step."""
-        return int(self._rows.host.sum())
+        return int(self._units[0])
 
     def frame(self, now: Moment, put_sources: Callable[[], None]) -> bool:
         """A third of a step; whether it was the last. `put_sources` is called before the first."""
@@ -153,6 +208,7 @@ class BoxedFlow:
         self._clock[0] = (part + 1) % PARTS
         if part < PARTS - 1:
             return False
+        self._count()
         self._clock[1] += 1
         if self._clock[1] % LOOK == 0:
             self.check(now.tick)
@@ -163,6 +219,7 @@ class BoxedFlow:
         if self.begins:
             step()
             self.run("show")
+            self._count()
         self._clock[0] = (int(self._clock[0]) + 1) % PARTS
 
     def check(self, tick: int) -> None:
@@ -175,7 +232,30 @@ class BoxedFlow:
             )
 
     def _stir(self, now: Moment) -> None:
-        """The tools' bars, and how fast they have moved since the last step."""
+        """Organ and tools as they are, and how fast they have moved since the last step."""
+        if now.frame - int(self._clock[2]) > PARTS:
+            # The flow has rested meanwhile: nobody knows how fast they are.
+            self._inside[:] = False
+            self.run("take")
+            self.run("stay")
+            self._moves[0] = True
+        self._clock[2] = now.frame
+        moved = self._take_surface()
+        if self._take_bars(now) or moved:
+            self.run("follow")
+
+    def _take_surface(self) -> bool:
+        """Whether it has moved, or has come to rest."""
+        self.run("look")
+        moves = bool(self._shift.host[0] > 0)
+        if not moves and not self._moves[0]:
+            return False
+        self.run("take" if moves else "stay")
+        self._moves[0] = moves
+        return True
+
+    def _take_bars(self, now: Moment) -> bool:
+        """Whether any has moved."""
         ends, radii, speeds = [np.zeros((0, 2, 3))], [np.zeros(0)], [np.zeros((0, 2, 3))]
         for number, tool in enumerate(now.tools[: self._tools]):
             count = tool.bars.count
@@ -189,8 +269,7 @@ class BoxedFlow:
         before = (self.flow.bars.host.copy(), int(self.flow.bar_count.host[0]))
         bars = (np.concatenate(part)[:MOST_BARS] for part in (ends, radii, speeds))
         grid.set_bars(self.flow, *bars)
-        if int(self.flow.bar_count.host[0]) != before[1] or not np.array_equal(self.flow.bars.host, before[0]):
-            self.run("follow")
+        return int(self.flow.bar_count.host[0]) != before[1] or not np.array_equal(self.flow.bars.host, before[0])
 
     def corner(self, *shares: float) -> tuple[float, float, float]:
         """The place in the box at these shares of its sides [m]."""
@@ -209,9 +288,9 @@ class BoxedFlow:
         return Show(volume, {name: self.picture})
 
     def kept(self, more: dict[str, Any]) -> Kept:
-        """State of the flow, of its tools and clock, what is seen of its last whole step, and more arrays."""
-        arrays = {"ends": self._ends, "inside": self._inside, "clock": self._clock}
-        arrays |= {"rows": self._rows.host, "picture": self.picture}
+        """State of the flow, of its tools and clock, and more arrays."""
+        arrays = {"ends": self._ends, "inside": self._inside, "clock": self._clock, "moves": self._moves}
+        arrays |= {"units": self._units, "surface": self.bending.now, "surface_before": self.bending.before}
 
         def save() -> Saved:
             return grid.save(self.flow)
@@ -219,4 +298,4 @@ class BoxedFlow:
         def load(saved: Arrays) -> None:
             grid.load(self.flow, saved)
 
-        return Kept(arrays | more, lambda: self.run("follow"), (save, load))
+        return Kept(arrays | more, self._restore, (save, load))

@@ -20,8 +20,9 @@ CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. 
 COAGULATED = Measure("coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0)
 
 
-def burning(organ: Organ, burn: Burn) -> System:
-    """What the heat on an organ does to its skin; after `heating` in the order of a frame."""
+def burning(organ: Organ, burn: Burn, *, every: int = 1) -> System:
+    """What the heat on an organ does to its skin; after `heating` in the order of a frame. With the same `every` as
+    that: it takes its turn in the last of so many frames, the one before heat's next."""
     skin, device = organ.need_skin(), burn.heat.skin.device
     warmed = Watch(organ.read_field("temperature"))
     level = organ.write_field("burn_level", burn.burn_level)
@@ -38,8 +39,13 @@ def burning(organ: Organ, burn: Burn) -> System:
     paint.run()
     device.synchronize()
 
+    due = np.zeros(1, dtype=np.bool_)
+    """Whether there was a step of heat that has not burnt yet: kept, as a frame may end between the two."""
+
     def frame(now: Moment) -> None:
-        if warmed.changed():
+        due[0] |= warmed.changed()
+        if due[0] and now.frame % every == every - 1:
+            due[0] = False
             program.run()
             device.synchronize()
             level.changes += 1
@@ -48,7 +54,7 @@ def burning(organ: Organ, burn: Burn) -> System:
         paint.run()
         device.synchronize()
 
-    kept = Kept({}, loaded, (lambda: burns.save(burn), lambda saved: burns.load(burn, saved)))
+    kept = Kept({"due": due}, loaded, (lambda: burns.save(burn), lambda saved: burns.load(burn, saved)))
 
     def areas() -> list[tuple[Measure, float]]:
         coagulated, charred = burn.area.host[0].tolist()

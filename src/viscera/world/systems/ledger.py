@@ -1,26 +1,32 @@
-"""Where every picolitre is: one ledger over vessels, film, air and what has gone. Stops the world when one is
-missing."""
+"""Where every picolitre is: one ledger over vessels, film, air, saline around the organ and what has gone. Stops the
+world when one is missing."""
 
 from __future__ import annotations
 
 from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
+from viscera.blood.film.params import LITTLE
 from viscera.blood.wounds.wounds import Wounds
+from viscera.errors import StateError
 from viscera.units import MILLILITRE
 from viscera.view import Measure
 from viscera.world.system import Moment, Saved, System
+from viscera.world.systems.saline import Saline, SalineBalance
 
 BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
+POOLED = Measure("pooled", "In pools", "mL", "Of that, what stands in hollows.", digits=2)
 SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
 
 
 class Accounts:
     """`balance` is where all fluid is, as of the last frame."""
 
-    def __init__(self, film: Film, wounds: Wounds, drops: Drops) -> None:
+    def __init__(self, film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> None:
         self._device = drops.device
+        self._saline = saline
+        self._pools = drops.pools is not None
         self._ledger = make_ledger(film.state, wounds, drops)
         self._program = self._device.record(
             lambda stage: step_ledger(stage, self._ledger), work=len(drops.state.position)
@@ -43,17 +49,35 @@ class Accounts:
         self._program.run()
         self._device.synchronize()
         self.balance = check_balance(self._ledger, now.tick)
+        if self._saline is not None:
+            self.check_saline(now.tick)
+
+    def check_saline(self, tick: int) -> SalineBalance:
+        """What the film gave is what the saline got, and none of that is missing; else StateError."""
+        assert self._saline is not None
+        found = self._saline.balance()
+        lost = round((self.balance.dissolved - found.dissolved - found.washed) / LITTLE)
+        if found.missing or lost:
+            raise StateError(
+                f"saline: {found.missing} pL of blood are missing, {lost} pL on their way from the film.",
+                "Report this: volume is kept exactly.",
+                stage="saline",
+                tick=tick,
+            )
+        return found
 
     def measures(self) -> list[tuple[Measure, float]]:
         now = self.balance
-        return [
+        found = [
             (BLOOD_LOST, now.blood_lost / MILLILITRE),
-            (ON_ORGAN, (now.film + now.queue) / MILLILITRE),
-            (SUCKED, now.sucked / MILLILITRE),
+            (ON_ORGAN, (now.film + now.queue + now.pool) / MILLILITRE),
         ]
+        if self._pools:
+            found.append((POOLED, now.pool / MILLILITRE))
+        return [*found, (SUCKED, now.sucked / MILLILITRE)]
 
 
-def accounting(film: Film, wounds: Wounds, drops: Drops) -> System:
-    """After `flowing` in the order of a frame."""
-    accounts = Accounts(film, wounds, drops)
+def accounting(film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> System:
+    """After `flowing`, and `bathing` where the film lies under saline, in the order of a frame."""
+    accounts = Accounts(film, wounds, drops, saline)
     return System(name="ledger", frame=accounts.frame, load=accounts.load, measures=accounts.measures, holds=accounts)

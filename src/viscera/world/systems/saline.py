@@ -20,6 +20,7 @@ import numpy as np
 import warp as wp
 
 from viscera import grid
+from viscera.blood.film.film import Film
 from viscera.blood.film.params import LITTLE
 from viscera.blood.wounds.vessels import flow_rate
 from viscera.device import Program, Stage
@@ -31,13 +32,14 @@ from viscera.units import MILLILITRE, MINUTE, MMHG
 from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, Moment, System
-from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
+from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over, cells_at
+from viscera.world.systems.dissolving import Dissolving
 from viscera.world.systems.wounds import BLEEDING, OPEN_VESSELS, Wound
 
 wp.set_module_options({"enable_backward": False})
 
 CELLS = (96, 72, 20)
-"""Along x, y, z: more than 48³, in a cavity that is a slit."""
+"""Along x, y, z, at detail 1: more than 48³, in a cavity that is a slit."""
 ROOM, ABOVE = 1.1, 0.65
 """The cavity is so much longer and wider than the piece of its wall that is tissue, and so much of it is over that."""
 SINKS_BY = -9.81 * (1060.0 - 1005.0) / 1005.0
@@ -94,29 +96,53 @@ def look_at_vessels(
 
 @dataclass(frozen=True)
 class SalineBalance:
-    """Volumes of blood [m³]: `given` by vessels is `cavity` + `rinsed_out`, to the picolitre."""
+    """Volumes [m³]. Of blood: `given` + `dissolved` = `cavity` + `rinsed_out`, to the picolitre. Of all fluid: `pumped`
+    + `irrigated` + `given` + what came from the film (`dissolved` and `washed`) = `sucked` + `let_out`, as the cavity
+    is full."""
 
     given: float
+    """By the vessels that bleed into the saline."""
+    dissolved: float
+    """Blood that lay on the organ."""
     cavity: float
+    """Blood in the saline, or about to be."""
     rinsed_out: float
+    pumped: float
+    irrigated: float
+    washed: float
+    """Of the film, what was no blood."""
+    sucked: float
+    let_out: float
+    """Through the outlet; below 0 where that had to give."""
     missing: int
-    """Units: 0."""
+    """Picolitres of blood: 0."""
 
 
-def bathing(organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool]) -> System:
-    """Saline over an organ whose `vessels` bleed into it; after `burning`, where there is one."""
-    return Saline(organ, vessels, tools).system()
+def bathing(
+    organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool], detail: float = 1.0, film: Film | None = None
+) -> System:
+    """Saline over an organ whose `vessels` bleed into it; after `burning`, where there is one. `detail` times as many
+    cells as `CELLS`. A `film` that lies on the organ dissolves in it."""
+    return Saline(organ, vessels, tools, detail, film).system()
 
 
 class Saline:
     """`box` has the fluid."""
 
-    def __init__(self, organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool]) -> None:
+    def __init__(
+        self,
+        organ: Organ,
+        vessels: Sequence[Wound],
+        tools: Sequence[Tool],
+        detail: float = 1.0,
+        film: Film | None = None,
+    ) -> None:
         if len(vessels) > MOST_VESSELS:
             raise InputError(f"{len(vessels)} vessels are too many.", f"Allowed are {MOST_VESSELS}.")
         self.organ, self.vessels = organ, list(vessels)
         self._device = device = organ.need_skin().device
-        params = _params(*box_over(organ, CELLS, ROOM, ABOVE))
+        cells = cells_at(detail, CELLS)
+        params = _params(cells, *box_over(organ, cells, ROOM, ABOVE))
         self.unit = params.substances[0].unit
         """[m³]"""
         per_unit = ABSORPTION * self.unit / (params.cell_volume * DENSEST)
@@ -133,6 +159,11 @@ class Saline:
         self._now = np.zeros(3)
         """Flow in, flow out, bleeding, as of the last step [m³/s]."""
         self._pump, self._pressure = PUMP.default * MILLILITRE / MINUTE, PRESSURE.default * MMHG
+        self._volumes = np.zeros(3, dtype=np.int64)
+        """Pumped, irrigated, sucked so far [units]."""
+        self._rest = np.zeros(3)
+        """Of each less than a unit."""
+        self._dissolving = None if film is None else Dissolving(film, self.flow)
         self._look = self._recorded_look()
         self.box.record()
 
@@ -165,6 +196,8 @@ class Saline:
     def _put_flows(self, now: Moment) -> None:
         """All sources and sinks of a step; the outlet closes the balance."""
         self._seal()
+        if self._dissolving is not None:
+            self._dissolving.run()
         grid.clear(self.flow)
         number = 2
         bled = self._bleed(number)
@@ -184,6 +217,9 @@ class Saline:
         grid.put(self.flow, 0, inlet, rate=self._pump, jet=jet, pull=JET_PULL if self._pump > 0.0 else 0.0)
         grid.put(self.flow, 1, outlet, rate=-(came + bled - sucked))
         self._now[:] = came, came + bled, bled
+        due = self._rest + np.array([self._pump, came - self._pump, sucked]) * STEP / self.unit
+        self._volumes += due.astype(np.int64)
+        self._rest[:] = due - due.astype(np.int64)
 
     def _seal(self) -> None:
         self._look.run()
@@ -209,12 +245,18 @@ class Saline:
     # --- what is seen and kept ---
 
     def balance(self) -> SalineBalance:
-        """Where all blood is. Waits for the device."""
-        given, taken, _ = grid.counted(self.flow, "blood")
-        cavity = grid.amount(self.flow, "blood")
-        missing = int(self._given.sum()) - cavity - taken
-        assert given == int(self._given.sum())
-        return SalineBalance(self.unit * given, self.unit * cavity, self.unit * taken, missing)
+        """Where all fluid is. Waits for the device."""
+        unit = round(self.unit / LITTLE)
+        _, taken, _ = grid.counted(self.flow, "blood")
+        blood, washed, waiting = (0, 0, 0) if self._dissolving is None else self._dissolving.totals()
+        given, out = unit * int(self._given.sum()), unit * taken
+        cavity = unit * grid.amount(self.flow, "blood") + waiting
+        pumped, irrigated, sucked = (unit * int(volume) for volume in self._volumes)
+        picolitres = {"given": given, "dissolved": blood, "cavity": cavity, "rinsed_out": out, "pumped": pumped}
+        picolitres |= {"irrigated": irrigated, "washed": washed, "sucked": sucked}
+        picolitres["let_out"] = pumped + irrigated + given + blood + washed - sucked
+        volumes = {name: LITTLE * count for name, count in picolitres.items()}
+        return SalineBalance(**volumes, missing=given + blood - cavity - out)
 
     def view(self) -> float:
         """Green light that comes through from above [%], as if blood were even."""
@@ -234,9 +276,11 @@ class Saline:
         ]
 
     def system(self) -> System:
-        kept = self.box.kept(
-            {"sealed": self._sealed, "given": self._given, "owed": self._owed, "beat": self._beat, "flows": self._now}
-        )
+        arrays = {"sealed": self._sealed, "given": self._given, "owed": self._owed, "beat": self._beat}
+        arrays |= {"flows": self._now, "volumes": self._volumes, "rest": self._rest}
+        if self._dissolving is not None:
+            arrays |= {"fresh": self._dissolving.fresh, "account": self._dissolving.account}
+        kept = self.box.kept(arrays)
         return System(
             name="saline",
             frame=self.frame,
@@ -257,11 +301,11 @@ class Saline:
         self._pressure = value * MMHG
 
 
-def _params(origin: tuple[float, float, float], spacing: float) -> GridParams:
+def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spacing: float) -> GridParams:
     # A cell of pure blood must fit into 31 bits: in a large box a unit is a few picolitres.
     unit = LITTLE * math.ceil(spacing**3 / (LITTLE * MOST_UNITS))
     return GridParams(
-        CELLS,
+        cells,
         spacing,
         dt=STEP,
         origin=origin,

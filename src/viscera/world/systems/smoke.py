@@ -29,13 +29,13 @@ from viscera.units import LITRE, MINUTE
 from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveParameter, Moment, Saved, System, Watch
-from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over
+from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over, cells_at
 from viscera.world.systems.puffs import Puffs
 
 wp.set_module_options({"enable_backward": False})
 
 CELLS = (64, 40, 44)
-"""Along x, y, z: as many as 48³, with a width that travels to the page."""
+"""Along x, y, z, at detail 1: as many as 48³."""
 ROOM, ABOVE = 1.5, 0.75
 """The box is so much longer and wider than the organ, and so much of it is over it."""
 UNIT = 1.0e-13
@@ -161,18 +161,19 @@ def mix_in(
         steam_out[c] = 0
 
 
-def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool]) -> System:
-    """Smoke over an organ; after `burning` in the order of a frame."""
-    return Smoke(organ, burn, tools).system()
+def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> System:
+    """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `CELLS`."""
+    return Smoke(organ, burn, tools, detail).system()
 
 
 class Smoke:
     """`box` has the gas."""
 
-    def __init__(self, organ: Organ, burn: Burn, tools: Sequence[Tool]) -> None:
+    def __init__(self, organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> None:
         self.organ, self.burn = organ, burn
         self._device = device = organ.need_skin().device
-        params = _params(*box_over(organ, CELLS, ROOM, ABOVE))
+        cells = cells_at(detail, CELLS)
+        params = _params(cells, *box_over(organ, cells, ROOM, ABOVE))
         per_unit = EXTINCTION * UNIT / (params.cell_volume * DENSEST)
         self.box = BoxedFlow(organ, params, tools, "smoke", per_unit=per_unit, blood=False)
         self.flow = self.box.flow
@@ -317,9 +318,9 @@ class Smoke:
         )
 
 
-def _params(origin: tuple[float, float, float], spacing: float) -> GridParams:
+def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spacing: float) -> GridParams:
     return GridParams(
-        CELLS,
+        cells,
         spacing,
         dt=STEP,
         origin=origin,

@@ -78,6 +78,7 @@ def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
         frame=frame,
         lands=land,
         every=every,
+        phase=every - 1,
         reads=(f"{organ.name}.burn_level",),
         save=kept.save,
         load=kept.load,

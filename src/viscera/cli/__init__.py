@@ -10,10 +10,32 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from viscera.cli.doing import parse_settings, print_result, run_world, serve_world
+from viscera.cli.options import (
+    Cores,
+    DetailText,
+    DeviceName,
+    Haptics,
+    HapticsFile,
+    Host,
+    Json,
+    KeepRunning,
+    Mesh,
+    Open,
+    Out,
+    Port,
+    Public,
+    Scenario,
+    Seed,
+    Settings,
+    Token,
+    TrainerToken,
+    Training,
+)
 from viscera.errors import InputError, RecordingError
 from viscera.haptics.cli import app as haptics_app
 from viscera.training.cli import Database, report
@@ -27,51 +49,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-Scenario = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="One of `viscera list`, or a Python file of your own.")
-]
-DeviceName = Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; the best one when not given.")]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world, bit for bit.")]
-Mesh = Annotated[Path | None, typer.Option("--mesh", help="Your own organ: STL, OBJ, PLY or GLB, closed.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeat for more.")]
-DetailText = Annotated[
-    str | None,
-    typer.Option(
-        "--detail",
-        metavar="X",
-        help="Times as many masses, texels and particles; or auto: as many as keep real time here. "
-        "1 when headless, auto with a page.",
-    ),
-]
-Cores = Annotated[int | None, typer.Option("--cores", help="Cores to use on cpu; all of them when not given.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on one line.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where recordings and results go.")]
-Host = Annotated[str, typer.Option("--host", help="Address to listen on. Any but this machine's own needs a token.")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")]
-Token = Annotated[str | None, typer.Option("--token", envvar="VISCERA_TOKEN", help="What browsers must show.")]
-Public = Annotated[
-    str, typer.Option("--public", metavar="URL", help="Where a proxy on this machine makes it public: https://name.")
-]
-Haptics = Annotated[
-    list[str] | None,
-    typer.Option("--haptics", metavar="NAME", help="A device of `viscera haptics list`; repeat for a second one."),
-]
-HapticsFile = Annotated[
-    Path | None, typer.Option("--haptics-file", metavar="FILE", help="How devices sit in the theatre (TOML).")
-]
-TrainerToken = Annotated[
-    str | None,
-    typer.Option(
-        "--trainer-token", envvar="VISCERA_TRAINER_TOKEN", help="Who opens the page with ?trainer=… may take over."
-    ),
-]
-KeepRunning = Annotated[
-    bool, typer.Option("--keep-running", help="The world goes on while nobody watches; otherwise it rests after 20 s.")
-]
-Training = Annotated[bool, typer.Option("--training", help="Keep the trials of trainees who say who they are.")]
-Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]
-
 
 app.add_typer(haptics_app, name="haptics")
 app.add_typer(trainees_app, name="trainees")
@@ -93,7 +70,7 @@ def start(
         print(f"viscera {viscera_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        _serve(DEFAULT_SCENARIO)
+        serve_world(DEFAULT_SCENARIO)
 
 
 @app.command("list")
@@ -142,7 +119,7 @@ def run(
     if not headless:
         if as_json:
             raise InputError("--json without --headless has nothing to print.", "Add --headless.")
-        _serve(
+        serve_world(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
@@ -156,14 +133,14 @@ def run(
     from viscera.headless import tick_count
 
     tick_count(seconds)  # refuse before kernels are compiled
-    result = _run_headless(
+    result = run_world(
         scenario, seconds, out,
         device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores,
     )  # fmt: skip
     if as_json:
         console.print_json(result)
     else:
-        _print_result(result)
+        print_result(result)
 
 
 @app.command("serve")
@@ -188,7 +165,7 @@ def serve_page(
     """Serve the page without opening it, for other browsers and other machines."""
     from viscera.detail import AUTO, parse_detail
 
-    _serve(
+    serve_world(
         scenario,
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
@@ -318,118 +295,6 @@ def bench(
         stderr.print(f"wrote {path}")
 
 
-def parse_settings(settings: list[str]) -> dict[str, float]:
-    """`stiffness=3.5` as a parameter. Whether it exists and is in range, the world says."""
-    parameters: dict[str, float] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"--set {setting!r} is not KEY=VALUE.", "For example: --set stiffness=3.5")
-        try:
-            parameters[name.strip()] = float(text)
-        except ValueError:
-            raise InputError(
-                f"--set {name.strip()}: {text!r} is not a number.", f"For example: --set {name.strip()}=3.5"
-            ) from None
-    return parameters
-
-
-def _serve(
-    scenario: str,
-    *,
-    open_page: bool = True,
-    out: Path | None = None,
-    haptics: list[str] | None = None,
-    haptics_file: Path | None = None,
-    training: bool = False,
-    database: str | None = None,
-    **options: Any,
-) -> None:
-    from viscera.haptics.process import HapticSpec
-    from viscera.server.app import serve
-
-    if haptics_file is not None and not haptics:
-        raise InputError("--haptics-file without --haptics has no device to place.", "Add --haptics NAME.")
-    spec = HapticSpec(tuple(haptics), haptics_file, out / "haptics.json" if out else None) if haptics else None
-    if training or database:
-        from viscera.training.database import default_address
-
-        options["database"] = database or default_address()
-    _check_world(scenario, **options)
-    serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
-
-
-def _check_world(
-    scenario: str,
-    *,
-    device: str | None = None,
-    cores: int | None = None,
-    seed: int = 0,
-    mesh: Path | None = None,
-    parameters: dict[str, float] | None = None,
-    detail: Any = "auto",
-    **_: Any,
-) -> None:
-    """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
-    from viscera.device import open_device
-    from viscera.scenarios import check_seed, find_scenario, make
-
-    find_scenario(scenario)
-    check_seed(seed)
-    if mesh is not None or parameters:
-        from viscera import console
-        from viscera.detail import AUTO
-
-        # How much detail there is in the end is found out by the session, which shows it in the page.
-        given: dict[str, Any] = {} if detail == AUTO else {"detail": detail}
-        with console.progress_bar() as progress:
-            made = make(
-                scenario, device=device, mesh=mesh, parameters=parameters, cores=cores, progress=progress, **given
-            )
-            made.close()
-    elif device is not None or cores is not None:
-        open_device(device, cores)
-
-
-def _has_screen() -> bool:
-    """Whether a browser could be seen. Without a screen Python would open the page in a text browser, right here."""
-    if sys.platform.startswith("linux"):
-        return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"))
-    return True
-
-
-def _run_headless(scenario: str, seconds: float, out: Path | None, **options: Any) -> dict[str, Any]:
-    import viscera
-    from viscera import console
-    from viscera.headless import record_headless, run_headless
-
-    with console.progress_bar() as progress:
-        world = viscera.make(scenario, progress=progress, **options)
-        if options.get("mesh") is not None:
-            for note in world.notes:
-                console.err().print(f"note: {note}")
-        try:
-            if out is None:
-                result = run_headless(world, seconds, world.script, progress=progress)
-            else:
-                result, written = record_headless(world, seconds, world.script, out, options, progress)
-                console.err().print(f"recorded to {written}")
-        finally:
-            world.close()
-    return result.as_json()
-
-
-def _print_result(result: dict[str, Any]) -> None:
-    from viscera import console
-
-    stages = result.pop("stages")
-    pairs = [
-        (key.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
-        for key, value in result.items()
-    ]
-    console.print_pairs(pairs + [(f"stage {name}", f"{ms:.3f} ms per frame") for name, ms in stages.items()])
-
-
 def main() -> None:
     """The entry point. A person never sees a traceback unless VISCERA_DEBUG asks for it."""
     try:
@@ -444,7 +309,3 @@ def main() -> None:
         if os.environ.get(console.DEBUG_VARIABLE):
             raise
         sys.exit(console.complain(error))
-
-
-if __name__ == "__main__":
-    main()
