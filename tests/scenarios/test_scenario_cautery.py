@@ -106,10 +106,11 @@ def test_the_line_is_drawn_on_the_upper_side_alone(made: World, seed: int, cpu: 
 
 @pytest.mark.slow
 def test_more_power_burns_more(world: World) -> None:
+    """As long as tissue is not dry at once: beyond 30 W at 20 mm/s it takes no more."""
     usual = drag(world, 0, 0.02, 0.4)
     world.apply(Reset(0))
-    world.apply(SetParameter("power", 60.0))
-    assert drag(world, 0, 0.02, 0.4)["coagulated"] > usual["coagulated"]
+    world.apply(SetParameter("power", 10.0))
+    assert drag(world, 0, 0.02, 0.4)["coagulated"] < 0.9 * usual["coagulated"]
 
 
 def test_burnt_tissue_is_stiffer(world: World) -> None:

@@ -201,10 +201,34 @@ def test_maps_in_c_are_those_of_the_plain_kernel(sphere: tuple[TriangleMesh, Atl
     fast, plain = make_skin(*sphere, 256, device=cpu), make_skin(*sphere, 256, device=cpu)
     for name in ("tangent_u", "tangent_v", "metric", "area", "position"):
         getattr(plain, name).zero_()
+    plain.forget()
     cpu.record(lambda stage: rebuild_skin(stage, plain, native=False)).run()
     for name in ("tangent_u", "tangent_v", "metric", "area", "position"):
         a, b = getattr(fast, name).numpy(), getattr(plain, name).numpy()
         assert np.abs(a - b).max() < 1e-6 * np.abs(b).max()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_what_moved_is_made_anew_and_nothing_else_is(
+    sphere: tuple[TriangleMesh, Atlas], cpu: Device, native: bool
+) -> None:
+    skin, whole = make_skin(*sphere, 256, device=cpu), make_skin(*sphere, 256, device=cpu)
+    skin.forget()
+    rebuild = cpu.record(lambda stage: rebuild_skin(stage, skin, native))
+    rebuild.run()
+    x = skin.vertices.numpy()
+    x[x[:, 2] > 0.03] *= np.float32(1.1)
+    for one in (skin, whole):
+        one.vertices.assign(x)
+    names = ("tangent_u", "tangent_v", "metric", "area", "position")
+    whole.forget()
+    cpu.record(lambda stage: rebuild_skin(stage, whole, native)).run()
+    rebuild.run()
+    for name in names:
+        assert (getattr(skin, name).numpy() == getattr(whole, name).numpy()).all(), name
+    skin.metric.zero_()
+    rebuild.run()
+    assert not skin.metric.numpy().any(), "nothing moved"
 
 
 def test_finer_textures_use_the_same_atlas(sphere: tuple[TriangleMesh, Atlas]) -> None:

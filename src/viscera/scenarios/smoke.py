@@ -15,7 +15,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import seen_from_above
-from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
@@ -30,9 +30,6 @@ HOOK, EVACUATOR, FORCEPS = range(3)
 """What keys 1 to 3 choose."""
 POWER = 40.0
 """Of the hook [W]: enough to char."""
-
-HEATING = 2
-"""Heat is stepped in every second frame, burns in the others, so that each fits into 16 ms of one core beside smoke."""
 
 INSTRUCTIONS = """\
 Coagulate 80 mm² of the tissue and keep your view: burning tissue smokes, and the abdomen is closed.

@@ -6,6 +6,9 @@ triangles in it, weighted by their share. Differs from the source, which differe
 
 What a triangle gives to its texels stands in one row of `ROW` floats: u, v, metric, area. On cpu a piece is then one
 vector multiply-add (`texel_maps_cpu`, in C); the plain kernel does the same number by number.
+
+Texels whose triangles lie exactly where they lay the last time are left as they are. Places of a surface are multiples
+of some micrometres (tissue/surface.py), so that tissue at rest does lie exactly where it lay.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from viscera.native import on_cpu
 wp.set_module_options({"enable_backward": False})
 
 ROW = wp.constant(16)
-"""Floats per triangle: u at 0, v at 3, u·u, u·v and v·v at 6, |u × v| at 9; a vector register."""
+"""Floats per triangle: u at 0, v at 3, u·u, u·v and v·v at 6, |u × v| at 9, and at `FRESH` whether a corner moved since
+the last time; a vector register."""
+FRESH = wp.constant(10)
 
 
 @wp.struct
@@ -33,6 +38,26 @@ class Texels:
     face: wp.array(dtype=wp.int32)
     barycentric: wp.array(dtype=wp.vec2)
     triangles: wp.array(dtype=wp.vec3i)
+    chunks: wp.array(dtype=wp.int32)
+    """Where the triangles of each chunk of texels begin, and the end of the last."""
+    chunk_face: wp.array(dtype=wp.int32)
+
+
+@wp.kernel
+def mark_moved(
+    first: int,
+    # in
+    vertices: wp.array(dtype=wp.vec3),
+    # out
+    known_out: wp.array(dtype=wp.vec3),
+    moved_out: wp.array(dtype=wp.float32),
+):
+    """1 for each vertex that is not where it was the last time."""
+    vertex = first + wp.tid()
+    x = vertices[vertex]
+    before = known_out[vertex]
+    moved_out[vertex] = wp.where(x[0] == before[0] and x[1] == before[1] and x[2] == before[2], 0.0, 1.0)
+    known_out[vertex] = x
 
 
 @wp.kernel
@@ -42,6 +67,7 @@ def face_rows(
     vertices: wp.array(dtype=wp.vec3),
     triangles: wp.array(dtype=wp.vec3i),
     to_edges: wp.array(dtype=wp.vec4),
+    moved: wp.array(dtype=wp.float32),
     # out
     rows_out: wp.array(dtype=wp.float32),
 ):
@@ -58,6 +84,7 @@ def face_rows(
     for c in range(3):
         rows_out[row + c] = u[c]
         rows_out[row + 3 + c] = v[c]
+    rows_out[row + FRESH] = moved[corner[0]] + moved[corner[1]] + moved[corner[2]]
     rows_out[row + 6] = wp.dot(u, u)
     rows_out[row + 7] = wp.dot(u, v)
     rows_out[row + 8] = wp.dot(v, v)
@@ -84,6 +111,11 @@ def texel_maps(
     position_out: wp.array(dtype=wp.vec3),
 ):
     i = first + wp.tid()
+    fresh = float(0.0)
+    for k in range(skin.pieces[i], skin.pieces[i + 1]):
+        fresh += rows[skin.piece_face[k] * ROW + FRESH]
+    if fresh == 0.0:
+        return
     u = wp.vec3(0.0, 0.0, 0.0)
     v = wp.vec3(0.0, 0.0, 0.0)
     metric = wp.vec3(0.0, 0.0, 0.0)
@@ -113,6 +145,10 @@ which takes longer than a texel."""
 _CHUNK = wp.constant(CHUNK)
 
 _TEXELS = on_cpu("""
+bool fresh = false;
+for (int k = skin.chunks.data[chunk]; k < skin.chunks.data[chunk + 1] && !fresh; ++k)
+    fresh = rows.data[16L * skin.chunk_face.data[k] + 10] != 0.0f;
+if (!fresh) return;
 for (int i = begin; i < last; ++i) {
     const int* face = skin.piece_face.data;
     const float* weight = skin.piece_weight.data;
@@ -143,6 +179,7 @@ for (int i = begin; i < last; ++i) {
 
 @wp.func_native(_TEXELS)
 def _texels(
+    chunk: int,
     begin: int,
     last: int,
     skin: Texels,
@@ -171,6 +208,9 @@ def texel_maps_cpu(
     position_out: wp.array(dtype=wp.vec3),
 ):
     """A thread takes `CHUNK` texels."""
-    begin = (first + wp.tid()) * _CHUNK
+    chunk = first + wp.tid()
+    begin = chunk * _CHUNK
     end = wp.min(begin + _CHUNK, skin.texels.shape[0])
-    _texels(begin, end, skin, rows, vertices, tangent_u_out, tangent_v_out, metric_out, area_out, position_out)
+    _texels(
+        chunk, begin, end, skin, rows, vertices, tangent_u_out, tangent_v_out, metric_out, area_out, position_out
+    )  # fmt: skip

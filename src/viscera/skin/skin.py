@@ -25,7 +25,7 @@ from viscera.errors import InputError, MeshError
 from viscera.geometry.atlas import RESOLUTIONS, Atlas, AtlasSettings, shared_texels, signed_areas, unique_atlas
 from viscera.geometry.coverage import Pieces, cut_by_texels
 from viscera.geometry.mesh import FloatArray, TriangleMesh
-from viscera.skin.maps import CHUNK, ROW, Texels, face_rows, texel_maps, texel_maps_cpu
+from viscera.skin.maps import CHUNK, ROW, Texels, face_rows, mark_moved, texel_maps, texel_maps_cpu
 from viscera.skin.seams import Links, Seams, find_seams, link_texels
 
 LOST_AREA = 0.005
@@ -69,6 +69,10 @@ class Skin:
     """Triangles in each texel, one after the other, int32, shape (pieces,)."""
     piece_weight: Array
     """Fraction of the texel's square that each covers, float32, shape (pieces,)."""
+    chunks: Array
+    """Where the triangles of each `CHUNK` covered texels begin, int32, shape (chunks + 1,)."""
+    chunk_face: Array
+    """These triangles, int32."""
     share: Array
     """One over the sum of a covered texel's weights, float32, shape (count,)."""
     triangles: Array
@@ -93,6 +97,10 @@ class Skin:
     # What follows the tissue.
     vertices: Array
     """Write deformed positions here, vec3, shape (vertices,) [m]."""
+    known: Array
+    """Where they were when the maps were last made, vec3, shape (vertices,) [m]; NaN makes all of them anew."""
+    moved: Array
+    """1 for each that was elsewhere before, float32, shape (vertices,)."""
     rows: Array
     """What each triangle gives to its texels, float32, shape (triangles · ROW,); see `viscera.skin.maps`."""
     position: Array
@@ -108,6 +116,17 @@ class Skin:
     @property
     def count(self) -> int:
         return int(self.texels.shape[0])
+
+    def stand_on(self, vertices: Array) -> None:
+        """It follows these from now on, vec3 [m]; there may be more than its triangles use."""
+        self.vertices = vertices
+        self.known = wp.zeros(len(vertices), dtype=wp.vec3, device=vertices.device)
+        self.moved = wp.zeros(len(vertices), dtype=wp.float32, device=vertices.device)
+        self.forget()
+
+    def forget(self) -> None:
+        """All of its maps are made anew the next time, as when its triangles have changed."""
+        self.known.fill_(wp.vec3(np.nan))
 
     def image(self, values: Array) -> NDArray[Any]:
         """A map as a picture, shape (height, width, …), row 0 at v = 0."""
@@ -168,9 +187,11 @@ def make_skin(
 
 
 def rebuild_skin(stage: Stage, skin: Skin, native: bool = True) -> None:
-    """Brings all moving maps up to `skin.vertices`."""
+    """Brings all moving maps up to `skin.vertices`: what belongs to triangles that moved."""
     maps = [skin.tangent_u, skin.tangent_v, skin.metric, skin.area, skin.position]
-    stage.launch(face_rows, len(skin.mesh.triangles), [skin.vertices, skin.triangles, skin.to_edges, skin.rows])
+    stage.launch(mark_moved, len(skin.vertices), [skin.vertices, skin.known, skin.moved])
+    faces = [skin.vertices, skin.triangles, skin.to_edges, skin.moved, skin.rows]
+    stage.launch(face_rows, len(skin.mesh.triangles), faces)
     args = [_texels(skin), skin.rows, skin.vertices, *maps]
     if native and not stage.device.is_cuda:
         stage.launch(texel_maps_cpu, -(-skin.count // CHUNK), args, block=BLOCK // CHUNK)
@@ -180,7 +201,8 @@ def rebuild_skin(stage: Stage, skin: Skin, native: bool = True) -> None:
 
 def _texels(skin: Skin) -> Any:
     one: Any = Texels()
-    for name in ("texels", "pieces", "piece_face", "piece_weight", "share", "face", "barycentric", "triangles"):
+    for name in ("texels", "pieces", "piece_face", "piece_weight", "share", "face", "barycentric", "triangles",
+                 "chunks", "chunk_face"):  # fmt: skip
         setattr(one, name, getattr(skin, name))
     return one
 
@@ -244,11 +266,19 @@ def _fixed_maps(mesh: TriangleMesh, corners: FloatArray, pieces: Pieces, width: 
         "open_side": spread(np.minimum(open_side, 1.0).astype(np.float32)),
         "pieces": np.append(begin, len(pieces.texel)).astype(np.int32),
         "piece_face": pieces.face,
+        **_chunk_faces(cell, pieces.face),
         "piece_weight": pieces.weight.astype(np.float32),
         "share": (1.0 / covered).astype(np.float32),
         "triangles": mesh.triangles,
         "to_edges": to_edges.reshape(-1, 4).astype(np.float32),
     }
+
+
+def _chunk_faces(cell: NDArray[np.int64], face: NDArray[np.int32]) -> dict[str, NDArray[np.int32]]:
+    """The triangles in each chunk of covered texels, for the covered texel and the triangle of each piece."""
+    pairs = np.unique(np.stack([cell // CHUNK, face], axis=1), axis=0)
+    counts = np.bincount(pairs[:, 0])
+    return {"chunks": np.append(0, np.cumsum(counts)).astype(np.int32), "chunk_face": pairs[:, 1].astype(np.int32)}
 
 
 def _edge_inverses(corners: FloatArray) -> FloatArray:
@@ -281,6 +311,8 @@ def _moving_maps(mesh: TriangleMesh, size: int) -> dict[str, Any]:
     names = ("position", "tangent_u", "tangent_v", "metric")
     return {
         "vertices": mesh.vertices.astype(np.float32),
+        "known": np.full(mesh.vertices.shape, np.nan, dtype=np.float32),
+        "moved": zeros(len(mesh.vertices)),
         "rows": zeros(len(mesh.triangles) * ROW),
         "area": zeros(size),
         "rest_area": zeros(size),

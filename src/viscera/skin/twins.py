@@ -31,6 +31,8 @@ def _maps(device: Device, feature: str, native: bool, size: int) -> Trial:
     for name in maps:
         getattr(skin, name).fill_(wp.vec3(0.0) if getattr(skin, name).dtype is wp.vec3 else 0.0)
 
+    skin.forget()
+
     def results() -> Results:
         return {name: getattr(skin, name).numpy() for name in maps}
 

@@ -224,14 +224,15 @@ follow."""
 
 
 def _step(features: bool) -> str:
-    """Springs, then the move, with or without the features that cost time even when they are off."""
+    """Springs, then the move, with or without the features that cost time even when they are off: forces of other
+    kernels are none of them."""
     stretch = fill(_CREEP_STRETCH if features else _PLAIN_STRETCH, shortest2=SHORTEST2)
     pulls = fill(_PULLS, nap=_SLEEP if features else "", stretch=stretch)
     return pulls + _move(features)
 
 
 def _move(features: bool) -> str:
-    return fill(_MOVE, more=_EXTRA_FORCE if features else "", doze=_WAKE if features else "")
+    return fill(_MOVE, more=_EXTRA_FORCE, doze=_WAKE if features else "")
 
 
 def _tile_source(features: bool) -> str:

@@ -107,7 +107,7 @@ def record_step(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any],
     """Springs and Verlet."""
     state, tiles = tissue.state, len(tissue.layout.tile_slot)
     args = [tissue.constants, substep, state.live.array, here, state.velocity, there, state.broken.array]
-    features = tissue.constants.features != 0
+    features = (tissue.constants.features & ~kernels.EXTRA) != 0
     if not tissue.native:
         stage.launch(kernels.lattice_step, tiles * TILE, args)
     elif tissue.device.is_cuda and features:

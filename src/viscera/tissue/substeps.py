@@ -27,9 +27,9 @@ PROBE_SIZE = 1e-3
 """Largest displacement in it, in spacings: small enough to be linear, large enough for float32."""
 PROBE_MARGIN = 1.04
 """It nears ω² from below and is a few percent short after these rounds."""
-PROBE_MOST = 200_000
-"""Masses up to which it is done; it takes seconds there. Larger lattices take the endless lattice's step over
-`RAGGED`."""
+PROBE_MOST = {False: 200_000, True: 2_000_000}
+"""Masses up to which it is done, on cpu and on cuda; it takes seconds there. Larger lattices take the endless lattice's
+step over `RAGGED`."""
 RAGGED = 1.4
 """How much faster than the bulk the most ragged lattices made of whole cells ring: 1.29, and 1.35 at ν = 0.49."""
 
@@ -42,7 +42,7 @@ def settle_substeps(tissue: Tissue) -> None:
     the others.
     """
     params, constants = tissue.params, tissue.constants
-    if len(params.nodes) > PROBE_MOST:
+    if len(params.nodes) > PROBE_MOST[tissue.device.is_cuda]:
         _set_substeps(tissue, checked_substeps(params, cautious_step(params) / RAGGED))
         return
     tissue.set_young(params.stiffest)

@@ -72,6 +72,9 @@ STEPS = wp.constant(6)
 SLACK = wp.constant(1.0e-3)
 """How far tissue may move by itself in a tick [m]."""
 
+LISTED = wp.constant(-2)
+"""In `Contacts.row`, of a point that is on this tick's list."""
+
 _TILE = wp.constant(TILE)
 _ROWS = wp.constant(ROWS)
 _PARTS = wp.constant(PARTS)
@@ -134,7 +137,7 @@ class Contacts:
     met: wp.array(dtype=wp.int32)
     """The points that are inside a part, in any order."""
     row: wp.array(dtype=wp.int32)
-    """Of each point of the bundles that are near: the part that it is inside of, or -1."""
+    """Of each point of the bundles that are near: the part that it is inside of, or below 0."""
     depth: wp.array(dtype=wp.float32)
     """How deep [m]."""
     part: wp.array(dtype=wp.float32)
@@ -211,15 +214,20 @@ def rows_on(values: wp.array(dtype=wp.float32), floats: int):
 
 
 @wp.func
-def middle_of(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int):
-    """Where the middle of a bundle is. p stands for u: they differ by τ·v, for which there is slack."""
-    middle = samples.middle[bundle]
-    x = samples.rest[middle]
+def hanging_at(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), s: int):
+    """Where a point is, about: p stands for u; they differ by τ·v, for which there is slack."""
+    x = samples.rest[s]
     for c in range(samples.corners):
-        weight = samples.weights[middle * samples.corners + c]
+        weight = samples.weights[s * samples.corners + c]
         if weight != 0.0:
-            x += weight * load3(position, slots, samples.places[middle * samples.corners + c])
+            x += weight * load3(position, slots, samples.places[s * samples.corners + c])
     return x
+
+
+@wp.func
+def middle_of(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int):
+    """Where the middle of a bundle is, about."""
+    return hanging_at(samples, slots, position, samples.middle[bundle])
 
 
 @wp.func
@@ -287,7 +295,8 @@ def list_points(
     slots: int, bundle: int,
 ):  # fmt: skip
     """Of a bundle that is near, the points that a round part may reach in this tick: most are too far away. Where they
-    are follows from the bundle's middle and its turn, up to what they stretched."""
+    are follows from the bundle's middle and its turn, up to what they stretched; so parts are taken back to rest, and
+    only the points near them there are looked at where they are."""
     bars = contacts.bars[bundle]
     thinnest = thinnest_of(tools, bars)
     x = middle_of(samples, slots, position, bundle)
@@ -298,25 +307,35 @@ def list_points(
     for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
         if samples.thickest[s] <= thinnest:
             break
-        offset = samples.rest[s] - home
-        at = x + wp.quat_rotate(turn, offset)
-        reach = SLACK + BENT * wp.length(offset)
-        near = wp.bool(False)
-        for row in range(_ROWS):
-            if (bars >> row) == 0 or near:
-                break
-            if ((bars >> row) & 1) != 0:
-                start = row * PART_FLOATS + PART_START
-                end = row * PART_FLOATS + PART_END
-                a = point3(tools, start)
-                b = point3(tools, start + 3)
-                way = wp.max(wp.length(point3(tools, end) - a), wp.length(point3(tools, end + 3) - b))
-                near = way_to_segment(at, a, b) < reach + way + tools[row * PART_FLOATS + 1]
-        if near:
-            n = contacts.counts[2]
-            contacts.listed[n] = s
-            contacts.owner[n] = bundle
-            contacts.counts[2] = n + 1
+        contacts.row[s] = -1
+    for row in range(_ROWS):
+        if (bars >> row) == 0:
+            break
+        if ((bars >> row) & 1) != 0:
+            start = row * PART_FLOATS + PART_START
+            end = row * PART_FLOATS + PART_END
+            a = point3(tools, start)
+            b = point3(tools, start + 3)
+            way = wp.max(wp.length(point3(tools, end) - a), wp.length(point3(tools, end + 3) - b))
+            reach = SLACK + way + tools[row * PART_FLOATS + 1]
+            rest_a = home + wp.quat_rotate_inv(turn, a - x)
+            axis = wp.quat_rotate_inv(turn, b - a)
+            inverse = 1.0 / wp.max(wp.dot(axis, axis), 1.0e-20)
+            for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
+                if samples.thickest[s] <= thinnest:
+                    break
+                rest = samples.rest[s]
+                offset = rest - rest_a
+                off = offset - wp.clamp(wp.dot(offset, axis) * inverse, 0.0, 1.0) * axis
+                loose = reach + BENT * wp.length(rest - home)
+                if wp.length_sq(off) < loose * loose and contacts.row[s] != LISTED:
+                    there = hanging_at(samples, slots, position, s)
+                    if way_to_segment(there, a, b) < reach + way:
+                        contacts.row[s] = LISTED
+                        n = contacts.counts[2]
+                        contacts.listed[n] = s
+                        contacts.owner[n] = bundle
+                        contacts.counts[2] = n + 1
 
 
 @wp.kernel

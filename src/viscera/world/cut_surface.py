@@ -107,6 +107,7 @@ class CutSurface:
         shown["uv"][outside : len(shape.triangles)] = INSIDE
         if self._skin is not None:
             self._skin.triangles.assign(shape.triangles[:outside])
+            self._skin.forget()
 
     def _places_in_texture(self, shape: Shape, outside: int) -> NDArray[np.float64]:
         """A corner that was moved keeps the texture that is there."""

@@ -221,7 +221,7 @@ def _make_cut(name: str, look: str, body: Body, tissue: Tissue, skin: Skin | Non
     vertices = wp.array(rest, dtype=wp.vec3, device=device)
     if skin is not None:
         # It follows the same vertices, also those that a cut adds.
-        skin.vertices = vertices
+        skin.stand_on(vertices)
         cuts.paint(skin)
     return Organ(
         name=name,

@@ -26,7 +26,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import Top, seen_from_above
-from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.bleeding.dressing import Dressing
 from viscera.scenarios.bleeding.settings import (
@@ -60,8 +60,6 @@ DROPS = 2_048
 """In the air at once."""
 RINSING = DropParams(jet_volume=0.4e-9)
 """Saline comes in drops of 0.4 µL, twice a particle of blood, so that rinsing takes half as many [m³]."""
-HEATING = 2
-"""Heat is stepped in every second frame, burns in the others."""
 POWER = 25.0
 """Of the forceps [W]."""
 

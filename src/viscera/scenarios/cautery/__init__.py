@@ -17,7 +17,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import seen_from_above
-from viscera.scenarios._pad import LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
+from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
 from viscera.timing import FRAME
@@ -41,9 +41,6 @@ Too black? Move faster or lower the generator's power. Held still, the hook char
 
 GOALS = (Goal("line_done", least=90.0), Goal("charred", most=0.5), Goal("astray", most=10.0))
 """In %, mm², mm². A hand at 8 mm/s with 30 W reaches 99 %, none and none."""
-
-HEATING = 2
-"""Heat is stepped in every second frame, and burns in the others: so both fit into 16 ms beside smoke."""
 
 SPEED = 0.008
 """Of the script's hand along the line [m/s]."""
