@@ -209,7 +209,7 @@ class BoxedFlow:
         if self.begins:
             step()
             self.run("show")
-            self._clock[0] = (int(self._clock[0]) + 1) % PARTS
+        self._clock[0] = (int(self._clock[0]) + 1) % PARTS
 
     def check(self, tick: int) -> None:
         name = self._shown[0]
