@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from viscera.blood import film as film
     from viscera.blood import ledger as ledger
     from viscera.blood import picture as picture
+    from viscera.blood import pools as pools
     from viscera.blood import wounds as wounds
     from viscera.device import open_device as open_device
     from viscera.heat import burns as burns
@@ -75,6 +76,7 @@ _MODULES = {
     "heat": "viscera.heat",
     "ledger": "viscera.blood.ledger",
     "picture": "viscera.blood.picture",
+    "pools": "viscera.blood.pools",
     "skin": "viscera.skin",
     "tissue": "viscera.tissue",
     "water": "viscera.water",
@@ -129,6 +131,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "heat",
     "ledger",
     "picture",
+    "pools",
     "skin",
     "tissue",
     "water",

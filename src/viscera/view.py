@@ -145,9 +145,14 @@ class Particles:
     it is, drawn as balls from red to blue."""
     fastest: float = 0.0
     """Speed of shade 1 [m/s]."""
+    stretched: bool = False
+    """Whether each is drawn stretched along its velocity: the array `NAME/velocity`, shape (capacity, 3) [m/s]."""
 
     def arrays(self) -> dict[str, ArraySpec]:
-        return {self.name: ArraySpec((self.capacity, 4), "f4", "particles")}
+        found = {self.name: ArraySpec((self.capacity, 4), "f4", "particles")}
+        if self.stretched:
+            found[f"{self.name}/velocity"] = ArraySpec((self.capacity, 3), "f4", "points")
+        return found
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,8 @@ class Markers:
     position [m], orientation (x, y, z, w; its z axis stands on the tissue), and 1 where there is one, 0 where not."""
 
     name: str
-    look: Literal["clip", "pin"]
+    look: Literal["clip", "pin", "target"]
+    """A target is where something was hidden: a ball that is seen through tissue."""
     size: float
     """Half its length [m]."""
     capacity: int
@@ -255,6 +261,8 @@ class Measure:
     help: str
     digits: int = 1
     """After the point."""
+    grows: bool = False
+    """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
 
 
 @dataclass(frozen=True)
@@ -311,6 +319,40 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class Level:
+    """A drill as hard as this: its goals, and the parameters that make it so."""
+
+    name: str
+    goals: tuple[Goal, ...]
+    settings: dict[str, float] = field(default_factory=dict)
+    """Values of parameters, by name; all others stay as they are."""
+
+
+Phase = Literal["waiting", "running", "ended"]
+Outcome = Literal["", "met", "failed", "given_up", "found", "missed"]
+
+
+@dataclass(frozen=True)
+class DrillState:
+    """How far a drill is. Once it has ended, nothing here changes until it is started again."""
+
+    phase: Phase
+    outcome: Outcome
+    """How it ended; empty before. `failed`: a goal cannot be met any more."""
+    level: int
+    time: float
+    """Since the start, or from there to the end [s]."""
+    failed: tuple[str, ...] = ()
+    """Measures whose goals cannot be met any more."""
+    result: dict[str, float] = field(default_factory=dict)
+    """All measures as it ended, in their units; empty before."""
+    certainty: float | None = None
+    """How sure the hand was that said "here it is", 0 to 1."""
+    off: float | None = None
+    """How far that was from what is hidden [m]."""
+
+
+@dataclass(frozen=True)
 class Scene:
     scenario: str
     title: str
@@ -339,7 +381,10 @@ class Scene:
     overlays: tuple[Overlay, ...] = ()
     measures: tuple[Measure, ...] = ()
     tables: tuple[Table, ...] = ()
-    goals: tuple[Goal, ...] = ()
+    levels: tuple[Level, ...] = ()
+    """Of the drill; none where there is no drill."""
+    hides: bool = False
+    """Whether the drill hides something that a hand can say it has found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +446,8 @@ class Frame:
     versions: dict[str, int] = field(default_factory=dict)
     """Of surfaces whose triangles change: grows with each change."""
     measures: dict[str, float] = field(default_factory=dict)
+    drill: DrillState | None = None
+    """None where there is no drill."""
     tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     """Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks."""
@@ -425,7 +472,8 @@ Shown = Surface | Texture | Particles | Markers | Threads | Volume | Picture | O
 """What a scene lists and arrays belong to."""
 
 __all__ = [
-    "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "FloatArray", "Frame", "Goal", "HapticState", "Instrument",
-    "IntArray", "Markers", "Measure", "Overlay", "Parameter", "Part", "Particles", "Picture", "Role", "Scene", "Shown",
+    "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "DrillState", "FloatArray", "Frame", "Goal", "HapticState",
+    "Instrument", "IntArray", "Level", "Markers", "Measure", "Outcome", "Overlay", "Parameter", "Part", "Particles",
+    "Phase", "Picture", "Role", "Scene", "Shown",
     "Snapshot", "Surface", "Table", "Texture", "Threads", "TickTimes", "ToolState", "Volume",
 ]  # fmt: skip

@@ -43,6 +43,7 @@ PHENOMENA = (
     Phenomenon("film", "Film", "FilmParams"),
     Phenomenon("wounds", "Wounds", "WoundParams", lacks=("follow",)),
     Phenomenon("drops", "Drops", "DropParams", lacks=("follow",)),
+    Phenomenon("pools", "Pools", "PoolParams", lacks=("follow",)),
     Phenomenon("picture", "FilmImage", "FilmImageParams", lacks=("follow",)),
     Phenomenon("ledger", "Ledger", None, lacks=("set", "follow")),
     Phenomenon("water", "Fluid", "FluidParams", lacks=("follow",)),

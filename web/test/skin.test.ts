@@ -157,7 +157,7 @@ describe("instruments", () => {
 
 describe("particles", () => {
   const info = (fluid: Particles["fluid"], shade: Particles["shade"] = ""): Particles =>
-    ({ name: fluid, fluid, radius: 0.001, capacity: 8, shade, fastest: 0 });
+    ({ name: fluid, fluid, radius: 0.001, capacity: 8, shade, fastest: 0, stretched: false });
 
   it("of several liquids look like the one that is not water", () => {
     expect(lookOf([info("saline"), info("blood")])).toBe("blood");

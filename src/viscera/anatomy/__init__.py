@@ -7,6 +7,19 @@ from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.landscape import Landscape, landscape
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
+from viscera.anatomy.sheet import Sheet, sheet
 from viscera.anatomy.torso import spine, torso
 
-__all__ = ["Landscape", "colon", "gallbladder", "in_fossa", "landscape", "liver", "pad", "spine", "torso"]
+__all__ = [
+    "Landscape",
+    "Sheet",
+    "colon",
+    "gallbladder",
+    "in_fossa",
+    "landscape",
+    "liver",
+    "pad",
+    "sheet",
+    "spine",
+    "torso",
+]

@@ -88,7 +88,7 @@ def landscape(size: tuple[float, float] = SIZE, edge: float = EDGE, seed: int = 
     ground = _ground(length, width, middle, seed)
     x, y = np.meshgrid(np.linspace(0.0, length, columns), np.linspace(-0.5 * width, 0.5 * width, rows), indexing="ij")
     top = np.stack([x, y, ground(x, y)], axis=-1)
-    mesh = _solid(top, float(top[..., 2].min()) - BASE * length)
+    mesh = solid_over(top, float(top[..., 2].min()) - BASE * length, "landscape")
 
     at = 0.04 * length
     ahead = np.array([0.02 * length, float(middle(np.array(at + 0.02 * length)) - middle(np.array(at))), 0.0])
@@ -153,7 +153,7 @@ def _ground(
     return ground
 
 
-def _solid(top: FloatArray, base: float) -> TriangleMesh:
+def solid_over(top: FloatArray, base: float, name: str) -> TriangleMesh:
     """The surface over a grid (columns, rows, 3), closed by sides and a flat underside at z = base."""
     columns, rows = top.shape[:2]
     index = np.arange(columns * rows).reshape(columns, rows)
@@ -173,5 +173,5 @@ def _solid(top: FloatArray, base: float) -> TriangleMesh:
     return TriangleMesh(
         np.concatenate([vertices, under, centre]),
         np.concatenate([surface, sides, bottom]).astype(np.int32),
-        "landscape",
+        name,
     )

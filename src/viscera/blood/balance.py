@@ -1,7 +1,7 @@
 """Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
 
-    given + leaked + rinsed + begun = film + queue + air + lost + run off + sucked + expired + drained + left
-                                      + dissolved + broken
+    given + leaked + rinsed + begun
+        = film + queue + pool + air + lost + run off + sucked + expired + drained + left + dissolved + broken
 
 holds exactly at the end of every frame: both sides are sums of integers. What the vessels still have is
 `BLOOD_VOLUME` − given, so the total over vessels, film and drops is constant too. The sums are made on the device, from
@@ -19,6 +19,7 @@ from viscera.blood.drops.drops import Drops
 from viscera.blood.drops.numbers import Purse
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import BROKEN, DISSOLVED, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
+from viscera.blood.pools.view import PoolView, volume_in
 from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, RUN_OFF, DropView, FilmView, QueueView
 from viscera.blood.wounds.kernels import WoundView
 from viscera.blood.wounds.wounds import Wounds
@@ -30,8 +31,9 @@ wp.set_module_options({"enable_backward": False})
 BLOOD_VOLUME = 5.0e-3
 """In an adult's vessels [m³] (Hall, Guyton and Hall, ch. 25)."""
 
-FILM, QUEUE, AIR, GIVEN, HELD, RINSED, LEAKED, GONE = 0, *range(FATES, FATES + 7)
-"""Entries of the ledger [pL]: the film by fate, then the others, then what has gone from the air by fate."""
+FILM, QUEUE, AIR, GIVEN, HELD, RINSED, LEAKED, POOL, POOL_GONE, GONE = 0, *range(FATES, FATES + 8), FATES + 9
+"""Entries of the ledger [pL]: the film by fate, then the others, what has run off a pool and what was sucked out of it,
+then what has gone from the air by fate."""
 
 ENTRIES = GONE + DROP_FATES
 
@@ -51,11 +53,13 @@ class Balance:
     film: float
     queue: float
     """About to join the film."""
+    pool: float
+    """Standing in hollows."""
     air: float
     lost: float
     """On the drape."""
     run_off: float
-    """Landed on a film that was full, and ran off the organ: on the drape, too."""
+    """Landed on a film that was full, or overflowed where the organ ends: on the drape, too."""
     sucked: float
     expired: float
     drained: float
@@ -131,6 +135,24 @@ def count_air(
 
 
 @wp.kernel
+def count_pool(
+    # in
+    pool: PoolView,
+    gone: wp.array(dtype=wp.int64),
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    begin = wp.tid() * pool.chunk
+    total = wp.int64(0)
+    for i in range(begin, wp.min(begin + pool.chunk, pool.columns * pool.rows)):
+        total += wp.int64(volume_in(pool, i))
+    wp.atomic_add(entries_out, POOL, total)
+    if begin == 0:
+        entries_out[POOL_GONE] = gone[0]
+        entries_out[POOL_GONE + 1] = gone[1]
+
+
+@wp.kernel
 def count_rest(
     # in
     wounds: WoundView,
@@ -174,6 +196,11 @@ def step_ledger(stage: Stage, ledger: Ledger) -> None:
     stage.clear(ledger.entries)
     for kernel, view, size in counts:
         stage.once(lambda k=kernel, v=view, n=size: wp.launch(k, dim=n, inputs=[v, out], device=device))
+    pools = drops.pools
+    if pools is not None:
+        size = -(-pools.count // pools.view.chunk)
+        counted = [pools.view, pools.gone, out]
+        stage.once(lambda: wp.launch(count_pool, dim=size, inputs=counted, device=device))
     stage.once(lambda: wp.launch(count_rest, dim=1, inputs=[*rest, out], device=device))
     stage.download(ledger.entries)
 
@@ -185,10 +212,11 @@ def read_balance(ledger: Ledger) -> Balance:
     gone = {
         "film": entry[FILM + int(STAYS)],
         "queue": entry[QUEUE],
+        "pool": entry[POOL],
         "air": entry[AIR],
         "lost": entry[GONE + int(LOST)],
-        "run_off": entry[GONE + int(RUN_OFF)],
-        "sucked": entry[FILM + int(SUCKED)] + entry[GONE + int(DROP_SUCKED)],
+        "run_off": entry[GONE + int(RUN_OFF)] + entry[POOL_GONE],
+        "sucked": entry[FILM + int(SUCKED)] + entry[GONE + int(DROP_SUCKED)] + entry[POOL_GONE + 1],
         "expired": entry[FILM + int(EXPIRED)],
         "drained": entry[FILM + int(DRAINED)],
         "left": entry[FILM + int(LEFT)],

@@ -12,6 +12,9 @@ from viscera.device import Device
 
 wp.set_module_options({"enable_backward": False})
 
+CHUNK = 64
+"""Drops per thread on cpu, in kernels that do little for each."""
+
 FLYING = wp.constant(0)
 LANDED = wp.constant(1)
 """Met the surface and joined the film's queue."""
@@ -22,7 +25,18 @@ DROP_BROKEN = wp.constant(4)
 """Its position is not finite; `check_balance` raises."""
 RUN_OFF = wp.constant(5)
 """Landed where the film had no room, and ran off the organ onto the drape."""
-DROP_FATES = 6
+SLIDING = wp.constant(6)
+"""Has met the surface and slides over it, until it is slow enough to join the film; still a drop."""
+MERGED = wp.constant(7)
+"""Part of another drop now, with all its volume."""
+DROP_FATES = 8
+
+
+@wp.func
+def is_there(fate: int) -> wp.bool:
+    """Whether a drop is still one: in the air, or sliding."""
+    flies = fate == FLYING
+    return flies or fate == SLIDING
 
 
 @wp.struct
@@ -60,6 +74,8 @@ class DropView:
     """Drops in the air; entries [0, count) are valid. Arrays have shape (capacity,)."""
 
     capacity: int
+    chunk: int
+    """Drops per thread where kernels say so: 1 on cuda; on cpu a thread costs more than what is done for a drop."""
     count: wp.array(dtype=wp.int32)
     position: wp.array(dtype=wp.vec3)
     velocity: wp.array(dtype=wp.vec3)
@@ -68,6 +84,7 @@ class DropView:
     fate: wp.array(dtype=wp.int32)
     face: wp.array(dtype=wp.int32)
     barycentric: wp.array(dtype=wp.vec2)
+    late: wp.array(dtype=wp.float32)
 
 
 @dataclass(eq=False)
@@ -76,6 +93,8 @@ class DropArrays:
 
     capacity: int
     """Most drops there can be."""
+    chunk: int
+    """Drops that one thread takes, see `DropView`."""
     count: Any
     """Drops now, int32, shape (1,)."""
     position: Any
@@ -89,9 +108,11 @@ class DropArrays:
     fate: Any
     """int32: `FLYING` …"""
     face: Any
-    """Triangle of the film's surface that a landed drop lies on, int32."""
+    """Triangle of the film's surface that a sliding or landed drop lies on, int32."""
     barycentric: Any
     """Weights of that triangle's second and third corner, vec2."""
+    late: Any
+    """How much of the next step has passed before it is born, float32 [s]; below 0 where it owes some of the last."""
     view: Any
     """`DropView`: the same arrays for kernels."""
 
@@ -114,9 +135,10 @@ def make_drop_arrays(capacity: int, device: Device) -> DropArrays:
         "fate": wp.int32,
         "face": wp.int32,
         "barycentric": wp.vec2,
+        "late": wp.float32,
     }
     made = {n: wp.zeros(1 if n == "count" else capacity, dtype=t, device=device.warp) for n, t in kinds.items()}
-    drops = DropArrays(capacity, **made, view=None)
+    drops = DropArrays(capacity, 1 if device.is_cuda else CHUNK, **made, view=None)
     drops.view = _filled(DropView, drops)
     return drops
 

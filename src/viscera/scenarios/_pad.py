@@ -29,8 +29,7 @@ ANCHORED = 0.15
 """Share of the height, from below, that holds fast to the table."""
 
 HEATING = 2
-"""Heat is stepped in every second frame, of its length, and burns in those between, so that a frame fits into 16 ms of
-one core."""
+"""Heat is stepped in every second frame, burns in the others, so that each fits into 16 ms of one core."""
 LIVING_LIVER = HeatParams(perfusion=LIVER_PERFUSION, air_transfer=STILL_AIR)
 """Blood flows through it; the gas in the closed abdomen is as warm as the body."""
 

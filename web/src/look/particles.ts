@@ -48,7 +48,7 @@ export class SceneParticles {
     this.liquid.infos = plain.filter((info) => info.radius >= LARGEST_DROP);
     this.balls.set(new Float32Array(0), 0, new Float32Array(0));
     if (this.sized.infos.length > 0) this.balls.setRadius(this.sized.largest());
-    this.drops.set(new Float32Array(0), 0, new Float32Array(0));
+    this.drops.set(new Float32Array(0), 0, new Float32Array(0), new Float32Array(0));
     if (this.small.infos.length > 0) this.drops.setRadius(this.small.largest());
     if (this.liquid.infos.length === 0) return;
     this.surface = new FluidSurface(lookOf(this.liquid.infos), this.light, this.software, this.fixed);
@@ -60,7 +60,7 @@ export class SceneParticles {
     const { liquid, small, sized } = this;
     const drops = small.gather(arrays), balls = liquid.gather(arrays);
     if (sized.infos.length > 0) this.balls.set(sized.positions, sized.gather(arrays), sized.shares);
-    if (small.infos.length > 0) this.drops.set(small.positions, drops, small.shares);
+    if (small.infos.length > 0) this.drops.set(small.positions, drops, small.shares, small.velocities);
     this.surface?.setParticles(liquid.positions, balls, liquid.shares);
   }
 
@@ -90,6 +90,8 @@ class Gathered {
   infos: Particles[] = [];
   positions = new Float32Array(0);
   shares = new Float32Array(0);
+  /** Zero where none are sent [m/s]. */
+  velocities = new Float32Array(0);
 
   /** [m] */
   largest(): number {
@@ -106,12 +108,16 @@ class Gathered {
     if (this.shares.length < total) {
       this.positions = new Float32Array(total * 3 * 2);
       this.shares = new Float32Array(total * 2);
+      this.velocities = new Float32Array(total * 3 * 2);
     }
     let first = 0;
     for (const { info, array } of found) {
       const end = first + array.count;
       dequantise(array, this.positions.subarray(3 * first, 3 * end));
       fillShares(info, array.shades, array.count, this.shares.subarray(first, end));
+      const velocity = info.stretched ? arrays.find(({ name }) => name === `${info.name}/velocity`) : undefined;
+      if (velocity?.count === array.count) dequantise(velocity, this.velocities.subarray(3 * first, 3 * end));
+      else this.velocities.fill(0, 3 * first, 3 * end);
       first = end;
     }
     return total;

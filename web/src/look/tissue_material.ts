@@ -188,6 +188,7 @@ const float MIDDLE = 1.0 / 0.0263;
 const float SHEET = 1.0 / 0.083;
 const float F0 = 0.025;
 const vec3 INNER = vec3(0.23, 0.028, 0.022); // of what a cut opens; tuned for appearance
+const vec2 STANDS = vec2(0.0003, 0.0008); // [m] deep fluid is a pool: between the two its surface becomes level
 const float STEEPEST = 1.5; // one over the squared slope that a border never reaches
 
 vec2 vesselsAt(vec3 p) {
@@ -288,6 +289,7 @@ void main() {
   vec3 flesh = skin.flesh;
   float wet = 0.0; // 1 where there is fluid
   float level = 0.0; // 1 where it is deep enough to stand
+  float standing = 0.0; // 1 where it is a pool
   #ifdef FILM
   Fluid fluid = fluidAt(vUv, vPoint, smoothNormal);
   if (fluid.height > 0.0 && !inside) {
@@ -299,13 +301,15 @@ void main() {
     // Fluids that wet tissue meet it at no steep angle.
     vec3 border = fluid.slope * inversesqrt(1.0 + STEEPEST * dot(fluid.slope, fluid.slope));
     film = mix(film, still, level) + border;
+    standing = smoothstep(STANDS.x, STANDS.y, fluid.height) * smoothstep(0.6, 0.85, dot(smoothNormal, uUp));
     sharp = mix(sharp, mix(0.0024, 0.014, jelly), level);
     dull *= 1.0 - wet;
     skin.coat = mix(skin.coat, 1.0 - 0.45 * jelly, wet);
     flesh = through(flesh, fluid, max(dot(smoothNormal, eye), 0.0));
   }
   #endif
-  vec3 filmNormal = bent(smoothNormal, film, 1.0);
+  // What stands deep is level, whatever the ground below it.
+  vec3 filmNormal = normalize(mix(bent(smoothNormal, film, 1.0), uUp, standing));
   // Where the surface turns within a pixel its highlight is as wide as that turn (Tokuyoshi and Kaplanyan 2019).
   vec3 turn = fwidth(filmNormal);
   sharp += min(0.4 * dot(turn, turn), 0.18);

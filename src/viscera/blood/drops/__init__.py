@@ -68,8 +68,7 @@ def set_tools(
 ) -> None:
     """Where suction and nozzle are from the next step on, None where there is none; lengths [m], rates [m³/s].
 
-    Suction takes what lies within `reach`. `nozzle` is the outlet: drops are swept through it from a step's flight
-    behind, all of which must be outside tissue.
+    Suction takes what lies within `reach`. `nozzle` is the outlet, where drops begin: outside tissue.
     """
     _drops.set_tools(drops, suction, reach, suction_rate, nozzle, nozzle_velocity, nozzle_rate)
 

@@ -10,42 +10,47 @@ and of what is too much, the part 1 − exp(−dt/τ) in each step, drawn by lot
 at most 2 ℓ sin(θ/2) high, ℓ = √(σ/ρg) = 2.3 mm for blood, which for a contact angle of 60° is ℓ itself (de Gennes,
 Brochard-Wyart and Quéré, Capillarity and Wetting Phenomena, §2.2); a pendant drop grows within τ ≈ √(ℓ/g) = 15 ms.
 
-A drop flies freely, v ← v + g dt, x ← x + v dt, and meets the moving surface (`landing`) or leaves the scene's box.
-Where it lands it joins the film with the velocity along the surface. Suction takes the nearest within its reach, no
-more than its rate; a nozzle lets out saline. Volumes are whole picolitres, and a drop keeps the volume of the particle
-it was.
+A drop flies, meets the moving surface (`landing`), bounces, splashes or slides there (`impact`), or leaves the scene's
+box. Once it slides no faster than the film can run it joins the film, with its velocity. Suction takes the nearest
+within its reach, no more than its rate; a nozzle lets out saline. Volumes are whole picolitres.
 
 Room is bounded, and every picolitre has a place in `balance`: a film that fills up beyond `crowded` hangs on less and
 drips sooner; what lands on a film that is `fullest` runs off the organ; film that finds no place in the air stays film,
 and a nozzle runs slower.
 
-Simple on purpose: no air drag, no surface tension between drops, no splash. The document has none of it; its particles
-cannot leave the surface (§6.2.3 names it as future work).
+Kvick's particles cannot leave the surface (§6.2.3 names it as future work); Andersson's drops (§3.2) never join a film.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.blood.drops import kernels, tools
+from viscera.blood.drops import coupling, flight, kernels, tools
+from viscera.blood.drops.impact import ImpactNumbers
 from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
 from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
-from viscera.device import Device, Port, Stage
+from viscera.device import BLOCK, Device, Port, Stage
 from viscera.errors import InputError
+from viscera.neighbors.grid import GridParams, GridState, build_order, make_grid
 from viscera.timing import FRAME
 
-DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric")
+DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric", "late")
 """Arrays of `DropArrays`: all of them are kept when drops are saved."""
+
+
+_ZERO = ("spread", "seed", "crowded", "jet_volume", "drag", "bounce_speed", "restitution", "friction", "hysteresis")
+_ZERO = (*_ZERO, "scatter", "joins", "cohesion", "cohesion_damping", "merge_speed")
+"""Fields that may be 0."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,40 @@ class DropParams:
     """Of a drop that a nozzle lets out [m³]; 0: as a particle of the film."""
     spread: float = 0.05
     """Sideways speed over forward speed of a nozzle's jet. Tuned."""
+    drag: float = 1.0
+    """Part of a ball's drag in still air that acts; 0: none. Inside a dense jet drops fly in each other's wake."""
+    bounce_speed: float = 1.0
+    """Speed against a surface above which a drop bounces [m/s]. Tuned for appearance: slower blood wets tissue."""
+    restitution: float = 0.2
+    """Part of that speed with which it comes back. Tuned for appearance."""
+    friction: float = 0.3
+    """Coulomb's, of a drop that hits or slides. Tuned for appearance."""
+    hysteresis: float = 0.3
+    """cos θ_r − cos θ_a of a drop's contact line. Our choice: 72° to 90°, wet tissue."""
+    children: int = 4
+    """Pieces of a splash (Murta and Miller: 4 to 6); 1: none."""
+    least_volume: float = 1.0e-11
+    """Of a piece [m³]: what would make smaller ones stays whole."""
+    scatter: float = 0.5
+    """Most sideways speed of a splash's pieces over the speed of the impact. Tuned for appearance."""
+    cohesion: float = 0.0
+    """c_e: how hard drops in the air hold together [m/s], see `coupling`; 0: not at all."""
+    cohesion_damping: float = 20.0
+    """c: how fast they come to rest against each other [1/s]. Tuned."""
+    merge_speed: float = 0.0
+    """Drops that touch and differ by less in velocity merge [m/s]; 0: never."""
+    largest_volume: float = 2.0e-9
+    """No drop grows beyond this by merging [m³]: a pendant drop of blood."""
+    substeps: int = 1
+    """Of a step, where drops hold together."""
+    joins: bool = True
+    """Whether drops become film where they land; else they slide, and come to rest, as drops (Andersson §3.2)."""
     seed: int = 2
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            zero = f.name in ("spread", "seed", "crowded", "jet_volume")
+            zero = f.name in _ZERO
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
                 allowed = "of 0 or more" if zero else "above 0"
                 raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
@@ -84,10 +117,51 @@ class DropParams:
                 f"crowded = {self.crowded} and fullest = {self.fullest} are not possible.",
                 "They are parts of the film's room: 0 ≤ crowded < fullest ≤ 1.",
             )
+        if self.restitution**2 + self.scatter**2 > 1.0 or self.drag > 1.0:
+            raise InputError(
+                f"restitution = {self.restitution}, scatter = {self.scatter}, drag = {self.drag} is not possible.",
+                "restitution² + scatter² is at most 1, or a splash would gain energy; drag is at most 1.",
+            )
         if not self.jet_volume <= LARGEST_VOLUME * LITTLE:
             raise InputError(
                 f"jet_volume = {self.jet_volume} is not possible.", f"Allowed is up to {LARGEST_VOLUME * LITTLE:g} m³."
             )
+
+
+@dataclass(eq=False)
+class Near:
+    """How drops find each other."""
+
+    grid: GridParams
+    cells: GridState
+    cohesion: Any
+    """c_e [m/s] and c [1/s], vec2, shape (1,)."""
+    merging: Any
+    """Largest difference of velocity [m/s] and largest volume [pL], vec2, shape (1,)."""
+    velocity: Any
+    """Scratch: velocities after a kick, vec3, shape of the drops [m/s]."""
+    partner: Any
+    """Scratch: with whom each merges, int32, shape of the drops."""
+
+
+class Reservoir(Protocol):
+    """What suction takes from besides film and drops: pools (`blood/pools`)."""
+
+    view: Any
+    """`PoolView`."""
+    gone: Any
+    """What has run off and what was sucked, int64, shape (2,) [pL]."""
+
+    @property
+    def count(self) -> int:
+        """Columns."""
+        ...
+
+    def measure(self, stage: Stage, hands: Any, ring: Any) -> None:
+        """Adds what is in reach to the rings around the tip."""
+
+    def suck(self, stage: Stage, hands: Any, purse: Any, taken: Any) -> None:
+        """Takes what the rings allow, and adds it to `taken`."""
 
 
 @dataclass(eq=False)
@@ -125,7 +199,13 @@ class Drops:
     """Scratch: volumes in reach of suction, int64, shape (RINGS,) [pL]."""
     taken: Any
     """Scratch: what suction took in this step, int64, shape (1,) [pL]."""
+    near: Near | None
+    """The search for drops beside each other, where they hold together or merge."""
+    pieces: tuple[Any, Any]
+    """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
+    pools: Reservoir | None = None
+    """Where fluid stands on it, for suction; `make_pools` puts itself here."""
 
 
 def make_drops(
@@ -166,15 +246,28 @@ def make_drops(
         (integers(state.capacity), integers(capacity)),
         integers(tools.RINGS, wp.int64),
         integers(1, wp.int64),
+        None,
+        (integers(capacity), integers(capacity)),
         surface,
     )
+    if params.cohesion > 0.0 or params.merge_speed > 0.0:
+        drops.near = _make_near(drops)
     set_drops(drops, params)
     return drops
 
 
 def set_drops(drops: Drops, params: DropParams) -> None:
-    """Changes parameters while programs run."""
+    """Changes parameters while programs run, all but `substeps`; drops that were made without neighbours have none."""
+    if params.substeps != drops.params.substeps:
+        raise InputError(f"substeps = {params.substeps} cannot change.", "Make new drops.")
+    if (params.cohesion > 0.0 or params.merge_speed > 0.0) and drops.near is None:
+        raise InputError("these drops do not know each other.", "Make them with cohesion or merge_speed above 0.")
+    _check_cohesion(params, drops.dt, drops.film.particle_volume)
     drops.params = params
+    if drops.near is not None:
+        damping = params.cohesion_damping if params.cohesion > 0.0 else 0.0
+        drops.near.cohesion.assign(np.array([[params.cohesion, damping]], dtype=np.float32))
+        drops.near.merging.assign(np.array([[params.merge_speed, params.largest_volume / LITTLE]], dtype=np.float32))
     film = drops.film
     numbers: Any = DropNumbers()
     numbers.dt = numbers.exact_dt = drops.dt
@@ -188,8 +281,20 @@ def set_drops(drops: Drops, params: DropParams) -> None:
     names = [fluid.name for fluid in film.fluids]
     numbers.rinse = wp.vec4(*film.pure("saline" if "saline" in names else names[0]))
     numbers.spread = params.spread
+    numbers.impact = _impact(params, film)
     numbers.seed = params.seed
     wp.copy(drops.numbers, wp.array([numbers], dtype=DropNumbers, device=drops.device.warp))
+
+
+def _impact(params: DropParams, film: FilmParams) -> Any:
+    impact: Any = ImpactNumbers()
+    for name in ("drag", "bounce_speed", "restitution", "friction", "hysteresis", "scatter"):
+        setattr(impact, name, getattr(params, name))
+    impact.children = int(params.children)
+    impact.least_volume = max(round(params.least_volume / LITTLE), 1)
+    # No slower than the film's own clamp: a drop must not jump to a lower speed where it joins.
+    impact.join_speed = film.max_speed if params.joins else 0.0
+    return impact
 
 
 def set_tools(
@@ -202,7 +307,7 @@ def set_tools(
     nozzle_rate: float = 5.0e-6,
 ) -> None:
     """Where suction and nozzle are in the next frame, None where there is none; lengths [m], rates [m³/s]. `nozzle` is
-    the outlet: drops are swept through it from a step's flight behind, all of which must be outside tissue."""
+    the outlet, where drops begin: outside tissue."""
     for name, value in (("reach", reach), ("suction_rate", suction_rate), ("nozzle_rate", nozzle_rate)):
         if not (math.isfinite(value) and value >= 0.0):
             raise InputError(f"{name} = {value} is not possible.", "It must be a finite number of 0 or more.")
@@ -216,13 +321,15 @@ def set_tools(
 
 
 def step_drops(stage: Stage, drops: Drops) -> None:
-    """One step of `drops.dt`: tools, what lets go, flight, landing. Between two steps of the film."""
+    """One step of `drops.dt`: tools, what lets go, flight, impacts, sliding. Between two steps of the film."""
     stage.upload(drops.tools)
     fit_landing(stage, drops.tree)
     _use_nozzle(stage, drops)
     _suck(stage, drops)
     _let_go(stage, drops)
-    _fly(stage, drops)
+    for number in range(drops.params.substeps):
+        _couple(stage, drops)
+        _move(stage, drops, number)
     _close_ranks(stage, drops)
     remember_surface(stage, drops.tree)
 
@@ -247,10 +354,15 @@ def _suck(stage: Stage, drops: Drops) -> None:
     hands, film, air = drops.tools.array, drops.film_view, drops.state.view
     took = [drops.numbers, hands, drops.purse]
     _once(stage, tools.measure_film, [hands, film, drops.ring], dim=film.capacity)
-    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=air.capacity)
+    threads = -(-air.capacity // air.chunk)
+    _once(stage, tools.measure_drops, [hands, air, drops.ring], dim=threads)
+    if drops.pools is not None:
+        drops.pools.measure(stage, hands, drops.ring)
     _once(stage, tools.aim, [drops.ring, drops.purse])
     _once(stage, tools.suck_film, [*took, film, drops.taken], dim=film.capacity)
-    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=air.capacity)
+    _once(stage, tools.suck_drops, [*took, air, drops.taken], dim=threads)
+    if drops.pools is not None:
+        drops.pools.suck(stage, hands, drops.purse, drops.taken)
     _once(stage, tools.book_suck, [drops.taken, drops.purse])
 
 
@@ -262,22 +374,73 @@ def _let_go(stage: Stage, drops: Drops) -> None:
     _once(stage, kernels.add_count, [state.capacity, flag, place, state.count])
 
 
-def _fly(stage: Stage, drops: Drops) -> None:
+def _couple(stage: Stage, drops: Drops) -> None:
+    """Drops that hold together pull, and those that touch merge."""
+    near, view, n = drops.near, drops.state.view, drops.state.capacity
+    if near is None:
+        return
+    grid, original = near.cells.view, near.cells.original
+    build_order(stage, near.grid, near.cells, drops.state.position)
+    pair = [grid, original, view]
+    dt = drops.dt / drops.params.substeps
+    stage.launch(coupling.kick, n, [dt, near.cohesion, *pair, near.velocity])
+    stage.launch(coupling.take_velocity, n, [near.velocity, view])
+    stage.launch(coupling.find_partner, n, [near.merging, *pair, near.partner])
+    stage.launch(coupling.merge, n, [near.partner, view])
+
+
+def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     flag, place, view, tree = drops.flag[1], drops.place[1], drops.state.view, drops.tree.view
+    pieces, before = drops.pieces
     landed = [drops.numbers, flag, place]
-    stage.launch(kernels.fly, len(flag), [drops.numbers, tree, view, flag])
+    time = [drops.dt / drops.params.substeps, int(number > 0)]
+    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, *time, view, flag, pieces])
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
+    _number(stage, pieces, before)
+    stage.launch(flight.splash, len(flag), [drops.numbers, tree, drops.purse, pieces, before, view])
+    _once(stage, flight.count_pieces, [drops.numbers, pieces, before, view])
 
 
 def _close_ranks(stage: Stage, drops: Drops) -> None:
-    keep, place, state, n = drops.flag[1], drops.place[1], drops.state, drops.state.capacity
+    keep, place, state = drops.flag[1], drops.place[1], drops.state
+    n, block = -(-state.capacity // state.chunk), max(BLOCK // state.chunk, 1)
     _once(stage, kernels.tally, [state.view, drops.gone_count, drops.gone_volume, keep], dim=n)
     _number(stage, keep, place)
-    stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view])
-    stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view])
+    stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view], block)
+    stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view], block)
     _once(stage, kernels.set_count, [keep, place, state.count])
+
+
+MOST_CELLS = 2**18
+"""Of the search for drops beside each other."""
+
+STIFFEST = 0.5
+"""Most of √72 c_e √½ dt/r₀: leap-frog of a lone pair is stable below 2; in a clump of drops twelve pull at once."""
+
+
+def _check_cohesion(params: DropParams, dt: float, volume: float) -> None:
+    size = (6.0 * volume / math.pi) ** (1.0 / 3.0)
+    step = 6.0 * params.cohesion * dt / (params.substeps * size)
+    if step > STIFFEST * (1.0 + 1e-9):
+        most, least = STIFFEST * params.substeps * size / (6.0 * dt), math.ceil(params.substeps * step / STIFFEST)
+        raise InputError(
+            f"cohesion = {params.cohesion:g} m/s is too much for {params.substeps} substeps of {dt:g} s together.",
+            f"Take at most {most:.3g} m/s, or {least} substeps.",
+        )
+
+
+def _make_near(drops: Drops) -> Near:
+    params, warp, n = drops.params, drops.device.warp, drops.state.capacity
+    lower, upper = (np.array(corner) for corner in _box(drops.surface, params, drops.film.gravity))
+    largest = max(drops.film.particle_volume, params.largest_volume if params.merge_speed > 0.0 else 0.0)
+    reach = float(coupling.REACH) * (6.0 * largest / math.pi) ** (1.0 / 3.0)
+    side = max(reach, float(np.prod(upper - lower) / MOST_CELLS) ** (1.0 / 3.0))
+    grid, cells = make_grid(n, tuple(lower), tuple(upper), side, 3, drops.device, count=drops.state.count)
+    pair = [wp.zeros(1, dtype=wp.vec2, device=warp) for _ in range(2)]
+    velocity, partner = wp.zeros(n, dtype=wp.vec3, device=warp), wp.zeros(n, dtype=wp.int32, device=warp)
+    return Near(grid, cells, *pair, velocity, partner)
 
 
 def _box(surface: FilmSurface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:

@@ -1,18 +1,17 @@
-"""Kernels of the drops: letting go, flying, landing; `drops` has the equations and says in which order they run."""
+"""Kernels of the drops: letting go, joining the film, closing ranks; `drops` has the equations and says in which order
+they run, `flight` moves them."""
 
 from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.drops.landing import LandingView, meet_surface, outward, point_on
+from viscera.blood.drops.flight import LIFT
+from viscera.blood.drops.landing import LandingView, meet_surface, outward
 from viscera.blood.drops.numbers import DropNumbers, Purse
 from viscera.blood.film.state import LET_GO, STAYS
-from viscera.blood.views import DROP_BROKEN, FLYING, LANDED, LOST, RUN_OFF, DropView, FilmView, QueueView
+from viscera.blood.views import FLYING, RUN_OFF, DropView, FilmView, QueueView, is_there
 
 wp.set_module_options({"enable_backward": False})
-
-LIFT = wp.constant(1.0e-5)
-"""How far above the surface a drop begins [m]: nothing beside a drop, and enough for float32 at an organ's size."""
 
 LEAST_HANGING = wp.constant(0.05)
 """Part of `hanging` that a full film still holds. Tuned."""
@@ -81,6 +80,7 @@ def let_go(
     drops_out.volume[slot] = film.volume[i]
     drops_out.fluid[slot] = film.fluid[i]
     drops_out.fate[slot] = FLYING
+    drops_out.late[slot] = 0.0
     film.fate[i] = LET_GO
 
 
@@ -97,44 +97,6 @@ def add_count(
     """Raises a count by the number of flags, as far as there is room."""
     last = flag.shape[0] - 1
     count_out[0] = wp.min(count_out[0] + place[last] + flag[last], capacity)
-
-
-@wp.kernel
-def fly(
-    first: int,
-    # params
-    all_numbers: wp.array(dtype=DropNumbers),
-    tree: LandingView,
-    # out
-    drops_out: DropView,
-    landed_out: wp.array(dtype=wp.int32),
-):
-    """Ballistic: v ← v + g dt, x ← x + v dt, until the surface is met or the scene's box is left."""
-    i = first + wp.tid()
-    landed_out[i] = 0
-    if i >= drops_out.count[0]:
-        return
-    if drops_out.fate[i] != FLYING:
-        return
-    numbers = all_numbers[0]
-    x = drops_out.position[i]
-    v = drops_out.velocity[i] + numbers.dt * numbers.gravity
-    end = x + numbers.dt * v
-    if not wp.isfinite(end):
-        drops_out.fate[i] = DROP_BROKEN
-        return
-    hit = meet_surface(tree, x, end)
-    drops_out.velocity[i] = v
-    drops_out.position[i] = end
-    low = wp.min(end - numbers.lower, numbers.upper - end)
-    if hit.face >= 0:
-        drops_out.fate[i] = LANDED
-        drops_out.face[i] = hit.face
-        drops_out.barycentric[i] = wp.vec2(hit.second, hit.third)
-        drops_out.position[i] = point_on(tree, hit.face, hit.second, hit.third)
-        landed_out[i] = 1
-    elif wp.min(low[0], wp.min(low[1], low[2])) < 0.0:
-        drops_out.fate[i] = LOST
 
 
 @wp.func
@@ -202,16 +164,29 @@ def tally(
     keep_out: wp.array(dtype=wp.int32),
 ):
     """Sums of whole numbers: the same in any order. On cpu launched by one core, as atomics there are plain."""
-    i = wp.tid()
-    keep_out[i] = 0
-    if i >= drops.count[0]:
-        return
-    fate = drops.fate[i]
-    if fate == FLYING:
-        keep_out[i] = 1
-    else:
-        wp.atomic_add(gone_count_out, fate, wp.int64(1))
-        wp.atomic_add(gone_volume_out, fate, wp.int64(drops.volume[i]))
+    begin = wp.tid() * drops.chunk
+    for i in range(begin, wp.min(begin + drops.chunk, drops.capacity)):
+        keep_out[i] = 0
+        if i < drops.count[0]:
+            fate = drops.fate[i]
+            if is_there(fate):
+                keep_out[i] = 1
+            else:
+                wp.atomic_add(gone_count_out, fate, wp.int64(1))
+                wp.atomic_add(gone_volume_out, fate, wp.int64(drops.volume[i]))
+
+
+@wp.func
+def move_up(drops: DropView, i: int, others: DropView, k: int):
+    """Drop i becomes number k of the others."""
+    others.position[k] = drops.position[i]
+    others.velocity[k] = drops.velocity[i]
+    others.volume[k] = drops.volume[i]
+    others.fluid[k] = drops.fluid[i]
+    others.fate[k] = drops.fate[i]
+    others.face[k] = drops.face[i]
+    others.barycentric[k] = drops.barycentric[i]
+    others.late[k] = drops.late[i]
 
 
 @wp.kernel
@@ -224,16 +199,10 @@ def close_ranks(
     # out
     spare_out: DropView,
 ):
-    i = first + wp.tid()
-    if keep[i] != 0:
-        k = place[i]
-        spare_out.position[k] = drops.position[i]
-        spare_out.velocity[k] = drops.velocity[i]
-        spare_out.volume[k] = drops.volume[i]
-        spare_out.fluid[k] = drops.fluid[i]
-        spare_out.fate[k] = drops.fate[i]
-        spare_out.face[k] = drops.face[i]
-        spare_out.barycentric[k] = drops.barycentric[i]
+    begin = (first + wp.tid()) * drops.chunk
+    for i in range(begin, wp.min(begin + drops.chunk, drops.count[0])):
+        if keep[i] != 0:
+            move_up(drops, i, spare_out, place[i])
 
 
 @wp.kernel
@@ -246,16 +215,10 @@ def copy_back(
     # out
     drops_out: DropView,
 ):
-    k = first + wp.tid()
+    begin = (first + wp.tid()) * spare.chunk
     last = keep.shape[0] - 1
-    if k < place[last] + keep[last]:
-        drops_out.position[k] = spare.position[k]
-        drops_out.velocity[k] = spare.velocity[k]
-        drops_out.volume[k] = spare.volume[k]
-        drops_out.fluid[k] = spare.fluid[k]
-        drops_out.fate[k] = spare.fate[k]
-        drops_out.face[k] = spare.face[k]
-        drops_out.barycentric[k] = spare.barycentric[k]
+    for k in range(begin, wp.min(begin + spare.chunk, place[last] + keep[last])):
+        move_up(spare, k, drops_out, k)
 
 
 @wp.kernel

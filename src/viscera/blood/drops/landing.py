@@ -154,15 +154,15 @@ def _segment_meets_box(start: wp.vec3, step: wp.vec3, low: wp.vec3, high: wp.vec
 
 
 @wp.func
-def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, best: Landing):
+def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, moving: float, best: Landing):
     """Möller and Trumbore (1997), from outside only: a drop that leaves the surface does not land on it."""
     corner = view.triangles[face]
     a = view.vertices[corner[0]]
     e = view.vertices[corner[1]] - a
     f = view.vertices[corner[2]] - a
-    shift = a - view.before[corner[0]]
-    shift_e = view.vertices[corner[1]] - view.before[corner[1]] - shift
-    shift_f = view.vertices[corner[2]] - view.before[corner[2]] - shift
+    shift = moving * (a - view.before[corner[0]])
+    shift_e = moving * (view.vertices[corner[1]] - view.before[corner[1]]) - shift
+    shift_f = moving * (view.vertices[corner[2]] - view.before[corner[2]]) - shift
     # First guess: what lies under the flight's end. A slow drop lands there; to a fast one it does not matter.
     n = wp.cross(e, f)
     square = wp.max(wp.dot(n, n), 1.0e-30)
@@ -197,6 +197,13 @@ def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, b
 @wp.func
 def meet_surface(view: LandingView, start: wp.vec3, end: wp.vec3) -> Landing:
     """First triangle that the flight from `start` (one frame ago) to `end` (now) meets from outside."""
+    return meet_moving(view, start, end, 1.0)
+
+
+@wp.func
+def meet_moving(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) -> Landing:
+    """The same; with `moving` 0 the surface stands where it is now: for a flight that began within this frame, at a
+    place of the surface as it is now."""
     best = Landing()
     best.face = -1
     best.along = 2.0
@@ -209,7 +216,7 @@ def meet_surface(view: LandingView, start: wp.vec3, end: wp.vec3) -> Landing:
                 node = 2 * node + 1
                 continue
             for k in range(LEAF):
-                best = _meet_triangle(view, view.face[LEAF * (node - inner) + k], start, end, best)
+                best = _meet_triangle(view, view.face[LEAF * (node - inner) + k], start, end, moving, best)
         # Right children have even numbers; their parent's subtree is done with them.
         while node > 0 and node % 2 == 0:
             node = (node - 1) // 2
@@ -223,6 +230,16 @@ def point_on(view: LandingView, face: int, second: float, third: float) -> wp.ve
     corner = view.triangles[face]
     first = 1.0 - second - third
     return first * view.vertices[corner[0]] + second * view.vertices[corner[1]] + third * view.vertices[corner[2]]
+
+
+@wp.func
+def motion_on(view: LandingView, face: int, second: float, third: float) -> wp.vec3:
+    """How far that place of the surface has come in the last frame [m]."""
+    corner = view.triangles[face]
+    a = view.vertices[corner[0]] - view.before[corner[0]]
+    b = view.vertices[corner[1]] - view.before[corner[1]]
+    c = view.vertices[corner[2]] - view.before[corner[2]]
+    return (1.0 - second - third) * a + second * b + third * c
 
 
 @wp.func

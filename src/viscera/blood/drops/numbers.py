@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.drops.impact import ImpactNumbers
+
 wp.set_module_options({"enable_backward": False})
 
 
@@ -33,6 +35,7 @@ class DropNumbers:
     """Of a drop that a nozzle lets out [pL]."""
     rinse: wp.vec4
     """What a nozzle lets out: concentrations."""
+    impact: ImpactNumbers
     spread: float
     """Of a nozzle's jet: sideways speed over forward speed."""
     seed: int
@@ -49,7 +52,7 @@ class Tools:
     suction_rate: wp.float64
     """[pL/s]"""
     nozzle: wp.vec3
-    """Its outlet [m]; a step's flight behind it must be outside tissue."""
+    """Its outlet [m], outside tissue."""
     nozzle_velocity: wp.vec3
     """Of the jet [m/s]."""
     nozzle_rate: wp.float64

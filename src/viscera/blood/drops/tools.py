@@ -13,7 +13,7 @@ import warp as wp
 
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
 from viscera.blood.film.state import STAYS, SUCKED
-from viscera.blood.views import DROP_SUCKED, FLYING, DropView, FilmView
+from viscera.blood.views import DROP_SUCKED, FLYING, DropView, FilmView, is_there
 
 wp.set_module_options({"enable_backward": False})
 
@@ -79,9 +79,8 @@ def spray(
     # out
     drops_out: DropView,
 ):
-    """Drops at the outlet, each at its own moment of this step. They begin as far behind the outlet as they have yet to
-    wait, so that `fly`, which comes next, sweeps every one of them through the outlet to where it is at the step's end:
-    nothing passes tissue that is nearer than that."""
+    """Drops at the outlet, each at its own moment of this step; `move`, which comes next, sweeps every one of them from
+    there to where it is at the step's end: nothing passes tissue that is nearer than that."""
     k = first + wp.tid()
     jets = purse[0].jets
     if k >= jets:
@@ -92,13 +91,13 @@ def spray(
     speed = wp.length(tools.nozzle_velocity)
     velocity = tools.nozzle_velocity + numbers.spread * speed * wp.sample_unit_sphere(rng)
     flown = numbers.dt * (float(k) + wp.randf(rng)) / float(jets)
-    waits = numbers.dt - flown
     slot = drops_out.count[0] + k
-    drops_out.position[slot] = tools.nozzle - waits * (velocity + flown * numbers.gravity)
-    drops_out.velocity[slot] = velocity - waits * numbers.gravity
+    drops_out.position[slot] = tools.nozzle
+    drops_out.velocity[slot] = velocity
     drops_out.volume[slot] = numbers.volume
     drops_out.fluid[slot] = numbers.rinse
     drops_out.fate[slot] = FLYING
+    drops_out.late[slot] = numbers.dt - flown
 
 
 @wp.kernel
@@ -153,11 +152,13 @@ def measure_drops(
     # out
     ring_out: wp.array(dtype=wp.int64),
 ):
-    i = wp.tid()
-    if all_tools[0].suction_reach > 0.0 and i < drops.count[0] and drops.fate[i] == FLYING:
-        ring = ring_of(all_tools[0], drops.position[i])
-        if ring < RINGS:
-            wp.atomic_add(ring_out, ring, wp.int64(drops.volume[i]))
+    begin = wp.tid() * drops.chunk
+    if all_tools[0].suction_reach > 0.0:
+        for i in range(begin, wp.min(begin + drops.chunk, drops.count[0])):
+            if is_there(drops.fate[i]):
+                ring = ring_of(all_tools[0], drops.position[i])
+                if ring < RINGS:
+                    wp.atomic_add(ring_out, ring, wp.int64(drops.volume[i]))
 
 
 @wp.kernel
@@ -222,11 +223,13 @@ def suck_drops(
     drops_out: DropView,
     taken_out: wp.array(dtype=wp.int64),
 ):
-    i = wp.tid()
-    if all_tools[0].suction_reach > 0.0 and i < drops_out.count[0] and drops_out.fate[i] == FLYING:
-        if is_taken(purse[0], all_tools[0], all_numbers[0].seed, drops_out.position[i], i):
-            drops_out.fate[i] = DROP_SUCKED
-            wp.atomic_add(taken_out, 0, wp.int64(drops_out.volume[i]))
+    begin = wp.tid() * drops_out.chunk
+    if all_tools[0].suction_reach > 0.0:
+        for i in range(begin, wp.min(begin + drops_out.chunk, drops_out.count[0])):
+            if is_there(drops_out.fate[i]):
+                if is_taken(purse[0], all_tools[0], all_numbers[0].seed, drops_out.position[i], i):
+                    drops_out.fate[i] = DROP_SUCKED
+                    wp.atomic_add(taken_out, 0, wp.int64(drops_out.volume[i]))
 
 
 @wp.kernel

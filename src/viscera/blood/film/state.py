@@ -37,7 +37,9 @@ BROKEN = wp.constant(6)
 """Its position or velocity is not finite; `check_film` raises."""
 DISSOLVED = wp.constant(7)
 """Taken by saline around it."""
-FATES = 8
+POOLED = wp.constant(8)
+"""Ran into a pool."""
+FATES = 9
 """Length of `gone_count` and `gone_volume`, one entry per fate."""
 
 WAITING, SPRING_OVERFLOW, BUCKET_OVERFLOW, BROKEN_NOW = 0, 1, 2, 3

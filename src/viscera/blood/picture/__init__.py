@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from viscera.blood.film.film import Film
 from viscera.blood.picture import image as _image
 from viscera.blood.picture.image import FilmImage, FilmImageParams, thickness_of
+from viscera.blood.pools.pools import Pools
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.skin import Skin
@@ -39,10 +40,16 @@ __all__ = [
 
 
 def make(
-    film: Film, params: FilmImageParams | None = None, *, part: int = 0, dt: float = FRAME, native: bool | None = None
+    film: Film,
+    params: FilmImageParams | None = None,
+    *,
+    pools: Pools | None = None,
+    part: int = 0,
+    dt: float = FRAME,
+    native: bool | None = None,
 ) -> FilmImage:
-    """A picture of `film` on one of its skins, the one with number `part`, taken every `dt` [s]. `native` False runs
-    the plain kernels."""
+    """A picture of `film`, and of its `pools`, on one of its skins, the one with number `part`, taken every `dt` [s].
+    `native` False runs the plain kernels."""
     surface = film.surface
     skin = surface.parts[part] if surface is not None and 0 <= part < len(surface.parts) else None
     if surface is None or not isinstance(skin, Skin):
@@ -50,7 +57,9 @@ def make(
             f"part {part} of this film has no texture to draw on.", "Make the film on a skin (`skin.make`)."
         )
     first_face = surface.first_face[part]
-    return _image.make_film_image(skin, film.params, film.state, params, dt, first_face, native)
+    return _image.make_film_image(
+        skin, film.params, film.state, params, dt, first_face, native, None if pools is None else pools.view
+    )
 
 
 def set(image: FilmImage, params: FilmImageParams) -> None:

@@ -5,7 +5,8 @@ Each covered texel with node x gathers the particles around it, in space:
     t(x) = Σ_j V_j W(|x − x_j|),    W(r) = 4/(π R²) (1 − r²/R²)³,    ∫ W dA = 1,
 
 so t is a thickness [m] whose integral is the volume of the fluid, a particle is round however the texture is stretched,
-and a seam does not exist. Particles whose surface faces away are not seen. Then, with o the height of a detail that
+and a seam does not exist. Particles whose surface faces away are not seen. Where fluid stands in a pool, its depth over
+the texel is added. Then, with o the height of a detail that
 sticks out of the surface (Kvick §6.2.6; o = ∞ is a mask),
 
     v = max(t · S(t) − o, 0),         S from 0 to 1 between two thicknesses: fluid ends at a border, not in a skirt
@@ -37,6 +38,7 @@ from viscera.blood.film.params import LITTLE, FilmFluid, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.picture import finish, kernels
 from viscera.blood.picture import native as native_loops
+from viscera.blood.pools.view import no_pool
 from viscera.blood.views import film_view
 from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
@@ -173,9 +175,11 @@ def make_film_image(
     dt: float = FRAME,
     first_face: int = 0,
     native: bool | None = None,
+    pool: Any = None,
 ) -> FilmImage:
     """A picture of `state` on `skin`, one every `dt` [s]. `first_face` is the number that the film gives to the skin's
-    first triangle; `native` chooses between the loop in C, for cpu alone, and its plain twin."""
+    first triangle; `pool` is a `PoolView` of what stands on it; `native` chooses between the loop
+    in C, for cpu alone, and its plain twin."""
     if native and skin.device.is_cuda:
         raise InputError("the film's picture has no loop in C for cuda.", "Leave native out.")
     params = params or FilmImageParams()
@@ -209,7 +213,7 @@ def make_film_image(
         zeros(tiles_x * -(-skin.height // kernels.TILE), wp.int32),
         zeros(1, wp.int32),
         obstacle,
-        _texels(skin, tiles_x, obstacle),
+        _texels(skin, tiles_x, obstacle, no_pool(skin.device) if pool is None else pool),
         wp.zeros(1, dtype=kernels.Look, device=device),
         zeros(grid.cell_count, wp.int32),
         film_view(state),
@@ -319,7 +323,7 @@ def _check_dt(dt: float) -> None:
         raise InputError(f"dt = {dt} is not possible.", "It must be a finite number of 0 or more.")
 
 
-def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
+def _texels(skin: Skin, tiles_x: int, obstacle: Any, pool: Any) -> Any:
     view: Any = kernels.Texels()
     view.width, view.columns = skin.width, skin.width.bit_length() - 1
     view.tiles_x = tiles_x
@@ -330,7 +334,7 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any) -> Any:
     own, others = (_tile(skin, texel) for texel in (skin.texels.numpy(), around))
     view.row_of_sixteen = wp.array(_rows_of_sixteen(skin, around), dtype=wp.int32, device=skin.device.warp)
     view.one_tile = wp.array((others == own[:, None]).all(axis=1), dtype=wp.int32, device=skin.device.warp)
-    view.obstacle = obstacle
+    view.obstacle, view.pool = obstacle, pool
     return view
 
 

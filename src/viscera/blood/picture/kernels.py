@@ -5,6 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.blood.film.state import STAYS
+from viscera.blood.pools.view import PoolView, fluid_over, is_near
 from viscera.blood.views import FilmView
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 
@@ -92,6 +93,8 @@ class Texels:
     """1 where covered texel i and all its neighbours lie in one tile."""
     row_of_sixteen: wp.array(dtype=wp.int32)
     """1 where covered texels i to i + 15 stand side by side in a row, with all their neighbours around them."""
+    pool: PoolView
+    """Fluid that stands on it; without columns where there is none."""
     obstacle: wp.array(dtype=wp.float32)
     """How far a detail of the surface sticks out, per texel [m]; infinite: blood is never seen there."""
 
@@ -204,6 +207,21 @@ def thickness_at(
     return total
 
 
+@wp.func
+def pooled_at(view: Texels, look: Look, here: wp.vec3, normal: wp.vec3) -> wp.vec4:
+    """The same of what stands in a pool over a texel that faces up."""
+    found = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    if normal[2] > 0.0:
+        above = fluid_over(view.pool, here)
+        if above.depth > 0.0:
+            found[0] = above.depth
+            if look.blood >= 0:
+                found[1] = above.depth * above.parts[look.blood]
+            if look.dye >= 0:
+                found[2] = above.depth * above.parts[look.dye]
+    return found
+
+
 @wp.struct
 class Painting:
     """What a picture keeps from one to the next."""
@@ -279,4 +297,6 @@ def splat(
         seen = wp.vec4(0.0, 0.0, 0.0, 0.0)
         if picture_out.near[cell_index(grid, cell_of(grid, here))] == picture_out.frame[0]:
             seen = thickness_at(grid, look, here, texel_normal(view, t), sources)
+        if is_near(view.pool, here):
+            seen += pooled_at(view, look, here, texel_normal(view, t))
         paint(view, look, picture_out, i, seen)

@@ -13,7 +13,18 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.blood.picture.finish import soften_texel
-from viscera.blood.picture.kernels import TILE, Look, Painting, Sources, Texels, paint, tile_of
+from viscera.blood.picture.kernels import (
+    TILE,
+    Look,
+    Painting,
+    Sources,
+    Texels,
+    paint,
+    pooled_at,
+    texel_normal,
+    tile_of,
+)
+from viscera.blood.pools.view import is_near
 from viscera.native import fill, on_cpu
 from viscera.neighbors.cells import GridView
 
@@ -121,8 +132,14 @@ def splat_sixteens(
     end = wp.min(begin + chunk, view.texels.shape[0])
     look = looks[0]
     see_sixteens(begin, end, grid, look, view, sources, picture_out)
+    pooled = view.pool.wet[0] > 0
     for i in range(begin, end):
-        paint(view, look, picture_out, i, picture_out.seen[i])
+        seen = picture_out.seen[i]
+        if pooled:
+            t = view.texels[i]
+            if is_near(view.pool, view.position[t]):
+                seen += pooled_at(view, look, view.position[t], texel_normal(view, t))
+        paint(view, look, picture_out, i, seen)
 
 
 _MEAN = """

@@ -38,6 +38,8 @@ class WoundNumbers:
     weber: wp.float64
     """We per (ρ u² 2a): JETTING · σ [N/m]."""
     spread: float
+    cone: float
+    """Of a spurt: sideways speed over forward speed."""
     room: float
     """Surface that one particle takes at rest [m²]."""
     seal_fraction: float
@@ -90,6 +92,7 @@ def bleed(
     # params
     all_numbers: wp.array(dtype=WoundNumbers),
     drive: wp.array(dtype=wp.float64),
+    press: wp.array(dtype=wp.float64),
     # in
     wounds: WoundView,
     film: FilmView,
@@ -109,7 +112,7 @@ def bleed(
         pressure = vessel[1] + drive[0] * (vessel[0] - vessel[1])
         rate = wp.float64(0.0)
         if wounds.sealed[w] == 0:
-            rate = outflow(pressure - drive[1], vessel[2], vessel[3], numbers.discharge, radius)
+            rate = outflow(pressure - drive[1] - press[w], vessel[2], vessel[3], numbers.discharge, radius)
         if numbers.clot_time > wp.float64(0.0) and radius > wp.float64(0.0) and wounds.is_blood[w] != 0:
             shear = wp.float64(4.0) * rate / (_PI * radius * radius * radius)
             slowed = numbers.clot_time * (wp.float64(1.0) + shear / numbers.torn_off)
@@ -203,10 +206,13 @@ def emit(
         rng = wp.rand_init(numbers.seed + w, number)
         here = wounds.barycentric[w]
         n = wp.normalize(wp.cross(b - a, c - a))
-        flown = wounds.speed[w] * float(numbers.dt) * (float(k) + wp.randf(rng)) / float(wounds.leaving[w])
         slot = to_drops + k
-        drops_out.position[slot] = a + here[0] * (b - a) + here[1] * (c - a) + (LIFT + flown) * n
-        drops_out.velocity[slot] = wounds.speed[w] * n
+        # It leaves the hole at its own moment of this step; `fly`, which comes next, sweeps it from there.
+        drops_out.late[slot] = float(numbers.dt) * (1.0 - (float(k) + wp.randf(rng)) / float(wounds.leaving[w]))
+        aside = wp.sample_unit_sphere(rng)
+        aside = numbers.cone * (aside - wp.dot(aside, n) * n)
+        drops_out.position[slot] = a + here[0] * (b - a) + here[1] * (c - a) + LIFT * n
+        drops_out.velocity[slot] = wounds.speed[w] * (n + aside)
         drops_out.volume[slot] = numbers.volume
         drops_out.fluid[slot] = wounds.fluid[w]
         drops_out.fate[slot] = FLYING

@@ -27,6 +27,7 @@ from dataclasses import dataclass, fields
 
 import warp as wp
 
+from viscera.blood.constants import BLOOD_DENSITY, BLOOD_VISCOSITY
 from viscera.errors import InputError
 from viscera.units import MILLIMETRE, MMHG
 
@@ -34,13 +35,6 @@ wp.set_module_options({"enable_backward": False})
 
 DISCHARGE = 0.61
 """C of a sharp-edged hole (White, ch. 6): the jet is narrower than the hole, and loses a little speed."""
-
-BLOOD_DENSITY = 1060.0
-"""[kg/m³], whole blood at 37 °C (Cutnell and Johnson, Physics, table 11.1)."""
-
-BLOOD_VISCOSITY = 3.5e-3
-"""[Pa·s], whole blood at 37 °C and shear above 100/s, haematocrit 45 % (Merrill 1969, Physiol. Rev. 49, 863). Blood is
-shear-thinning; in a bleeding vessel the shear is far above 100/s, where this value is the plateau."""
 
 WIDEST = 0.02
 """Largest radius of a vessel [m]. Both venae cavae together have a cross-section of 8 cm² (Hall, Guyton and Hall,

@@ -3,7 +3,7 @@
 Each wound has a vessel (`vessels`), a place (triangle and weights) and an opening of radius a. Per step of dt:
 
     a_open = a (1 − c)                             c: how far its own clot has closed it
-    Q = Q(p(pulse) − p_outside, a_open), 0 if sealed
+    Q = Q(p(pulse) − p_outside − p_pressed, a_open), 0 if sealed
     dc/dt = (1 − c) / (clot_time (1 + γ/γ₀)),      γ = 4 Q / (π a_open³): shear rate at the hole's wall
 
 and Q dt is added to what the wound still owes. Whole particles leave, the rest is owed in the next step, so the volume
@@ -33,6 +33,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
+from viscera.blood.constants import SURFACE_TENSION
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.placing import closest_place, points_of
 from viscera.blood.film.state import FilmState
@@ -50,9 +51,6 @@ CAPACITY = 64
 
 JETTING = 4.0
 """Weber number above which a hole jets instead of dripping."""
-
-SURFACE_TENSION = 0.056
-"""Of blood against air [N/m] (Rosina et al. 2007, Physiol. Res. 56 Suppl. 1, S93)."""
 
 TORN_OFF = 2000.0
 """γ₀: shear rate at which a wound's clot grows half as fast [1/s]. Our choice: above a healthy artery's wall."""
@@ -74,12 +72,14 @@ class WoundParams:
     """Coagulated part, mean over the texels around the wound. Our choice."""
     spread: float = 0.7e-3
     """Blood wells up over a disc of at least this radius [m], more when much comes at once: particles need room."""
+    cone: float = 0.04
+    """Of a spurt: sideways speed over forward speed, drawn for each drop. Tuned: jets from a torn vessel are ragged."""
     seed: int = 1
 
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            zero = f.name in ("clot_time", "seed")
+            zero = f.name in ("clot_time", "cone", "seed")
             if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
                 allowed = "of 0 or more" if zero else "above 0"
                 raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
@@ -102,6 +102,9 @@ class Wounds:
     """`WoundView`: opening, rate, given, held, sealed, clot … per wound, shape (CAPACITY,) each."""
     drive: Port
     """Height of the pulse, 0 to 1, and pressure in the cavity [Pa], float64, shape (2,); write `drive.host` before a
+    frame."""
+    press: Port
+    """What is pressed onto each wound from outside [Pa], float64, shape (CAPACITY,); write `press.host` before a
     frame."""
     film_view: Any
     """`FilmView`: the film that is fed, shape (film's capacity,) each."""
@@ -146,6 +149,7 @@ def make_wounds(
         wp.zeros(1, dtype=WoundNumbers, device=device.warp),
         view,
         device.port(2, wp.float64),
+        device.port(CAPACITY, wp.float64),
         film_view(state),
         queue_view(state),
         drops or make_drop_arrays(0, device),
@@ -188,7 +192,7 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
     numbers.torn_off = TORN_OFF
     numbers.discharge = DISCHARGE
     numbers.weber = JETTING * SURFACE_TENSION if spurts and wounds.drops.capacity else math.inf
-    numbers.spread = params.spread
+    numbers.spread, numbers.cone = params.spread, params.cone
     # Σ (1 − r/h)² = rest_density over particles of one per `room` is π h²/6 / room.
     numbers.room = math.pi * wounds.film.radius**2 / (6.0 * wounds.film.fluids[0].rest_density)
     numbers.seal_fraction = params.seal_fraction
@@ -199,10 +203,11 @@ def set_wounds(wounds: Wounds, params: WoundParams, spurts: bool = True) -> None
 def step_wounds(stage: Stage, wounds: Wounds) -> None:
     """One step of `wounds.dt`: what leaves is appended to the film's queue and to the drops."""
     device, view, drops = stage.device.warp, wounds.view, wounds.drops
-    args = [wounds.numbers, wounds.drive.array, view, wounds.film_view, wounds.queue, drops.view]
+    args = [wounds.numbers, wounds.drive.array, wounds.press.array, view, wounds.film_view, wounds.queue, drops.view]
     counts = [wounds.queue.count, drops.count]
     places = [wounds.surface.vertices, wounds.surface.view.triangles]
     stage.upload(wounds.drive)
+    stage.upload(wounds.press)
     stage.once(lambda: wp.launch(bleed, dim=1, inputs=args, device=device))
     stage.launch(emit, BURST, [wounds.numbers, *places, view, wounds.queue, drops.view])
     stage.once(lambda: wp.launch(book, dim=1, inputs=[wounds.numbers, view, *counts], device=device))

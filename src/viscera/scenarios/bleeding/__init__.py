@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
 from viscera.blood.film.film import QUEUE
+from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
 from viscera.heat.burn import make_burn
@@ -39,7 +40,7 @@ from viscera.scenarios.bleeding.settings import (
 )
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Body, Contents, Organ, System, looking_down, trocar_beside
 from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
@@ -50,6 +51,8 @@ from viscera.world.systems.gauze import Gauze, covering
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
 from viscera.world.systems.ledger import accounting
+from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
@@ -89,6 +92,13 @@ Settings put a gauze beside the artery, cut the organ across its middle, or let 
 GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3))
 """In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=120.0))),
+    Level("Expert", (GOALS[0], Goal("blood_lost", most=4.0), GOALS[2], Goal("time", most=60.0))),
+)
+"""The harder limits are our own choice."""
+
 
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
@@ -116,7 +126,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
-        goals=GOALS,
+        levels=LEVELS,
         script=lambda world, tick: script(organ, vessels[0], tick, top),
         heaviest=lambda: pour(organ, {system.name: system.holds for system in blood}),
     )
@@ -132,17 +142,21 @@ def bleed(
     assert film.surface is not None
     rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
     drops = make_drops(film.surface, params, film.state, rinsing, FRAME, round(finer * DROPS))
+    pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
-    picture = painting(organ, film)
+    rest = Rest(film, drops, wounding.holds, pools)
+    picture = painting(organ, film, pools, rest)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line
     dressing = Dressing(organ, wounds, gauze, ink, across)
     systems = [
         wounding,
-        flying(organ.name, drops),
-        flowing(film),
+        rest.system(),
+        flying(organ.name, drops, rest),
+        pooling(pools, rest),
+        flowing(film, rest),
         accounting(film, wounds, drops),
         picture,
         drawing,

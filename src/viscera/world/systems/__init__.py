@@ -8,7 +8,9 @@
 | `burning`, `burns` | temperature → boiling, coagulation, char → areas → picture |
 | `stiffening` | burn level → stiffness of the springs; what is burnt and stretched too far tears |
 | `bleeding`, `wounds` | pulse → wounds bleed, closed by clips or by burns |
+| `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
+| `pooling`, `pools` | fluid stands in hollows, level, and overflows |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
 | `painting`, `film_picture` | the film as a picture on the skin |
@@ -20,7 +22,7 @@
 | `swirling`, `water` | particles in a vessel, around the tools |
 | `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
 | `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
-| (by itself) `goals` | the clock of a drill |
+| (by itself) `goals`, `drill` | the life of a drill: waiting, running, ended |
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from viscera.world.systems.heat import heating as heating
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.pools import pooling as pooling
+    from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
@@ -68,6 +72,8 @@ _HOMES = {
     "heat": ("heating",),
     "ink": ("ink_on",),
     "ledger": ("accounting",),
+    "pools": ("pooling",),
+    "resting": ("Rest",),
     "saline": ("bathing",),
     "search": ("Search",),
     "smoke": ("smoking",),

@@ -14,6 +14,7 @@ from viscera.device import Stage
 from viscera.instruments import Rinses, Sucks, Tool
 from viscera.view import Particles
 from viscera.world.system import Kept, Moment, Show, System
+from viscera.world.systems.resting import Rest, awake
 
 wp.set_module_options({"enable_backward": False})
 
@@ -37,7 +38,7 @@ def show_drops(
         shown_out[i] = wp.vec4(x[0], x[1], x[2], drops.fluid[i][blood])
 
 
-def flying(name: str, drops: Drops) -> System:
+def flying(name: str, drops: Drops, rest: Rest | None = None) -> System:
     """Drops around the organ called `name`. After `bleeding`, before `flowing`."""
     device, capacity = drops.device, drops.state.position.shape[0]
     shown = wp.zeros(capacity, dtype=wp.vec4, device=device.warp)
@@ -57,6 +58,8 @@ def flying(name: str, drops: Drops) -> System:
     show = device.record(record_show, work=capacity)
 
     def frame(now: Moment) -> None:
+        if not awake(rest):
+            return
         suction, nozzle = _turn(now, Sucks), _turn(now, Rinses)
         given = {}
         if suction is not None:
@@ -77,7 +80,12 @@ def flying(name: str, drops: Drops) -> System:
 
     redraw()
     radius = (3.0 * drops.film.particle_volume / (4.0 * np.pi)) ** (1.0 / 3.0)
-    look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share")
+    look = Particles(f"{name}.drops", "blood", float(radius), capacity, "share", stretched=True)
+    names = tuple(look.arrays())
+
+    def counts() -> dict[str, int]:
+        return dict.fromkeys(names, int(airborne.host[0]))
+
     kept = Kept({}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
     return System(
         name="drops",
@@ -85,7 +93,7 @@ def flying(name: str, drops: Drops) -> System:
         uses=(Rinses, Sucks),
         save=kept.save,
         load=kept.load,
-        shows=[Show(look, {look.name: shown}, lambda: {look.name: int(airborne.host[0])})],
+        shows=[Show(look, dict(zip(names, (shown, drops.state.velocity), strict=True)), counts)],
         holds=drops,
     )
 

@@ -11,6 +11,7 @@ from viscera.blood.film.surface import make_surface, refresh_surface
 from viscera.timing import FRAME
 from viscera.world.organ import Organ
 from viscera.world.system import Moment, Saved, System
+from viscera.world.systems.resting import Rest, awake
 
 MIXING = 4
 """Every so many steps of the film, fluids mix and clot: that takes as long as all the rest of a step on cpu."""
@@ -24,7 +25,7 @@ def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = No
     return make_film(surface, params or FilmParams(), capacity)
 
 
-def flowing(film: Film) -> System:
+def flowing(film: Film, rest: Rest | None = None) -> System:
     """As many steps of the film as make a frame."""
     device = film.device
     mix = device.record(lambda stage: step_film(stage, film, MIXING), work=film.work)
@@ -32,6 +33,8 @@ def flowing(film: Film) -> System:
     steps = round(FRAME / film.params.dt)
 
     def frame(now: Moment) -> None:
+        if not awake(rest):
+            return
         for number in range(steps):
             (plain if number % MIXING else mix).run()
         device.synchronize()

@@ -35,7 +35,7 @@ IRIS = Parameter(
 )
 RATE = Parameter("pulses", "Pulses", "", 0.0, 2.0, 1.0, "Fewer are less dose.", ("3/s", "7.5/s", "15/s"), GROUP)
 TIME = Measure("fluoroscopy", "Fluoroscopy", "s", "How long the pedal was down.", digits=1)
-DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3)
+DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3, grows=True)
 
 _BEAM, _PRIMARY, _SECONDARY, _ALONG, _IRIS, _RATE, _WAITED, _PART = range(8)
 """Places in the state: what is wanted, frames since the last pulse began, and the part that comes next (0: none)."""

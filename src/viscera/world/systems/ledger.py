@@ -14,8 +14,9 @@ from viscera.view import Measure
 from viscera.world.system import Moment, Saved, System
 from viscera.world.systems.saline import Saline, SalineBalance
 
-BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
+POOLED = Measure("pooled", "In pools", "mL", "Of that, what stands in hollows.", digits=2)
 SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
 
 
@@ -25,6 +26,7 @@ class Accounts:
     def __init__(self, film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> None:
         self._device = drops.device
         self._saline = saline
+        self._pools = drops.pools is not None
         self._ledger = make_ledger(film.state, wounds, drops)
         self._program = self._device.record(
             lambda stage: step_ledger(stage, self._ledger), work=len(drops.state.position)
@@ -66,11 +68,13 @@ class Accounts:
 
     def measures(self) -> list[tuple[Measure, float]]:
         now = self.balance
-        return [
+        found = [
             (BLOOD_LOST, now.blood_lost / MILLILITRE),
-            (ON_ORGAN, (now.film + now.queue) / MILLILITRE),
-            (SUCKED, now.sucked / MILLILITRE),
+            (ON_ORGAN, (now.film + now.queue + now.pool) / MILLILITRE),
         ]
+        if self._pools:
+            found.append((POOLED, now.pool / MILLILITRE))
+        return [*found, (SUCKED, now.sucked / MILLILITRE)]
 
 
 def accounting(film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> System:

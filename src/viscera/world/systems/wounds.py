@@ -26,7 +26,7 @@ from viscera.blood.wounds.wounds import (
     step_wounds,
 )
 from viscera.device import Stage
-from viscera.instruments import Clips
+from viscera.instruments import Clips, Pushes
 from viscera.timing import FRAME
 from viscera.tissue.heartbeat import pulse
 from viscera.units import MILLILITRE, MINUTE
@@ -35,6 +35,9 @@ from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
 
 wp.set_module_options({"enable_backward": False})
+
+PRESSES_BESIDE = 1.5e-3
+"""A tip presses on a vessel this far beside it too [m]: tissue hands the pressure on."""
 
 CLIP_SIZE = 2.5e-3
 """Half the length of a closed clip [m]; a small ligating clip is about 5 mm long."""
@@ -117,6 +120,7 @@ class Vessels:
     def frame(self, now: Moment) -> None:
         self._phase[0] = (self._phase[0] + self.heart_rate * FRAME) % 1.0
         self.wounds.drive.host[0] = pulse(float(self._phase[0]))
+        self._press(now)
         for tool, clips in now.using(Clips):
             for number in self.near(tool.tip, clips.reach):
                 # Only once: it waits for the device.
@@ -124,6 +128,22 @@ class Vessels:
                     set_clip(self.wounds, number)
         self._bleed.run()
         self._device.synchronize()
+
+    def bleeds(self) -> bool:
+        """Whether anything leaves a vessel now."""
+        return bool((self._status.host[: self.wounds.count, 0] > 0.0).any())
+
+    def _press(self, now: Moment) -> None:
+        """A tool that presses on a wound holds back its pressure: force over the tip's cross-section, which is what
+        touches at least. Where several press, the hardest counts."""
+        host = self.wounds.press.host
+        host[:] = 0.0
+        for tool, felt in zip(now.tools, now.felt, strict=False):
+            pushes = tool.instrument.effect(Pushes)
+            force = float(np.linalg.norm(felt.force))
+            if pushes is not None and force > 0.0:
+                for number in self.near(tool.tip, pushes.radius + PRESSES_BESIDE):
+                    host[number] = max(host[number], force / (np.pi * pushes.radius**2))
 
     def _record(self, stage: Stage) -> None:
         if self._burns is not None:

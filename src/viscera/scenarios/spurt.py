@@ -1,0 +1,204 @@
+"""Spurt: an artery cut through on a sheet of tissue over Perlin noise spurts with the heart, splashes, runs down and
+fills the hollows. Press on it, suck the pools dry, clip it.
+
+What Andersson's demo shows (§3.2, figure 4.2: blood that squirts out of a surface of hills, at most 400 drops at a
+time), with pressure, volume and pools that add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from viscera.blood.drops.drops import DropParams, Drops, make_drops, set_drops
+from viscera.blood.film.params import BLOOD, SALINE, FilmParams
+from viscera.blood.pools.pools import make_pools
+from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
+from viscera.blood.wounds.wounds import make_wounds, set_opening, set_vessel
+from viscera.inputs import Input, ToolInput
+from viscera.instruments import kit
+from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._pad import HOME_HEIGHT
+from viscera.skin import make_skin
+from viscera.timing import FRAME
+from viscera.tissue.lattice import make_lattice
+from viscera.tissue.materials import LIVER
+from viscera.tissue.params import LatticeParams
+from viscera.units import MILLIMETRE, MINUTE
+from viscera.view import Goal, Parameter
+from viscera.world import Body, Contents, Organ, System, fill, looking_down, make_organ, trocar_beside
+from viscera.world.system import LiveParameter
+from viscera.world.systems.drops import flying
+from viscera.world.systems.film import flowing, make_film_on
+from viscera.world.systems.film_picture import painting
+from viscera.world.systems.ledger import accounting
+from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
+from viscera.world.systems.wounds import Vessels, Wound, bleeding
+
+MASSES = 2_000
+TEXELS = 512
+PARTICLES, DROPS = 5_000, 2_048
+ANCHORED = 0.004
+"""Up to here it holds fast to the table [m]."""
+PROBE = 4.0e-3
+"""Radius of what presses [m]: a fingertip's worth of a peanut swab."""
+POISSON, VISCOUS_TIME = 0.35, 2e-4
+PULSE_PART = 0.67
+"""Diastolic over systolic pressure, as 120/80."""
+DIAMETER, FEED = 1.0, 30.0
+"""Of the artery, and of what feeds it [mm]."""
+HIGH = 0.5
+"""And among the higher half of the ground there."""
+MARGIN = 0.5
+"""The artery is within this part of the sheet's half sides from the middle."""
+
+PRESSURE = Parameter(
+    "pressure", "Systolic pressure", "mmHg", 0.0, 160.0, 36.0, "In the artery; diastolic is two thirds of it."
+)
+HEART_RATE = Parameter("heart_rate", "Heart rate", "1/min", 40.0, 160.0, 72.0, "Beats per minute.")
+OPENING = Parameter("opening", "Opening", "mm", 0.05, 0.3, 0.2, "Radius of the hole in the artery.")
+BOUNCE = Parameter("bounce", "Bounce", "m/s", 0.2, 5.0, 1.0, "Speed against tissue above which drops bounce.")
+DRAG = Parameter("drag", "Air drag", "%", 0.0, 100.0, 100.0, "Of a ball in still air.")
+
+PRESS, SUCTION, IRRIGATOR, CLIPS = range(4)
+"""What keys 1 to 4 choose."""
+
+INSTRUCTIONS = """\
+An artery is open on a hill and spurts with the heart. Stop it, and suck the hollows dry.
+Key 1: the swab presses. Hold it on the artery and turn the wheel to press deeper: the spurt dies as you press harder.
+Key 2: hold the left button over a pool to suck it off. Key 3 rinses with saline.
+Key 4: the clip applier closes the artery under its tip for good."""
+
+GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=6.0), Goal("pooled", most=0.05))
+"""In mL."""
+
+
+def build(setting: Setting) -> Contents:
+    organ = _sheet(setting)
+    camera, bounds = looking_down([organ], (0.05, -0.9, 0.8))
+    middle = (0.0, 0.0, float(organ.body.positions[:, 2].max()) + HOME_HEIGHT)
+    instruments = [kit.probe(PROBE), kit.suction(), kit.irrigator(), kit.clip_applier()]
+    tools = kit.hand_out(instruments, middle, LIVER.friction, trocar=trocar_beside(camera))
+    artery = Wound(on_a_hill(organ.body), _vessel(PRESSURE.default), OPENING.default * MILLIMETRE)
+    systems, parameters = bleed(organ, artery, setting)
+    return Contents(
+        organs=[organ],
+        tools=tools,
+        systems=systems,
+        parameters=parameters,
+        camera=camera,
+        bounds=bounds,
+        force_scale=0.1,
+        goals=GOALS,
+        script=lambda world, tick: script(organ, artery, tick),
+    )
+
+
+def bleed(organ: Organ, artery: Wound, setting: Setting) -> tuple[list[System], list[LiveParameter]]:
+    """All that has to do with blood, in the order of a frame, and its settings."""
+    params = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0)
+    film = make_film_on(organ, params, round(setting.detail * PARTICLES))
+    assert film.surface is not None
+    drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(setting.detail * DROPS))
+    pools = make_pools(film, drops)
+    wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
+    vessels = bleeding(organ, wounds, [artery])
+    rest = Rest(film, drops, vessels.holds, pools)
+    systems = [
+        vessels,
+        rest.system(),
+        flying(organ.name, drops, rest),
+        pooling(pools, rest),
+        flowing(film, rest),
+        accounting(film, wounds, drops),
+        painting(organ, film, pools, rest),
+    ]
+    return systems, _parameters(vessels.holds, drops)
+
+
+def _parameters(vessels: Vessels, drops: Drops) -> list[LiveParameter]:
+    wounds = vessels.wounds
+
+    def beats(value: float) -> None:
+        vessels.heart_rate = value / MINUTE
+
+    return [
+        LiveParameter(PRESSURE, lambda value: set_vessel(wounds, 0, _vessel(value))),
+        LiveParameter(HEART_RATE, beats),
+        LiveParameter(OPENING, lambda value: set_opening(wounds, 0, value * MILLIMETRE)),
+        LiveParameter(BOUNCE, lambda value: set_drops(drops, replace(drops.params, bounce_speed=value))),
+        LiveParameter(DRAG, lambda value: set_drops(drops, replace(drops.params, drag=0.01 * value))),
+    ]
+
+
+def _vessel(systolic: float) -> VesselParams:
+    return vessel_mmhg(systolic, PULSE_PART * systolic, DIAMETER, FEED)
+
+
+def _sheet(setting: Setting) -> Organ:
+    body = _body(setting.seed, setting.count(MASSES))
+    params = LatticeParams(
+        nodes=body.nodes,
+        spacing=body.spacing,
+        origin=body.origin,
+        anchored=body.positions[:, 2] <= ANCHORED,
+        material=LIVER,
+        stiffest=LIVER.young,
+        poisson=POISSON,
+        viscous_time=VISCOUS_TIME,
+    )
+    tissue = make_lattice(setting.device, params)
+    skin = make_skin(body.mesh, width=setting.texels(TEXELS), device=setting.device)
+    return make_organ("sheet", "tissue", body, tissue, skin)
+
+
+@cache
+def _body(seed: int, masses: int) -> Body:
+    from viscera.anatomy import sheet
+
+    return fill(sheet(seed=seed).mesh, masses)
+
+
+def on_a_hill(body: Body) -> tuple[float, float, float]:
+    """The middle of the most level triangle on the hills near the middle [m]: what spurts there comes down near it."""
+    centres, up = body.mesh.corners.mean(axis=1), body.mesh.face_vectors[:, 2] > 0.0
+    low, high = body.mesh.bounds
+    near = np.all(np.abs(centres[:, :2] - 0.5 * (low + high)[:2]) < MARGIN * 0.5 * (high - low)[:2], axis=1)
+    chosen = np.flatnonzero(up & near)
+    chosen = chosen[centres[chosen, 2] >= np.quantile(centres[chosen, 2], HIGH)]
+    level = body.mesh.face_vectors[chosen, 2] / np.linalg.norm(body.mesh.face_vectors[chosen], axis=1)
+    x, y, z = centres[chosen[np.argmax(level)]].tolist()
+    return x, y, z
+
+
+def script(organ: Organ, artery: Wound, tick: int) -> Iterable[Input]:
+    """A hand that lets it spurt for two seconds, presses on it for one, sucks around it for one, and clips it."""
+    if tick % 10 or tick < 2000:
+        return []
+    x, y, _ = artery.point
+    z = organ.height(x, y)
+    if tick < 3000:
+        return [ToolInput(PRESS, (x, y, z - 0.004 * min(1.0, (tick - 2000) / 400.0)))]
+    if tick == 3000:
+        return [ToolInput(PRESS, (x, y, z + 0.05), active=False)]
+    if tick < 4000:
+        turn = 2.0 * math.pi * tick / 500.0
+        return [ToolInput(SUCTION, (x + 0.01 * math.cos(turn), y + 0.01 * math.sin(turn), z - 0.001), grip=1.0)]
+    if tick == 4000:
+        return [ToolInput(SUCTION, (x, y, z + 0.05), active=False)]
+    return [ToolInput(CLIPS, (x, y, z + 0.001), grip=1.0)]
+
+
+SCENARIO = Scenario(
+    name="spurt",
+    title="Spurt",
+    summary="An artery spurts, splashes and fills the hollows; press on it, suck, clip it.",
+    instructions=INSTRUCTIONS,
+    build=build,
+    takes_mesh=False,
+)
