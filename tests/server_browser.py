@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 import session_fake_world
@@ -32,7 +33,11 @@ Kind = TypeVar("Kind")
 @contextlib.contextmanager
 def running_server(folder: Path, scenario: str = "fake", **options: Any) -> Iterator[Server]:
     """A server on a free port with the fake world; `options` are those of `SessionSpec` and `Server`."""
-    for_server = {name: options.pop(name) for name in ("host", "token", "public", "static", "port") if name in options}
+    for_server = {
+        name: options.pop(name)
+        for name in ("host", "token", "public", "static", "port", "trainer_token", "database")
+        if name in options
+    }
     options.setdefault("factory", session_fake_world.FACTORY)
     spec = SessionSpec(scenario, recordings=folder, **options)
     server = Server(spec, SCENARIOS, **{"port": 0, **for_server})
@@ -50,11 +55,19 @@ def running_server(folder: Path, scenario: str = "fake", **options: Any) -> Iter
 class Browser:
     """A browser that greets, and answers frames if it is asked to wait for them."""
 
-    def __init__(self, server: Server, *, greet: bool = True, acknowledge: bool = True, **options: Any) -> None:
+    def __init__(
+        self,
+        server: Server,
+        *,
+        greet: bool = True,
+        acknowledge: bool = True,
+        query: dict[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         self.acknowledge = acknowledge
         self.frames = 0
         self.newest: m.FrameMessage | None = None
-        address = f"ws://127.0.0.1:{server.port}/ws"
+        address = f"ws://127.0.0.1:{server.port}/ws?{urlencode(query or {})}"
         self._stack = contextlib.ExitStack()
         self.socket: ClientConnection = self._stack.enter_context(
             connect(address, compression=None, max_size=None, open_timeout=10, close_timeout=1, **options)

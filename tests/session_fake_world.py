@@ -191,6 +191,9 @@ class FakeWorld:
         for number in range(min(self.tick, DROPS)):
             out["drops"][number] = (0.001 * number, 0.0, 0.1, 0.5)
 
+    def show_now(self) -> None:
+        """It always is as it is now."""
+
     def snapshot(self) -> Snapshot:
         arrays = {name: np.zeros(spec.shape, spec.kind) for name, spec in self.array_specs().items()}
         self.write_arrays(arrays)
@@ -207,6 +210,9 @@ class FakeWorld:
             tables={"stages": self._rows},
             stages=self.stages,
         )
+
+    def trial(self) -> None:
+        """There is no drill."""
 
     def scene(self) -> Scene:
         corner = np.arange(self.side**2).reshape(self.side, self.side)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
-from viscera.inputs import Input
+from viscera.inputs import Input, StartDrill
+from viscera.scores import score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class Result:
     """What people watch, at the end, in the units that the scenario states."""
     goals: dict[str, bool]
     """Of a drill: by measure, whether its goal is met at the end."""
+    drill: dict[str, Any] | None
+    """How the drill went, as `view.DrillState` has it; None where there is none."""
+    score: dict[str, Any] | None
+    """Of a drill that has ended: its score, number by number; None before."""
     state_hash: str
 
     def as_json(self) -> dict[str, Any]:
@@ -76,6 +81,7 @@ def run_headless(
 ) -> Result:
     """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick."""
     ticks = tick_count(seconds)
+    _start_drill(world, hand, record)
     first = world.tick
     start_time = world.time
     start = time.perf_counter()
@@ -91,7 +97,7 @@ def run_headless(
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
     wall = time.perf_counter() - start
     simulated = world.time - start_time
-    measures = world.measure_values()
+    measures, drill, trial = world.measure_values(), world.drill_state(), world.trial()
     return Result(
         scenario=world.scenario,
         device=world.device.name,
@@ -105,8 +111,20 @@ def run_headless(
         peak_force=float(world.peak_force),
         measures=measures,
         goals={goal.measure: goal.met(measures[goal.measure]) for goal in world.contents.goals},
+        drill=None if drill is None else asdict(drill),
+        score=None if trial is None else score(trial).as_json(),
         state_hash=state_hash,
     )
+
+
+def _start_drill(world: World, hand: Hand | None, record: Callable[[int, Input], None] | None) -> None:
+    """A hand starts the drill that waits for it."""
+    drill = world.drill_state()
+    if hand is not None and drill is not None and drill.phase == "waiting":
+        start = StartDrill()
+        world.apply(start)
+        if record is not None:
+            record(world.tick, start)
 
 
 def record_headless(

@@ -7,6 +7,7 @@ types that browsers send, sessions hand on and recordings keep; there are no oth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -59,9 +60,27 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class StartDrill:
+    """The drill begins: its clock runs from here."""
+
+    level: int = 0
+    seed: int | None = None
+    """With a seed the world is made anew first, as by `Reset`; without, the drill begins in the world as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrill:
+    """A hand ends the drill: it gives up, or says "here it is" of the last place that it marked."""
+
+    how: Literal["given_up", "found"]
+    certainty: float = 1.0
+    """How sure it is, 0 to 1; counts for `found`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Behind:
     """The systems of a live world were still busy as a frame ended: they take no turn there. Not a hand's doing, but
     just as much of what a replay has to repeat. Given before the last tick of that frame."""
 
 
-Input = ToolInput | SetParameter | SetTable | Reset | Behind
+Input = ToolInput | SetParameter | SetTable | Reset | StartDrill | EndDrill | Behind

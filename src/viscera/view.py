@@ -161,7 +161,8 @@ class Markers:
     position [m], orientation (x, y, z, w; its z axis stands on the tissue), and 1 where there is one, 0 where not."""
 
     name: str
-    look: Literal["clip", "pin"]
+    look: Literal["clip", "pin", "target"]
+    """A target is where something was hidden: a ball that is seen through tissue."""
     size: float
     """Half its length [m]."""
     capacity: int
@@ -213,6 +214,20 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Drag:
+    """What dragging across a picture changes: two parameters, one per way of the hand."""
+
+    label: str
+    """For people: what is moved."""
+    across: str
+    """Parameter that grows to the right."""
+    up: str
+    """Parameter that grows upwards."""
+    span: float
+    """By how much it changes along the whole side of the picture, in the parameter's unit."""
+
+
+@dataclass(frozen=True)
 class Picture:
     """A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
     sRGB and alpha, row 0 at the bottom. Sides are multiples of 32."""
@@ -222,6 +237,14 @@ class Picture:
     width: int
     height: int
     help: str = ""
+    drags: tuple[Drag, ...] = ()
+    """The first by the left button, the second by the right one or with Shift, the third by the middle one or with
+    Alt."""
+    pedal: str = ""
+    """Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none."""
+    marks: str = ""
+    """Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
+    differs from the last one's; empty where clicks mean nothing."""
 
     def __post_init__(self) -> None:
         if self.width % 32 or self.height % 32 or min(self.width, self.height) < 32:
@@ -260,6 +283,8 @@ class Measure:
     help: str
     digits: int = 1
     """After the point."""
+    grows: bool = False
+    """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
 
 
 @dataclass(frozen=True)
@@ -289,8 +314,9 @@ class Table:
     """What people call the rows, one each; empty where they have no names."""
     fixed: tuple[tuple[int, int], ...] = ()
     """Row and column of the cells that the page does not let a user edit, because another value is refused."""
-    source: Literal["user", "gaze"] = "user"
-    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py)."""
+    source: Literal["user", "gaze", "picture"] = "user"
+    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
+    where somebody clicked in a picture (`Picture.marks`)."""
 
 
 @dataclass(frozen=True)
@@ -313,6 +339,40 @@ class Goal:
 
     def met(self, value: float) -> bool:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A drill as hard as this: its goals, and the parameters that make it so."""
+
+    name: str
+    goals: tuple[Goal, ...]
+    settings: dict[str, float] = field(default_factory=dict)
+    """Values of parameters, by name; all others stay as they are."""
+
+
+Phase = Literal["waiting", "running", "ended"]
+Outcome = Literal["", "met", "failed", "given_up", "found", "missed"]
+
+
+@dataclass(frozen=True)
+class DrillState:
+    """How far a drill is. Once it has ended, nothing here changes until it is started again."""
+
+    phase: Phase
+    outcome: Outcome
+    """How it ended; empty before. `failed`: a goal cannot be met any more."""
+    level: int
+    time: float
+    """Since the start, or from there to the end [s]."""
+    failed: tuple[str, ...] = ()
+    """Measures whose goals cannot be met any more."""
+    result: dict[str, float] = field(default_factory=dict)
+    """All measures as it ended, in their units; empty before."""
+    certainty: float | None = None
+    """How sure the hand was that said "here it is", 0 to 1."""
+    off: float | None = None
+    """How far that was from what is hidden [m]."""
 
 
 @dataclass(frozen=True)
@@ -344,7 +404,10 @@ class Scene:
     overlays: tuple[Overlay, ...] = ()
     measures: tuple[Measure, ...] = ()
     tables: tuple[Table, ...] = ()
-    goals: tuple[Goal, ...] = ()
+    levels: tuple[Level, ...] = ()
+    """Of the drill; none where there is no drill."""
+    hides: bool = False
+    """Whether the drill hides something that a hand can say it has found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +469,8 @@ class Frame:
     versions: dict[str, int] = field(default_factory=dict)
     """Of surfaces whose triangles change: grows with each change."""
     measures: dict[str, float] = field(default_factory=dict)
+    drill: DrillState | None = None
+    """None where there is no drill."""
     tables: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     """Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks."""
@@ -430,7 +495,8 @@ Shown = Surface | Texture | Particles | Markers | Threads | Volume | Picture | O
 """What a scene lists and arrays belong to."""
 
 __all__ = [
-    "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "FloatArray", "Frame", "Goal", "HapticState", "Instrument",
-    "IntArray", "Markers", "Measure", "Overlay", "Parameter", "Part", "Particles", "Picture", "Role", "Scene", "Shown",
+    "ADVANCED", "AnyArray", "ArraySpec", "Camera", "Column", "DrillState", "FloatArray", "Frame", "Goal", "HapticState",
+    "Instrument", "IntArray", "Level", "Markers", "Measure", "Outcome", "Overlay", "Parameter", "Part", "Particles",
+    "Phase", "Picture", "Role", "Scene", "Shown",
     "Snapshot", "Surface", "Table", "Texture", "Threads", "TickTimes", "ToolState", "Volume",
 ]  # fmt: skip

@@ -72,6 +72,7 @@ def test_a_headless_result_has_measures_and_goals(cpu: Device) -> None:
     assert result["measures"] == pytest.approx({"height": 3.0, "time": result["measures"]["time"]})
     assert 0.0 < result["measures"]["time"] <= 0.16
     assert result["goals"] == {"height": True}
+    assert (result["drill"]["outcome"], result["drill"]["result"]) == ("met", result["measures"])
 
 
 def test_a_script_may_end_in_show(tmp_path: Path) -> None:

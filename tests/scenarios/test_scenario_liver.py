@@ -14,7 +14,7 @@ from viscera.anatomy import gallbladder, liver
 from viscera.errors import InputError, MeshError
 from viscera.geometry import icosphere
 from viscera.geometry.mesh import TriangleMesh
-from viscera.inputs import SetParameter, ToolInput
+from viscera.inputs import EndDrill, SetParameter, StartDrill, ToolInput
 from viscera.scenarios.liver import HOME_HEIGHT, PROBE_RADIUS
 from viscera.tissue.heartbeat import Heartbeat, pulse
 from viscera.tissue.materials import LIVER, TUMOUR
@@ -188,13 +188,17 @@ def test_a_pin_over_the_tumour_has_found_it_and_one_beside_it_has_not() -> None:
     seen = world.snapshot().arrays["liver"]
     found = []
     for aside in (0.03, 0.0):
+        world.apply(StartDrill())
         off = np.linalg.norm(seen[:, :2] - tumour[:2] - (aside, 0.0), axis=1) - 10.0 * (seen[:, 2] > tumour[2])
         x, y, z = (float(value) for value in seen[np.argmin(off)])
         for grip, ticks in ((1.0, 320), (0.0, 16)):
             world.apply(ToolInput(1, (x, y, z), grip=grip))
             world.step(ticks)
-        found.append((world.measure_values()["found"], world.measure_values()["misses"]))
-    assert found == [(0.0, 1.0), (1.0, 1.0)]
+        world.apply(EndDrill("found"))
+        world.step(32)
+        state = world.drill_state()
+        found.append(None if state is None else state.outcome)
+    assert found == ["missed", "found"]
 
 
 def press(world: World, under: np.ndarray, depth: float = 0.010) -> float:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 import viscera
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.inputs import Reset, SetParameter, ToolInput
+from viscera.inputs import EndDrill, SetParameter, StartDrill, ToolInput
 from viscera.instruments import FASTEST_TOOL
-from viscera.scenarios.palpation import CELLS, NODULES, PROBE_RADIUS, SPACING, middle
+from viscera.scenarios.palpation import CELLS, FOUND_WITHIN, NODULES, PROBE_RADIUS, SPACING, middle
 from viscera.timing import TICK
 from viscera.tissue.regions import set_relative_young
+from viscera.view import DrillState
 from viscera.world import World
 
 TOP = CELLS[2] * SPACING
@@ -35,8 +36,7 @@ def made() -> Iterator[World]:
 
 
 def begin(made: World, seed: int, difficulty: float) -> World:
-    made.apply(Reset(seed))
-    made.apply(SetParameter("difficulty", difficulty))
+    made.apply(StartDrill(round(difficulty), seed))
     made.step(16 - made.tick % 16)
     return made
 
@@ -67,6 +67,15 @@ def search(world: World) -> NDArray[np.float64]:
     return np.average(fine, axis=0, weights=more)
 
 
+def declare(world: World, certainty: float = 1.0) -> DrillState:
+    """The hand says "here it is"."""
+    world.apply(EndDrill("found", certainty))
+    world.step(32)
+    state = world.drill_state()
+    assert state is not None
+    return state
+
+
 def mark(world: World, x: float, y: float) -> dict[str, float]:
     """A pin goes in there, once the tool has come; what the measures say then."""
     world.apply(ToolInput(0, (x, y, TOP + 0.03), active=False))
@@ -79,12 +88,13 @@ def mark(world: World, x: float, y: float) -> dict[str, float]:
 @pytest.mark.parametrize(("seed", "difficulty"), [(3, EASY), pytest.param(8, MEDIUM, marks=pytest.mark.slow)])
 def test_a_searcher_who_only_feels_finds_the_nodule(made: World, seed: int, difficulty: float) -> None:
     world = begin(made, seed, difficulty)
-    assert world.measure_values()["found"] == 0.0
-    found = mark(world, *search(world))
-    assert (found["found"], found["misses"]) == (1.0, 0.0)
-    clock = found["time"]
+    assert mark(world, *search(world))["found"] == 0.0, "a pin alone says nothing"
+    told = declare(world, 0.75)
+    assert (told.outcome, told.certainty) == ("found", 0.75)
+    assert told.off is not None
+    assert told.off < FOUND_WITHIN
     world.step(320)
-    assert world.measure_values()["time"] == pytest.approx(clock, abs=0.2), "the clock stops when all goals are met"
+    assert world.drill_state() == told, "nothing changes after the end"
 
 
 def test_each_difficulty_is_felt_less_than_the_one_before(made: World) -> None:
@@ -101,27 +111,50 @@ def test_each_difficulty_is_felt_less_than_the_one_before(made: World) -> None:
     assert contrasts[0] > contrasts[1] > contrasts[2] > 1.1
 
 
-def test_pins_elsewhere_are_misses_one_per_press_and_the_record_brings_them_back(made: World) -> None:
+def test_a_pin_elsewhere_misses_and_what_is_hidden_is_shown(made: World) -> None:
+    world = begin(made, 3, EASY)
+    x, y, z = middle(3, world.organs[0].body.positions, NODULES["Easy"])
+    world.apply(EndDrill("found"))
+    world.step(32)
+    assert world.measure_values()["time"] > 0.0
+    assert world.frame().drill is not None
+    assert world.snapshot().arrays["tissue.hidden"][0, 7] == 0.0, "without a pin there is nothing to judge"
+    mark(world, float(x) - float(np.sign(x)) * 0.02, float(y))
+    told = declare(world)
+    assert (told.outcome, told.result["found"]) == ("missed", 0.0)
+    assert told.off == pytest.approx(0.02, abs=0.004), "as near as the surface has vertices"
+    shown = world.snapshot().arrays["tissue.hidden"][0]
+    assert shown[7] == 1.0
+    assert np.abs(shown[:3] - (x, y, z)).max() < 0.001
+
+
+def test_a_fourth_pin_fails_at_once(made: World) -> None:
+    world = begin(made, 3, EASY)
+    for place in (-0.02, -0.01, 0.0, 0.01):
+        mark(world, place, 0.0)
+    world.step(160)
+    state = world.drill_state()
+    assert state is not None
+    assert (state.outcome, state.failed) == ("failed", ("pins",))
+
+
+def test_pins_come_one_per_press_and_the_record_brings_them_back(made: World) -> None:
     world = begin(made, 3, EASY)
     x, y, _ = middle(3, world.organs[0].body.positions, NODULES["Easy"])
-    beside = mark(world, float(x) - float(np.sign(x)) * 0.02, float(y))
-    assert (beside["found"], beside["misses"]) == (0.0, 1.0)
-    off_the_tissue = mark(world, 0.08, 0.0)
-    assert off_the_tissue["misses"] == 1.0
+    assert mark(world, float(x) - float(np.sign(x)) * 0.02, float(y))["pins"] == 1.0
+    assert mark(world, 0.08, 0.0)["pins"] == 1.0, "off the tissue"
     saved = world.save_state()
-    over = mark(world, float(x) + 0.006, float(y))
-    assert (over["found"], over["misses"]) == (1.0, 1.0)
+    assert mark(world, float(x) + 0.006, float(y))["pins"] == 2.0
     there = world.state_hash()
     pins = world.snapshot().arrays["tissue.pins"]
     assert pins[:, 7].sum() == 2.0
     assert np.abs(pins[:2, 2] - TOP).max() < 0.002
     world.load_state(saved)
-    assert world.measure_values()["found"] == 0.0
     mark(world, float(x) + 0.006, float(y))
     assert world.state_hash() == there
     world.apply(SetParameter("difficulty", HARD))
     world.step(16)
-    assert world.measure_values()["misses"] == 0.0
+    assert world.measure_values()["pins"] == 0.0
     assert world.snapshot().arrays["tissue.pins"][:, 7].sum() == 0.0
 
 

@@ -66,9 +66,13 @@ def test_one_browsers_refusals_leave_anothers_alone(server: Server) -> None:
         for number in range(6):
             for sequence in range(30):
                 noisy.move(sequence, tool=7)
+            noisy.send(m.Hand(action="give", client=quiet.number))
+            quiet.wait(m.SessionState, lambda state: state.holder == quiet.number)
             quiet.send(m.SetParameter(name=f"unknown {number}", value=1.0))
             quiet.wait(m.Problem, lambda found, number=number: f"unknown {number}" in found.message, 5.0)
             quiet.watch(0.12)  # one refusal every 0.1 s is told to each
+            quiet.send(m.Hand(action="give", client=noisy.number))
+            noisy.wait(m.SessionState, lambda state: state.holder == noisy.number)
 
 
 def test_who_sent_too_much_still_gets_frames(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

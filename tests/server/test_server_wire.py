@@ -117,7 +117,7 @@ def test_ping_is_answered(server: Server) -> None:
 def test_several_browsers_see_the_same_and_know_of_each_other(server: Server) -> None:
     with Browser(server) as first, Browser(server) as second:
         assert first.wait(m.SessionState, lambda found: found.viewers >= 2)
-        second.send(m.SetParameter(name="pull", value=3.5))
+        first.send(m.SetParameter(name="pull", value=3.5))
         first.wait(m.FrameMessage, lambda found: found.state.parameters["pull"] == 3.5)
         second.wait(m.FrameMessage, lambda found: found.state.parameters["pull"] == 3.5)
 

@@ -66,7 +66,7 @@ def test_a_goal_without_its_measure_is_refused() -> None:
     contents(system, goals=[Goal("blood_lost", most=1.0)]).check()
     with pytest.raises(InputError, match="'blood_last', which no system has") as refused:
         contents(system, goals=[Goal("blood_last", most=1.0)]).check()
-    assert refused.value.hint == "There are: blood_lost."
+    assert refused.value.hint == "There are: blood_lost, time."
 
 
 def test_a_world_refuses_what_its_contents_refuse(cpu: Device) -> None:

@@ -33,9 +33,13 @@ export function retryDelay(attempt: number, random: number): number {
 
 export function socketAddress(page: { protocol: string; host: string; pathname: string; search: string }): string {
   const scheme = page.protocol === "https:" ? "wss:" : "ws:";
-  const token = new URLSearchParams(page.search).get("token");
+  const given = new URLSearchParams(page.search);
+  const shown = ["token", "trainer"].flatMap((name) => {
+    const value = given.get(name);
+    return value === null ? [] : [`${name}=${encodeURIComponent(value)}`];
+  });
   const folder = page.pathname.replace(/[^/]*$/, "");
-  return `${scheme}//${page.host}${folder}ws${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
+  return `${scheme}//${page.host}${folder}ws${shown.length === 0 ? "" : `?${shown.join("&")}`}`;
 }
 
 export class Connection {

@@ -2,6 +2,7 @@
 
 import { Vector3 } from "three";
 import { roundEnd } from "./instruments";
+import type { DrillState } from "./protocol";
 import type { View } from "./view";
 
 export interface FrameHeader {
@@ -54,6 +55,7 @@ export interface Handle {
   latency(): number | null;
   parameters(): Record<string, number>;
   measures(): Record<string, number>;
+  drill(): DrillState | null;
   tables(): Record<string, number[][]>;
   stats(): PageStats;
 }

@@ -11,17 +11,20 @@ import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
-import { freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
+import { besidePictures, freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
 import { Banners } from "./panels/banners";
+import { DrillPanel } from "./panels/drill";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
 import { Header } from "./panels/header";
 import { h } from "./panels/dom";
+import { LookingPanel } from "./panels/looking";
 import { HelpDialog } from "./panels/help";
 import { MeasuresPanel } from "./panels/measures";
 import { MarksLayer } from "./panels/marks";
 import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
+import { RecordingsPanel } from "./panels/recordings";
 import { PicturesPanel } from "./panels/pictures";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
@@ -30,20 +33,23 @@ import { Transport } from "./panels/transport";
 import type { Frame, FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
-import { View } from "./view";
+import { openView, part, sameScene } from "./opening";
+import type { View } from "./view";
 import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
   private readonly marks = new MarksLayer(part("overlay"));
-  private readonly insets = new PicturesPanel(part("pictures"));
+  private readonly insets: PicturesPanel;
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
   private readonly header: Header;
   private readonly transport: Transport;
   private readonly guide: Guide;
   private readonly force = new ForcePanel();
-  private readonly measures = new MeasuresPanel((result) => this.banners.setResult(result));
+  private readonly measures = new MeasuresPanel();
+  private readonly drill: DrillPanel;
+  private readonly recordings: RecordingsPanel;
   private readonly parameters: ParametersPanel;
   private readonly tables: TablesPanel;
   private readonly toolbar: Toolbar;
@@ -62,6 +68,11 @@ class Page {
   private lastFrame: FrameMessage | null = null; // drawn
   /** Whether the force is what there is to watch: with three digits, so that what is a little harder is told from the rest. */
   private precise = false;
+  /** Whether the instruments are in this page's hand; otherwise it watches. */
+  private holds = true;
+  private trainer = false;
+  /** Whether the recording that the address names was asked for. */
+  private asked = false;
   private framesReceived = 0;
   private lastTurn = performance.now();
 
@@ -78,16 +89,32 @@ class Page {
     this.banners = new Banners(part("banners"), {
       restart: () => this.connection.send({ type: "restart" }),
       retry: () => this.connection.retryNow(),
-      again: () => this.transport.reset(),
+      hand: (action, client = 0) => this.connection.send({ type: "hand", action, client }),
     });
     this.header = new Header(part("header"), {
       choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
       help: () => this.help.toggle(),
+      recordings: () => void this.recordings.open(),
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
+    new LookingPanel(part("header"), view.orbit);
+    this.drill = new DrillPanel(part("drill"), {
+      send: (message) => this.connection.send({ type: "drill", ...message }),
+      trainee: (name) => this.connection.send({ type: "trainee", name }),
+    });
+    this.recordings = new RecordingsPanel(part("watch"), {
+      watch: (recording, at) => this.connection.send({ type: "watch", recording, at }),
+      seek: (message) => this.connection.send({ type: "seek", ...message }),
+      live: () => this.connection.send({ type: "choose", scenario: this.scene?.scene.scenario ?? "" }),
+      speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
+    });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
+    this.insets = new PicturesPanel(part("pictures"), {
+      set: (name, value) => this.connection.send({ type: "set_parameter", name, value }),
+      rows: (name, rows) => this.connection.send({ type: "set_table", name, rows }),
+    }, () => this.fit());
     this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
     this.tables = new TablesPanel((name, rows) => this.connection.send({ type: "set_table", name, rows }));
     const pinned = h("div", { class: "pinned" }, this.force.element, this.measures.element);
@@ -101,7 +128,7 @@ class Page {
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
     this.gaze = new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
-      this.connection.send({ type: "set_table", name, rows }));
+      this.holds && this.connection.send({ type: "set_table", name, rows }));
     this.gaze.listen(view.canvas);
     this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
     this.keyboard = new Keyboard(this.hand, view.orbit, reference, {
@@ -132,6 +159,8 @@ class Page {
     switch (message.type) {
       case "welcome":
         this.handle.client = message.client;
+        this.trainer = message.trainer;
+        this.drill.setWelcome(message.training);
         this.latency.forget();
         this.header.setWelcome(message);
         break;
@@ -151,6 +180,12 @@ class Page {
         break;
       case "session_state":
         this.setState(message);
+        break;
+      case "score":
+        if (message.session === this.scene?.session) this.drill.setScore(message.score);
+        break;
+      case "standing":
+        if (message.session === this.scene?.session) this.drill.setStanding(message);
         break;
       case "problem":
         this.banners.setProblem(message);
@@ -172,7 +207,7 @@ class Page {
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
     else this.view.clear();
-    if (!again) this.insets.setScene(scene.scenario, scene.pictures);
+    if (!again) this.insets.setScene(scene.scenario, scene.pictures, scene.parameters);
     else this.insets.clear();
     this.marks.setScene(scene.overlays);
     this.hand.setScene(scene, again);
@@ -181,7 +216,8 @@ class Page {
     this.header.setScene(description);
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
-    this.measures.setScene(scene.measures, scene.goals);
+    this.measures.setScene(scene.measures, scene.levels);
+    this.drill.setScene(scene, again);
     this.tables.setScene(scene.tables);
     this.gaze.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
@@ -199,6 +235,13 @@ class Page {
     this.header.setState(state);
     this.transport.setState(state);
     this.banners.setState(state);
+    this.recordings.setState(state);
+    if (state.state === "running" && !this.asked) {
+      this.asked = true;
+      this.recordings.fromAddress();
+    }
+    this.holds = state.holder === 0 || state.holder === this.handle.client;
+    this.banners.setHand(state, this.handle.client, this.trainer);
     this.overlay.setState(state);
     if (state.state !== "running") this.force.hush();
     document.body.dataset.session = state.state;
@@ -220,7 +263,7 @@ class Page {
   }
 
   private sendTool(tool: Tool, eventTime: number | null): boolean {
-    if (this.connection.line.state !== "open") return false;
+    if (this.connection.line.state !== "open" || !this.holds) return false;
     const sent = this.connection.send(tool);
     if (sent && eventTime !== null) this.latency.sent(tool.sequence, eventTime);
     return sent;
@@ -283,7 +326,10 @@ class Page {
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
     this.force.setStiffness(this.stiffness(state));
     this.parameters.setValues(state.parameters, now);
-    this.measures.setValues(state.measures, now);
+    this.insets.setValues(state.parameters, now);
+    this.measures.setValues(state.measures, state.drill, now);
+    this.drill.setState(state.drill);
+    this.recordings.setTime(state.time);
     this.tables.setValues(state.tables, now);
     this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
@@ -313,14 +359,17 @@ class Page {
     return this.view.size().height / (2 * half * this.view.orbit.distance());
   }
 
+  private fit(): void {
+    const free = freeArea();
+    tellStyle(free);
+    const left = this.insets.beside() ? besidePictures(free) : free;
+    this.view.setFreeArea(left);
+    this.marks.setField(left);
+    this.force.redraw();
+  }
+
   private watchLayout(): void {
-    const fit = () => {
-      const free = freeArea();
-      tellStyle(free);
-      this.view.setFreeArea(free);
-      this.marks.setField(free);
-      this.force.redraw();
-    };
+    const fit = () => this.fit();
     const observer = new ResizeObserver(fit);
     for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
     this.guide.card.addEventListener("toggle", fit);
@@ -345,6 +394,7 @@ class Page {
       latency: () => this.latency.median(),
       parameters: () => this.lastFrame?.state.parameters ?? {},
       measures: () => this.lastFrame?.state.measures ?? {},
+      drill: () => this.lastFrame?.state.drill ?? null,
       tables: () => this.lastFrame?.state.tables ?? {},
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
@@ -352,33 +402,6 @@ class Page {
         software: this.view.software,
       }),
     };
-  }
-}
-
-/** Session numbers begin again with a new server, so what is in the scene is compared too. */
-function sameScene(one: SceneDescription, other: SceneDescription): boolean {
-  const shape = ({ session, scene: { scenario, seed, surfaces } }: SceneDescription) =>
-    JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
-  return shape(one) === shape(other);
-}
-
-function part(id: string): HTMLElement {
-  const element = document.getElementById(id);
-  if (element === null) throw new Error(`index.html has no element #${id}`);
-  return element;
-}
-
-function openView(): View | null {
-  const canvas = part("view") as HTMLCanvasElement;
-  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, again: () => undefined });
-  try {
-    const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
-    canvas.addEventListener("webglcontextlost", () =>
-      banners.setDrawing("The graphics driver stopped.", "Reload to start drawing again; the session goes on."));
-    return view;
-  } catch {
-    banners.setDrawing("This browser cannot draw in 3D.", "viscera needs WebGL 2. Use a current browser, and switch hardware acceleration on.");
-    return null;
   }
 }
 

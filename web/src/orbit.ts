@@ -61,6 +61,12 @@ export class Orbit {
     this.goal = { ...this.home, azimuth: this.home.azimuth + turns * 2 * Math.PI };
   }
 
+  /** Looks from a side, turned about the point from the first view, and from so high: 0 is straight above [rad]. */
+  lookFrom(azimuth: number, polar: number): void {
+    const turns = Math.round((this.goal.azimuth - this.home.azimuth - azimuth) / (2 * Math.PI));
+    this.goal = { azimuth: this.home.azimuth + azimuth + turns * 2 * Math.PI, polar: clamp(polar, LOWEST, this.highest), distance: this.home.distance };
+  }
+
   /** Moves towards the goal; true while something changed. */
   advance(seconds: number): boolean {
     const share = 1 - Math.exp(-seconds / SETTLE);

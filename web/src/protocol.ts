@@ -3,13 +3,16 @@
 export const PRESSED = 0.5;
 
 /** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 5;
+export const PROTOCOL = 6;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
 
-/** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest. */
+/** Slowest motion that `Control` `speed` takes; 1 is real time, the fastest of a live world. */
 export const MIN_SPEED = 0.05;
+
+/** Fastest at which a recording is shown, if the machine can. */
+export const MAX_SPEED = 16.0;
 
 export type Quaternion = [number, number, number, number];
 
@@ -59,6 +62,47 @@ export interface Control {
   value?: number | null;
 }
 
+/** The drill is started (`seed`: another trial than the one shown), given up, or what is hidden is found. */
+export interface Drill {
+  type: "drill";
+  action: "start" | "give_up" | "found";
+  level?: number;
+  seed?: number | null;
+  /** Of `found`: how sure the hand is, 0 to 1. */
+  certainty?: number;
+}
+
+/**
+ * Who holds the instruments: a viewer asks for them; the holder gives them to `client` or keeps them; a trainer
+ * takes them.
+ */
+export interface Hand {
+  type: "hand";
+  action: "ask" | "give" | "keep" | "take";
+  client?: number;
+}
+
+/** Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept. */
+export interface Trainee {
+  type: "trainee";
+  name: string;
+}
+
+/** End this session and show a recording to everyone who watches, from this second on. */
+export interface Watch {
+  type: "watch";
+  /** Name of its file. */
+  recording: string;
+  at?: number;
+}
+
+/** Of a recording that is watched: jump to this second; or `again`: go on from what is shown, as a new run. */
+export interface Seek {
+  type: "seek";
+  at?: number;
+  again?: boolean;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -98,6 +142,10 @@ export interface Welcome {
   client: number;
   device: string;
   scenarios: ScenarioInfo[];
+  /** Whether this browser has shown the trainer's token. */
+  trainer: boolean;
+  /** Whether trials are kept here, of trainees who say who they are. */
+  training: boolean;
 }
 
 export interface Camera {
@@ -342,7 +390,8 @@ export interface Particles {
  */
 export interface Markers {
   name: string;
-  look: "clip" | "pin";
+  /** A target is where something was hidden: a ball that is seen through tissue. */
+  look: "clip" | "pin" | "target";
   /** Half its length [m]. */
   size: number;
   capacity: number;
@@ -377,6 +426,18 @@ export interface Volume {
   densest: number;
 }
 
+/** What dragging across a picture changes: two parameters, one per way of the hand. */
+export interface Drag {
+  /** For people: what is moved. */
+  label: string;
+  /** Parameter that grows to the right. */
+  across: string;
+  /** Parameter that grows upwards. */
+  up: string;
+  /** By how much it changes along the whole side of the picture, in the parameter's unit. */
+  span: number;
+}
+
 /**
  * A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
  * sRGB and alpha, row 0 at the bottom. Sides are multiples of 32.
@@ -387,6 +448,18 @@ export interface Picture {
   width: number;
   height: number;
   help: string;
+  /**
+   * The first by the left button, the second by the right one or with Shift, the third by the middle one or with
+   * Alt.
+   */
+  drags: Drag[];
+  /** Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none. */
+  pedal: string;
+  /**
+   * Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
+   * differs from the last one's; empty where clicks mean nothing.
+   */
+  marks: string;
 }
 
 /**
@@ -410,6 +483,8 @@ export interface Measure {
   help: string;
   /** After the point. */
   digits: number;
+  /** Whether it never falls: then a goal that it has overstepped cannot be met any more. */
+  grows: boolean;
 }
 
 /** Of a `Table`. A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB). */
@@ -435,8 +510,11 @@ export interface Table {
   row_names: string[];
   /** Row and column of the cells that the page does not let a user edit, because another value is refused. */
   fixed: [number, number][];
-  /** Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py). */
-  source: "user" | "gaze";
+  /**
+   * Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
+   * where somebody clicked in a picture (`Picture.marks`).
+   */
+  source: "user" | "gaze" | "picture";
 }
 
 /** What a drill asks of a measure: at least, or at most, so much. */
@@ -445,6 +523,14 @@ export interface Goal {
   measure: string;
   least: number | null;
   most: number | null;
+}
+
+/** A drill as hard as this: its goals, and the parameters that make it so. */
+export interface Level {
+  name: string;
+  goals: Goal[];
+  /** Values of parameters, by name; all others stay as they are. */
+  settings: Record<string, number>;
 }
 
 export interface Scene {
@@ -475,7 +561,10 @@ export interface Scene {
   overlays: Overlay[];
   measures: Measure[];
   tables: Table[];
-  goals: Goal[];
+  /** Of the drill; none where there is no drill. */
+  levels: Level[];
+  /** Whether the drill hides something that a hand can say it has found. */
+  hides: boolean;
 }
 
 /** What stays; sent when a session starts or a browser joins, before any of its frames. */
@@ -567,6 +656,24 @@ export interface ToolState {
   handle_torque: Vector3;
 }
 
+/** How far a drill is. Once it has ended, nothing here changes until it is started again. */
+export interface DrillState {
+  phase: "waiting" | "running" | "ended";
+  /** How it ended; empty before. `failed`: a goal cannot be met any more. */
+  outcome: "" | "met" | "failed" | "given_up" | "found" | "missed";
+  level: number;
+  /** Since the start, or from there to the end [s]. */
+  time: number;
+  /** Measures whose goals cannot be met any more. */
+  failed: string[];
+  /** All measures as it ended, in their units; empty before. */
+  result: Record<string, number>;
+  /** How sure the hand was that said "here it is", 0 to 1. */
+  certainty: number | null;
+  /** How far that was from what is hidden [m]. */
+  off: number | null;
+}
+
 /** Wall time of the last ticks, one by one [ms]. */
 export interface TickTimes {
   p50: number;
@@ -610,6 +717,8 @@ export interface Frame {
   /** Of surfaces whose triangles change: grows with each change. */
   versions: Record<string, number>;
   measures: Record<string, number>;
+  /** None where there is no drill. */
+  drill: DrillState | null;
   tables: Record<string, number[][]>;
   /** Mean wall time of each part of a frame [ms]. All but `tissue` runs beside the ticks. */
   stages: Record<string, number>;
@@ -633,6 +742,65 @@ export interface FrameMessage {
   values: ExactArray[];
 }
 
+/** One number of a score. */
+export interface Row {
+  name: string;
+  label: string;
+  unit: string;
+  value: number;
+  digits: number;
+  /** `less`, `more`, or empty where neither is better. */
+  better: string;
+  /** What it is compared with, and whose number that is. */
+  note: string;
+}
+
+/** Of one trial. */
+export interface Score {
+  scenario: string;
+  seed: number;
+  level: string;
+  outcome: string;
+  passed: boolean;
+  /** [s] */
+  time: number;
+  rows: Row[];
+  /** What to do better. */
+  advice: string;
+}
+
+/** The trial that ended last, scored. A browser that joins later gets it too. */
+export interface TrialScore {
+  type: "score";
+  session: number;
+  score: Score;
+}
+
+/** Where the trainee stands after the trial that ended last, in this scenario and level. */
+export interface Standing {
+  type: "standing";
+  session: number;
+  trainee: string;
+  trials: number;
+  /** Of their own trials, the newest last [s]. */
+  times: number[];
+  passed: boolean[];
+  /** Of the time of all trials that anybody passed [s]; None while there are too few. */
+  quartiles: Vector3 | null;
+  /** The trial after which LC-CUSUM calls them proficient; None: not yet. */
+  proficient_at: number | null;
+}
+
+/** A recording that is shown. */
+export interface Watched {
+  /** Name of its file. */
+  recording: string;
+  /** How long it is. */
+  seconds: number;
+  /** Moments worth jumping to [s], with what happened there. */
+  marks: [number, string][];
+}
+
 /**
  * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
  * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
@@ -647,6 +815,12 @@ export interface SessionState {
   viewers: number;
   /** What a person should know though the session goes on (recording stopped: disk full); empty when all is well. */
   notice: string;
+  /** The browser that holds the instruments; all others watch. */
+  holder: number;
+  /** Browsers that ask for them, who asked first in front. */
+  asking: number[];
+  /** What is shown is this recording; None: it is live. */
+  watched: Watched | null;
 }
 
 /** Something this browser sent was refused. `hint` says what to do. */
@@ -669,6 +843,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
-export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong;
+export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

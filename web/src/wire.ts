@@ -4,7 +4,7 @@ import { decode, encode } from "@msgpack/msgpack";
 import type { ArrayData, ArrayTiles, ClientMessage, ExactArray, ServerMessage, Surface, Topology } from "./protocol";
 
 const SERVER_TYPES: ReadonlySet<string> = new Set([
-  "welcome", "scene", "frame", "tiles", "topology", "session_state", "problem", "pong",
+  "welcome", "scene", "frame", "tiles", "topology", "score", "standing", "session_state", "problem", "pong",
 ]);
 
 export class WireError extends Error {}

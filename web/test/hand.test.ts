@@ -19,7 +19,7 @@ const SCENE: Scene = {
     trocar: null, length: 0.36, acts_at: [0, 0, 0], label: "", icon: "probe", action: "", parts: [],
   }],
   textures: [], particles: [], markers: [], threads: [], volumes: [], pictures: [], overlays: [],
-  measures: [], tables: [], goals: [],
+  measures: [], tables: [], levels: [], hides: false,
 };
 
 function plate(z: number): PickMesh {

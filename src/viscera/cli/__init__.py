@@ -23,6 +23,7 @@ from viscera.cli.options import (
     HapticsFile,
     Host,
     Json,
+    KeepRunning,
     Mesh,
     Open,
     Out,
@@ -32,9 +33,13 @@ from viscera.cli.options import (
     Seed,
     Settings,
     Token,
+    TrainerToken,
+    Training,
 )
 from viscera.errors import InputError, RecordingError
 from viscera.haptics.cli import app as haptics_app
+from viscera.training.cli import Database, report
+from viscera.training.cli import app as trainees_app
 
 DEFAULT_SCENARIO = "palpation"
 
@@ -46,6 +51,8 @@ app = typer.Typer(
 )
 
 app.add_typer(haptics_app, name="haptics")
+app.add_typer(trainees_app, name="trainees")
+app.command("report")(report)
 
 
 @app.callback(invoke_without_command=True)
@@ -99,6 +106,10 @@ def run(
     open_page: Open = True,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
+    trainer_token: TrainerToken = None,
+    keep_running: KeepRunning = False,
+    training: Training = False,
+    database: Database = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
@@ -112,7 +123,8 @@ def run(
             scenario,
             device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
-            haptics=haptics, haptics_file=haptics_file,
+            haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
+            training=training, database=database,
         )  # fmt: skip
         return
     if haptics or haptics_file is not None:
@@ -145,6 +157,10 @@ def serve_page(
     out: Out = None,
     haptics: Haptics = None,
     haptics_file: HapticsFile = None,
+    trainer_token: TrainerToken = None,
+    keep_running: KeepRunning = False,
+    training: Training = False,
+    database: Database = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
     from viscera.detail import AUTO, parse_detail
@@ -153,7 +169,8 @@ def serve_page(
         scenario,
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
-        haptics=haptics, haptics_file=haptics_file,
+        haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
+            training=training, database=database,
     )  # fmt: skip
 
 
@@ -179,12 +196,20 @@ def replay(
         "state_hash": done.state_hash,
         "same": done.same,
         "note": done.note,
+        "trials": [one.as_json() for one in done.scores],
+        "scores_same": [one.values() for one in done.scores] == [one.values for one in done.recording.trials],
     }
     done.world.close()
     if as_json:
         console.print_json(result)
     else:
+        trials = result.pop("trials")
         console.print_pairs([(key.replace("_", " "), str(value)) for key, value in result.items()])
+        for trial in trials:
+            console.print_pairs(
+                [("", "")]
+                + [(key, f"{value:.4g}" if isinstance(value, float) else str(value)) for key, value in trial.items()]
+            )
     if done.recording.damage:
         raise RecordingError(f"{file} is damaged: {done.recording.torn_bytes} bytes of it are lost.", done.note)
     if done.same is False and result["device"] == result["recorded_on"]:

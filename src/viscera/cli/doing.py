@@ -33,6 +33,8 @@ def serve_world(
     out: Path | None = None,
     haptics: list[str] | None = None,
     haptics_file: Path | None = None,
+    training: bool = False,
+    database: str | None = None,
     **options: Any,
 ) -> None:
     from viscera.haptics.process import HapticSpec
@@ -41,6 +43,10 @@ def serve_world(
     if haptics_file is not None and not haptics:
         raise InputError("--haptics-file without --haptics has no device to place.", "Add --haptics NAME.")
     spec = HapticSpec(tuple(haptics), haptics_file, out / "haptics.json" if out else None) if haptics else None
+    if training or database:
+        from viscera.training.database import default_address
+
+        options["database"] = database or default_address()
     _check_world(scenario, **options)
     serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
 

@@ -39,4 +39,14 @@ Haptics = Annotated[
 HapticsFile = Annotated[
     Path | None, typer.Option("--haptics-file", metavar="FILE", help="How devices sit in the theatre (TOML).")
 ]
+TrainerToken = Annotated[
+    str | None,
+    typer.Option(
+        "--trainer-token", envvar="VISCERA_TRAINER_TOKEN", help="Who opens the page with ?trainer=… may take over."
+    ),
+]
+KeepRunning = Annotated[
+    bool, typer.Option("--keep-running", help="The world goes on while nobody watches; otherwise it rests after 20 s.")
+]
+Training = Annotated[bool, typer.Option("--training", help="Keep the trials of trainees who say who they are.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]

@@ -107,9 +107,10 @@ Hold the left button (or the space bar) to press; the wheel, turned away from yo
 Rest the probe lightly and hold still: the force rises and falls with the heart.
 Change the heart rate and watch the force follow.
 Towards the left edge of the picture (the patient's right) the beat fades.
-One spot is harder: find the tumour. Key 2 takes the marking pin: click over it. Every seed hides it elsewhere."""
+One spot is harder: find the tumour. Key 2 takes the marking pin: click over it, then say “Here it is”. Every trial
+hides it elsewhere."""
 
-GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
+GOALS = (Goal("found", least=1.0), Goal("pins", most=3.0))
 
 
 def build(setting: Setting) -> Contents:

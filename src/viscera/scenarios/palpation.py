@@ -25,7 +25,7 @@ from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.regions import set_relative_young
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import ADVANCED, Goal, Parameter
+from viscera.view import ADVANCED, Goal, Level, Parameter
 from viscera.world import (
     Contents,
     LiveParameter,
@@ -108,9 +108,10 @@ A hard nodule is hidden under the surface: find it, and mark it with a pin.
 Move the pointer over the tissue; hold the left button (or the space bar) to press straight in, the wheel goes deeper.
 Press in many places, equally deep: over the nodule the stiffness is higher. Take smaller steps around the hardest one.
 Key 2 takes the marking pin: click over the middle of the nodule. Key 1 takes the probe again.
-Two misses are allowed. Another seed hides it elsewhere; the settings have a harder one."""
+Then say “Here it is”: the last pin counts, and three are allowed. Each trial hides it elsewhere."""
 
-GOALS = (Goal("found", least=1.0), Goal("misses", most=2.0))
+GOALS = (Goal("found", least=1.0), Goal("pins", most=3.0))
+LEVELS = tuple(Level(name, GOALS, {"difficulty": float(number)}) for number, name in enumerate(NODULES))
 
 
 def build(setting: Setting) -> Contents:
@@ -176,7 +177,7 @@ def build(setting: Setting) -> Contents:
         tools=kit.hand_out([kit.probe(radius), kit.pin()], home, WET_FRICTION),
         systems=[search.system()],
         parameters=[LiveParameter(DIFFICULTY, hide, harden), *tissue_parameters(tissue, STIFFNESS, VISCOSITY)],
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         script=script,

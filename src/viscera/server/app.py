@@ -4,6 +4,8 @@
 /ws             messages of `messages.py`, MessagePack, binary
 /api/snapshot   the newest state with every bit, MessagePack (`ExactSnapshot`)
 /api/health     what is running, JSON
+/api/recordings what was recorded, JSON
+/training/…     reports of a trainee or of the cohort, HTML
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -37,10 +41,12 @@ from viscera.errors import InputError, SessionError
 from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
+from viscera.server.classroom import Classroom
 from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
 from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
+from viscera.session.catalogue import list_recordings
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
@@ -68,6 +74,7 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
         await hub.start()
         yield
         await hub.stop()
+        hub.classroom.close()
 
     async def talk(websocket: WebSocket) -> None:
         await websocket.accept()
@@ -98,13 +105,36 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
         }
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
+    async def recordings(request: Request) -> Response:
+        found = await asyncio.to_thread(list_recordings, hub.recordings)
+        answer = [msgspec.to_builtins(one) for one in found]
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+    async def report(request: Request) -> Response:
+        given = request.query_params
+        trainee = None if request.url.path.endswith("/cohort") else given.get("trainee", "")
+        if not classroom.there:
+            return HTMLResponse(message_page("No trials are kept", "Start the server with --training."), 404)
+        if not await asyncio.to_thread(classroom.may_see, trainee, given.get("code", ""), given.get("trainer", "")):
+            text = "A trainee needs their code, the cohort needs the trainer's token, in the address."
+            return HTMLResponse(message_page("Not for everybody", text), status_code=403)
+        page = await asyncio.to_thread(classroom.report, trainee)
+        return HTMLResponse(page, headers={"Cache-Control": "no-store"})
+
     async def not_built(request: Request) -> Response:
         text = "The page is not built. Run `make web` in the folder of viscera, then reload."
         return HTMLResponse(message_page("No page yet", text), status_code=503)
 
+    classroom = hub.classroom
     built = (static / "index.html").is_file()
     page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
-    routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health), page]
+    routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health)]
+    routes += [
+        Route("/api/recordings", recordings),
+        Route("/training/report", report),
+        Route("/training/cohort", report),
+        page,
+    ]
     return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])
 
 
@@ -122,14 +152,23 @@ class Server:
         token: str | None = None,
         public: str = "",
         static: Path = STATIC,
+        trainer_token: str | None = None,
+        keep_running: bool = False,
+        database: str | None = None,
     ) -> None:
-        """`public` is where a proxy makes it public, `https://name`."""
+        """`public` is where a proxy makes it public, `https://name`; who shows `trainer_token` may take the
+        instruments; with `keep_running` the world does not rest while nobody watches; trials are kept in `database`,
+        an address of `training.database`, where one is given."""
         self.public = check_public(public) if public else ""
         self.token = choose_token(host, token, self.public)
         self._socket = _bind(host, port)
         self.port = int(self._socket.getsockname()[1])
         self.host = host
-        self.hub = Hub(spec, list(scenarios), own)
+        trainer = "" if trainer_token is None else choose_token(host, trainer_token)
+        classroom = Classroom(_open_store(database), trainer, is_loopback(host) and not self.public)
+        self.hub = Hub(
+            spec, list(scenarios), own, trainer_token=trainer, keep_running=keep_running, classroom=classroom
+        )
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
         doors = Doors()
@@ -172,6 +211,15 @@ class Server:
         self._ready.set()
         if self._on_ready is not None:
             self._on_ready(self.url)
+
+
+def _open_store(database: str | None) -> Any:
+    if database is None:
+        return None
+    from viscera.training.database import open_database
+    from viscera.training.store import Store
+
+    return Store(open_database(database))
 
 
 class _Uvicorn(uvicorn.Server):
@@ -243,13 +291,17 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
     on_ready: Callable[[str], None] | None = None,
     haptics: HapticSpec | None = None,
     state: Path | None = None,
+    trainer_token: str | None = None,
+    keep_running: bool = False,
+    database: str | None = None,
 ) -> None:
     """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
     `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
     `public` is where a proxy makes it public (docs/security.md); `detail` is that of `viscera.make`; `on_ready` is
     called with the address once it answers, instead of printing it; `haptics` names the devices that hold the tools;
-    `state` is a saved state to begin with (`SessionSpec.state`).
+    `state` is a saved state to begin with (`SessionSpec.state`); `trainer_token`, `keep_running` and
+    `database` are those of `Server`.
     """
     from viscera.scenarios import catalogue, find_scenario
 
@@ -275,7 +327,11 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             haptics=None if haptics is None else stack.enter_context(feel(haptics)),
             state=state,
         )
-        Server(spec, scenarios, own=first.name, host=host, port=port, token=token, public=public).run(ready)
+        server = Server(
+            spec, scenarios, own=first.name, host=host, port=port, token=token, public=public,
+            trainer_token=trainer_token, keep_running=keep_running, database=database,
+        )  # fmt: skip
+        server.run(ready)
 
 
 @contextlib.contextmanager

@@ -16,16 +16,33 @@ from typing import Any
 import msgspec
 
 from viscera import __version__
+from viscera.errors import RecordingError
+from viscera.scores import Score
 from viscera.server import messages as m
+from viscera.server.classroom import Classroom
 from viscera.server.client import Client
 from viscera.server.encode import exact_message, frame_message, scene_message
+from viscera.server.hands import Hands
 from viscera.server.status import State, Status, advice, at_time
 from viscera.server.tiles import TextureStore, TopologyStore
-from viscera.server.wishes import Refusal, control, detail_of, in_words, kept_where, name_of, seed_of
+from viscera.server.wishes import (
+    Refusal,
+    control,
+    detail_of,
+    drill,
+    in_words,
+    kept_where,
+    name_of,
+    seed_of,
+    tick_of,
+    trainee_of,
+)
 from viscera.session import commands as c
+from viscera.session.catalogue import find
 from viscera.session.channel import TooLarge
 from viscera.session.live import LiveSession
 from viscera.session.process import SessionSpec
+from viscera.session.recorder import default_folder
 from viscera.session.snapshot import ArraySpecs, SharedSnapshot
 
 FRAMES_PER_SECOND = 700.0
@@ -37,6 +54,9 @@ MAX_CLIENTS = 64
 SILENCE_S = 3.0
 """A session that runs says something twice a second; one that was silent for this long is stalled [s]."""
 
+UNWATCHED_S = 20.0
+"""After so long without a viewer the world rests [s]."""
+
 LOOK_S = 0.5
 """Between two looks at it [s]."""
 
@@ -46,8 +66,26 @@ _encode = msgspec.msgpack.Encoder().encode
 class Hub:
     """All browsers and their session."""
 
-    def __init__(self, spec: SessionSpec, scenarios: list[m.ScenarioInfo], own: str | None = None) -> None:
-        """`own` is what people call `spec.scenario`, where that is a file of theirs."""
+    def __init__(
+        self,
+        spec: SessionSpec,
+        scenarios: list[m.ScenarioInfo],
+        own: str | None = None,
+        *,
+        trainer_token: str = "",
+        keep_running: bool = False,
+        classroom: Classroom | None = None,
+    ) -> None:
+        """`own` is what people call `spec.scenario`, where that is a file of theirs; with `keep_running` the world does
+        not rest while nobody watches."""
+        self.trainer_token = trainer_token
+        self.classroom = classroom or Classroom(None)
+        self._keep_running = keep_running
+        self._hands = Hands()
+        self._watched = time.monotonic()
+        """When somebody last watched [s]."""
+        self._resting = False
+        """Whether the world was paused because nobody watches."""
         self.scenarios = scenarios
         self._own = own or spec.scenario
         self.status = Status()
@@ -66,6 +104,10 @@ class Hub:
         self._device = ""
         self._log = ""
         self._kept: int | None = None
+        self._score: m.TrialScore | None = None
+        self._watched_recording: m.Watched | None = None
+        """The recording that is shown, where it is one."""
+        """Of the trial that ended last."""
         """The tick at which the recording stopped, where it has."""
         self._heard = time.monotonic()
         """When the session last said anything [s]."""
@@ -102,7 +144,10 @@ class Hub:
         self.scene_bytes = self.frame_bytes = b""
         self.textures = TextureStore(self.session_number)
         self.topology = TopologyStore(self.session_number)
-        self._fresh = False
+        self._fresh = self._resting = False
+        self._watched_recording = None
+        self._watched = time.monotonic()
+        self._score = None
         self._log = str(spec.resume or "")
         self._kept = None
         self._to_forget.clear()
@@ -121,6 +166,8 @@ class Hub:
         old, self._session = self._session, None
         if old is not None and self.status.state == "stalled":
             self._in_background(self._begin_after(old, spec))
+        elif old is not None and spec.watch is not None:
+            self._in_background(self._watch_after(old, spec))
         else:
             if old is not None:
                 self._in_background(old.stop())
@@ -132,6 +179,14 @@ class Hub:
         self._tell("starting", "starting")
         await old.kill()
         await self._begin(spec)
+
+    async def _watch_after(self, old: LiveSession, spec: SessionSpec) -> None:
+        """What is to be watched may be the very recording that this session closes now."""
+        self._tell("starting", "closing the recording")
+        await old.stop()
+        archive = None if spec.watch is None else spec.watch.with_suffix(".h5")
+        there = spec.watch is not None and spec.watch.exists()
+        await self._begin(spec if there else dataclasses.replace(spec, watch=archive))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -158,15 +213,24 @@ class Hub:
             client=client.number,
             device=self._device,
             scenarios=self.scenarios,
+            trainer=client.trainer,
+            training=self.classroom.there,
         )
 
     def join(self, client: Client) -> None:
         self._clients.add(client)
+        self._hands.join(client.number)
+        if self._resting:
+            self._resting = not self._send(c.Resume())
         self._tell()
+        if self._score is not None:
+            client.answer(self._score)
         client.frame_changed()
 
     def leave(self, client: Client) -> None:
         self._clients.discard(client)
+        self._hands.leave(client.number)
+        self._watched = time.monotonic()
         self._to_forget.add(client.number)
         self._forget()
         self._tell()
@@ -184,22 +248,46 @@ class Hub:
             client.answer(refusal.problem)
 
     def _act(self, client: Client, message: m.ClientMessage) -> None:
-        if isinstance(message, m.Tool):
+        if isinstance(message, m.Hand):
+            self._hand_over(client, message)
+        elif isinstance(message, m.Trainee):
+            client.trainee = trainee_of(message.name)
+        elif isinstance(message, m.Tool):
+            if not self._hands.may_act(client.number):
+                return  # a pointer that hovers over the page of one who watches
             # Only a haptic device is where its hand is without lag.
             self._send(c.MoveTool(client.number, message.sequence, dataclasses.replace(message.input, direct=False)))
-        elif isinstance(message, m.SetParameter):
+        elif isinstance(message, m.Hello):
+            raise Refusal("refused", "hello was said already.", "Once is enough.")
+        else:
+            self._hands.check(client.number)
+            self._change(client, message)
+
+    def _hand_over(self, client: Client, message: m.Hand) -> None:
+        before = self._hands.act(client.number, message.action, message.client, client.trainer)
+        if before != self._hands.holder:
+            self._send(c.Forget(before))  # what they held leaves the body
+        self._tell()
+
+    def _change(self, client: Client, message: m.ClientMessage) -> None:
+        """What changes the world or the session for all; the holder's alone."""
+        if isinstance(message, m.SetParameter):
             self._command(c.SetValue(client.number, name_of(message.name, "parameter"), message.value))
         elif isinstance(message, m.SetTable):
             rows = tuple(map(tuple, message.rows))
             self._command(c.SetRows(client.number, name_of(message.name, "table"), rows))
         elif isinstance(message, m.Control):
-            self._command(control(client.number, message))
+            self._command(control(client.number, message, 1.0 if self._watched_recording is None else m.MAX_SPEED))
+        elif isinstance(message, m.Drill):
+            self._command(drill(client.number, message))
         elif isinstance(message, m.Choose):
             self._choose(message)
+        elif isinstance(message, m.Watch):
+            self._watch_recording(message)
+        elif isinstance(message, m.Seek):
+            self._seek(message)
         elif isinstance(message, m.Restart):
             self._restart()
-        elif isinstance(message, m.Hello):
-            raise Refusal("refused", "hello was said already.", "Once is enough.")
 
     def _choose(self, message: m.Choose) -> None:
         if self.status.state == "starting":
@@ -215,6 +303,30 @@ class Hub:
         else:
             plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None)
             self._replace(dataclasses.replace(plain, scenario=message.scenario, seed=seed, detail=detail))
+
+    @property
+    def recordings(self) -> Path:
+        """Where recordings are."""
+        return self._first.recordings or default_folder()
+
+    def _watch_recording(self, message: m.Watch) -> None:
+        if self.status.state == "starting":
+            raise Refusal("refused", "a session is starting already.", "Wait until it runs, then choose again.")
+        try:
+            path = find(self.recordings, message.recording)
+        except RecordingError as error:
+            raise Refusal("input", error.message, error.hint) from error
+        plain = dataclasses.replace(self._first, mesh=None, parameters={}, resume=None, state=None, haptics=None)
+        self._replace(dataclasses.replace(plain, watch=path, at=tick_of(message.at), record=False))
+
+    def _seek(self, message: m.Seek) -> None:
+        if self._spec.watch is None:
+            raise Refusal("refused", "what is shown is no recording.", "Choose one of the list first.")
+        if not message.again:
+            self._command(c.Seek(tick_of(message.at)))
+            return
+        spec = dataclasses.replace(self._spec, watch=None, branch=self._spec.watch, at=self.newest_tick(), record=True)
+        self._replace(spec)
 
     def _restart(self) -> None:
         if self.status.state not in ("crashed", "ended", "stalled"):
@@ -252,7 +364,13 @@ class Hub:
         elif isinstance(report, c.Ready):
             self._device, self._log, self._specs = report.device, report.log, report.specs
             self._new_scene(report.scene)
+            self._watched = time.monotonic()
             self._tell("running", report.note)
+        elif isinstance(report, c.Recorded):
+            name = "" if self._spec.watch is None else self._spec.watch.name
+            moments = [(tick / 1000.0, what) for tick, what in report.marks]
+            self._watched_recording = m.Watched(recording=name, seconds=report.tick / 1000.0, marks=moments)
+            self._tell()
         elif isinstance(report, c.SceneChanged):
             self._new_scene(report.scene)
         elif isinstance(report, c.Pace):
@@ -262,6 +380,11 @@ class Hub:
             self.status.notice = report.text
             self._kept = report.kept
             self._tell()
+        elif isinstance(report, c.Scored):
+            self._score = m.TrialScore(session=self.session_number, score=report.score)
+            for client in self._clients:
+                client.answer(self._score)
+            self._in_background(self._keep_trial(report.score))
         elif isinstance(report, c.Alive):
             pass
         elif isinstance(report, c.Refused):
@@ -277,6 +400,21 @@ class Hub:
         else:
             self._log = ""
             self._tell("ended", f"The session has ended. {kept_where(report.recording)}")
+
+    async def _keep_trial(self, score: Score) -> None:
+        """Of whoever holds the instruments, who hears where they stand."""
+        holder = next((client for client in self._clients if client.number == self._hands.holder), None)
+        if holder is None:
+            return
+        try:
+            told = await self.classroom.keep(holder.trainee, score, self._log, self.tick, self.session_number)
+        except Exception as error:  # whatever a database says: the world goes on
+            holder.problem(
+                "refused", f"the trial could not be kept: {error}.", "Its recording has it; tell the trainer."
+            )
+            return
+        if told is not None:
+            holder.answer(told)
 
     def _on_exit(self, session: LiveSession) -> None:
         if session is not self._session or self._closing:
@@ -295,11 +433,19 @@ class Hub:
             if now - looked > 2.0 * LOOK_S:
                 self._heard = now  # it is we who slept, and have not listened
             looked = now
+            self._rest_unwatched(now)
             silent = now - self._heard
             if self.status.state in ("running", "paused") and silent > SILENCE_S:
                 self._before_stall = self.status.state
                 text = f"The session has not answered for {silent:.0f} s; it stands{at_time(self.tick)}."
                 self._tell("stalled", f"{text} Wait, or end it: {advice(self._log, self._kept)}")
+
+    def _rest_unwatched(self, now: float) -> None:
+        """A world that nobody watches rests; a hand at a haptic device watches too."""
+        if self._clients or self._keep_running or self._spec.haptics is not None:
+            self._watched = now
+        elif self.status.state == "running" and not self._resting and now - self._watched > UNWATCHED_S:
+            self._resting = self._send(c.Pause())
 
     def _new_scene(self, scene: bytes) -> None:
         self.scene_bytes = _encode(scene_message(scene, self.session_number, self._device, in_words(self._spec.detail)))
@@ -308,7 +454,12 @@ class Hub:
 
     def _tell(self, state: State | None = None, message: str | None = None) -> None:
         self.status.change(state, message)
-        self.state_bytes = self.status.encoded(len(self._clients))
+        self.state_bytes = self.status.encoded(
+            viewers=len(self._clients),
+            holder=self._hands.holder,
+            asking=self._hands.asking,
+            watched=self._watched_recording,
+        )
         for client in self._clients:
             client.state_changed()
 
@@ -345,6 +496,7 @@ class Hub:
 
     def exact_snapshot(self) -> bytes | None:
         """The newest snapshot with every bit, encoded; None while there is none."""
+        self._watched = time.monotonic()
         newest = self._newest()
         return None if newest is None else _encode(exact_message(self.session_number, newest))
 

@@ -14,16 +14,20 @@ import msgspec
 
 from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
+from viscera.scores import Score
 from viscera.view import Frame, Scene
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096
 """Largest message a browser may send [bytes]."""
 
 MIN_SPEED = 0.05
-"""Slowest motion that `Control` `speed` takes; 1 is real time, the fastest."""
+"""Slowest motion that `Control` `speed` takes; 1 is real time, the fastest of a live world."""
+
+MAX_SPEED = 16.0
+"""Fastest at which a recording is shown, if the machine can."""
 
 __all__ = ["PRESSED", "Quaternion", "Vector3"]
 
@@ -71,6 +75,45 @@ class Control(_Message, tag="control"):
     value: float | None = None
 
 
+class Drill(_Message, tag="drill"):
+    """The drill is started (`seed`: another trial than the one shown), given up, or what is hidden is found."""
+
+    action: Literal["start", "give_up", "found"]
+    level: int = 0
+    seed: int | None = None
+    certainty: float = 1.0
+    """Of `found`: how sure the hand is, 0 to 1."""
+
+
+class Hand(_Message, tag="hand"):
+    """Who holds the instruments: a viewer asks for them; the holder gives them to `client` or keeps them; a trainer
+    takes them."""
+
+    action: Literal["ask", "give", "keep", "take"]
+    client: int = 0
+
+
+class Trainee(_Message, tag="trainee"):
+    """Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept."""
+
+    name: str
+
+
+class Watch(_Message, tag="watch"):
+    """End this session and show a recording to everyone who watches, from this second on."""
+
+    recording: str
+    """Name of its file."""
+    at: float = 0.0
+
+
+class Seek(_Message, tag="seek"):
+    """Of a recording that is watched: jump to this second; or `again`: go on from what is shown, as a new run."""
+
+    at: float = 0.0
+    again: bool = False
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -94,7 +137,22 @@ class Ping(_Message, tag="ping"):
     client_time: float
 
 
-ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Choose | Restart | FrameAck | Ping
+ClientMessage = (
+    Hello
+    | Tool
+    | SetParameter
+    | SetTable
+    | Control
+    | Drill
+    | Hand
+    | Trainee
+    | Watch
+    | Seek
+    | Choose
+    | Restart
+    | FrameAck
+    | Ping
+)
 
 
 # --- server to browser -------------------------------------------------------------------------------------------
@@ -114,6 +172,10 @@ class Welcome(_Message, tag="welcome"):
     client: int
     device: str
     scenarios: list[ScenarioInfo]
+    trainer: bool = False
+    """Whether this browser has shown the trainer's token."""
+    training: bool = False
+    """Whether trials are kept here, of trainees who say who they are."""
 
 
 class SceneDescription(_Message, tag="scene"):
@@ -191,6 +253,39 @@ class FrameMessage(_Message, tag="frame"):
     values: list[ExactArray] = []
 
 
+class TrialScore(_Message, tag="score"):
+    """The trial that ended last, scored. A browser that joins later gets it too."""
+
+    session: int
+    score: Score
+
+
+class Standing(_Message, tag="standing"):
+    """Where the trainee stands after the trial that ended last, in this scenario and level."""
+
+    session: int
+    trainee: str
+    trials: int
+    times: list[float]
+    """Of their own trials, the newest last [s]."""
+    passed: list[bool]
+    quartiles: tuple[float, float, float] | None
+    """Of the time of all trials that anybody passed [s]; None while there are too few."""
+    proficient_at: int | None
+    """The trial after which LC-CUSUM calls them proficient; None: not yet."""
+
+
+class Watched(_Part):
+    """A recording that is shown."""
+
+    recording: str
+    """Name of its file."""
+    seconds: float
+    """How long it is."""
+    marks: list[tuple[float, str]]
+    """Moments worth jumping to [s], with what happened there."""
+
+
 class SessionState(_Message, tag="session_state"):
     """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
     said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
@@ -203,6 +298,12 @@ class SessionState(_Message, tag="session_state"):
     viewers: int
     notice: str
     """What a person should know though the session goes on (recording stopped: disk full); empty when all is well."""
+    holder: int = 0
+    """The browser that holds the instruments; all others watch."""
+    asking: list[int] = []
+    """Browsers that ask for them, who asked first in front."""
+    watched: Watched | None = None
+    """What is shown is this recording; None: it is live."""
 
 
 class Problem(_Message, tag="problem"):
@@ -225,4 +326,6 @@ class ExactSnapshot(_Part):
     arrays: list[ExactArray]
 
 
-ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | SessionState | Problem | Pong
+ServerMessage = (
+    Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong
+)

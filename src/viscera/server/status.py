@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,15 +33,16 @@ class Status:
         if message is not None:
             self.message = message.strip()
 
-    def encoded(self, viewers: int) -> bytes:
+    def encoded(self, **told: Any) -> bytes:
+        """With what else the page is told: viewers, and whose hand it is."""
         return _encode(
             m.SessionState(
                 state=self.state,
                 message=self.message,
                 progress=self.progress,
                 speed=self.speed,
-                viewers=viewers,
                 notice=self.notice,
+                **told,
             )
         )
 

@@ -12,6 +12,9 @@ from viscera.session import commands as c
 
 LARGEST_SEED = 2**31 - 1
 LONGEST_NAME = 256
+LONGEST = 1e6
+"""Of a recording, eleven days [s]."""
+LONGEST_TRAINEE = 120
 
 
 class Refusal(Exception):
@@ -22,15 +25,30 @@ class Refusal(Exception):
         self.problem = m.Problem(code=code, message=message, hint=hint)
 
 
-def control(client: int, message: m.Control) -> c.Command:
+def control(client: int, message: m.Control, fastest: float = 1.0) -> c.Command:
     value = message.value
     if message.action == "speed":
-        if value is None or not m.MIN_SPEED <= value <= 1.0:
-            raise Refusal("input", f"speed = {value} is not allowed.", f"Allowed is {m.MIN_SPEED} to 1.")
+        if value is None or not m.MIN_SPEED <= value <= fastest:
+            raise Refusal("input", f"speed = {value} is not allowed.", f"Allowed is {m.MIN_SPEED} to {fastest:g}.")
         return c.SetSpeed(value)
     if message.action == "reset":
         return c.ResetWorld(client, None if value is None else seed_of(value))
     return {"pause": c.Pause, "resume": c.Resume, "step": c.StepFrame}[message.action]()
+
+
+def drill(client: int, message: m.Drill) -> c.Command:
+    if message.action == "start":
+        seed = None if message.seed is None else seed_of(message.seed)
+        return c.BeginDrill(client, message.level, seed)
+    if message.action == "give_up":
+        return c.FinishDrill(client, "given_up", 0.0)
+    return c.FinishDrill(client, "found", message.certainty)
+
+
+def tick_of(seconds: float) -> int:
+    if not (math.isfinite(seconds) and 0.0 <= seconds <= LONGEST):
+        raise Refusal("input", f"second {seconds} is not there.", "Use a time within the recording.")
+    return round(1000.0 * seconds)
 
 
 def seed_of(value: float) -> int:
@@ -50,6 +68,14 @@ def name_of(text: str, what: str) -> str:
     if len(text) > LONGEST_NAME:
         raise Refusal("input", f"the name of a {what} is too long.", "Use one the scene lists.")
     return text
+
+
+def trainee_of(name: str) -> str:
+    """As it is kept; empty where nobody says who they are."""
+    name = " ".join(name.split())
+    if len(name) > LONGEST_TRAINEE or not name.isprintable():
+        raise Refusal("input", "this is no name.", f"Give at most {LONGEST_TRAINEE} characters; a pseudonym will do.")
+    return name
 
 
 def in_words(detail: Detail) -> str:

@@ -6,8 +6,10 @@
     /inputs/resets        tick, order, seed
     /inputs/tables        tick, order, name, rows
     /inputs/behind        tick, order
+    /inputs/drills        tick, order, what (start, given_up, found), level, seed (−1: none), certainty
     /checkpoints/TICK/…   the state arrays before the inputs of that tick
-    /scores               one attribute per score
+    /scores               one attribute per number of the last trial's score
+    /trials               one attribute per trial that ended: JSON, with its score
 
 `order` puts the inputs of the tables back in the order in which they were applied. The first 512 bytes, which HDF5
 skips, hold a digest of the rest: a damaged file is refused before HDF5 sees it.
@@ -113,6 +115,7 @@ def _read_archive(path: Path) -> Recording:
         state_hash=found.last.state_hash,
         scores=found.last.scores,
         failure=found.last.failure,
+        trials=found.trials,
     )
     check_recording(recording)
     return recording

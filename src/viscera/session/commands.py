@@ -5,9 +5,12 @@ Inputs carry the number of the browser they come from, so that a refusal finds i
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from viscera.inputs import ToolInput
+from viscera.scores import Score
 from viscera.view import ArraySpec
 
 
@@ -49,6 +52,26 @@ class ResetWorld(_Struct, tag="reset"):
     seed: int | None
 
 
+class BeginDrill(_Struct, tag="drill"):
+    """Without a seed, the one in use stays; the world is made anew in any case."""
+
+    client: int
+    level: int
+    seed: int | None
+
+
+class FinishDrill(_Struct, tag="finish"):
+    client: int
+    how: Literal["given_up", "found"]
+    certainty: float
+
+
+class Seek(_Struct, tag="seek"):
+    """Of a recording that is watched: jump to this tick."""
+
+    tick: int
+
+
 class Pause(_Struct, tag="pause"):
     pass
 
@@ -77,7 +100,22 @@ class Stop(_Struct, tag="stop"):
     """Close the recording and exit."""
 
 
-Command = Begin | MoveTool | SetValue | SetRows | ResetWorld | Pause | Resume | StepFrame | SetSpeed | Forget | Stop
+Command = (
+    Begin
+    | MoveTool
+    | SetValue
+    | SetRows
+    | ResetWorld
+    | BeginDrill
+    | FinishDrill
+    | Seek
+    | Pause
+    | Resume
+    | StepFrame
+    | SetSpeed
+    | Forget
+    | Stop
+)
 
 
 # --- session to server -------------------------------------------------------------------------------------------
@@ -104,6 +142,13 @@ class Ready(_Struct, tag="ready"):
     """How it was resumed; empty for a new session."""
 
 
+class Recorded(_Struct, tag="recorded"):
+    """What is watched is a recording: how far it goes, and moments worth jumping to."""
+
+    tick: int
+    marks: list[tuple[int, str]]
+
+
 class SceneChanged(_Struct, tag="scene"):
     """After a reset with another seed."""
 
@@ -112,6 +157,12 @@ class SceneChanged(_Struct, tag="scene"):
 
 class Published(_Struct, tag="published"):
     """A new snapshot is in the shared memory."""
+
+
+class Scored(_Struct, tag="scored"):
+    """A trial has ended."""
+
+    score: Score
 
 
 class Pace(_Struct, tag="pace"):
@@ -155,4 +206,6 @@ class Ended(_Struct, tag="ended"):
     recording: str
 
 
-Report = Progress | Ready | SceneChanged | Published | Pace | Refused | Notice | Alive | Failed | Ended
+Report = (
+    Progress | Ready | Recorded | SceneChanged | Published | Scored | Pace | Refused | Notice | Alive | Failed | Ended
+)

@@ -18,8 +18,18 @@ from typing import Any, BinaryIO, cast
 import msgspec
 import numpy as np
 
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
-from viscera.session.logfile import Failure, Last, Recording, RecordingHeader, Records, State, pack_state, to_record
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
+from viscera.session.logfile import (
+    Failure,
+    Last,
+    Recording,
+    RecordingHeader,
+    Records,
+    State,
+    TrialRecord,
+    pack_state,
+    to_record,
+)
 
 USER_BLOCK = 512
 """Bytes before the HDF5 file proper, which HDF5 leaves to the user; ours holds a digest of the rest."""
@@ -42,6 +52,10 @@ _TOOLS = np.dtype(
 _PARAMETERS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("value", "<f8")])
 _TABLES = np.dtype([("tick", "<i8"), ("order", "<i8"), ("name", "S64"), ("rows", "S4096")])
 _RESETS = np.dtype([("tick", "<i8"), ("order", "<i8"), ("seed", "<i8")])
+_DRILLS = np.dtype(
+    [("tick", "<i8"), ("order", "<i8"), ("what", "S16"), ("level", "<i4"), ("seed", "<i8"), ("certainty", "<f8")]
+)
+"""What is `start` or how it ends; a seed of −1 is none."""
 _BEHIND = np.dtype([("tick", "<i8"), ("order", "<i8")])
 
 
@@ -52,6 +66,7 @@ class Extract(msgspec.Struct):
     records: Records
     checkpoints: list[int]
     last: Last
+    trials: list[TrialRecord] = []
 
 
 class _Disk:
@@ -161,6 +176,9 @@ def write_archive(recording: Recording, out: BinaryIO) -> None:
                 group.create_dataset(name, data=array, **packed)
             disk.check()
         file.create_group("scores").attrs.update(recording.scores)
+        trials = file.create_group("trials")
+        for number, trial in enumerate(recording.trials):
+            trials.attrs[f"{number:04d}"] = msgspec.json.encode(trial).decode()
     disk.check()
 
 
@@ -170,6 +188,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
     edits: list[Any] = []
     resets: list[Any] = []
     behind: list[Any] = []
+    drills: list[Any] = []
     for order, (tick, given) in enumerate(inputs):
         if isinstance(given, ToolInput):
             flags = (given.grip, given.active, given.direct)
@@ -180,6 +199,10 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
             edits.append((tick, order, given.name.encode(), json.dumps(given.rows).encode()))
         elif isinstance(given, Behind):
             behind.append((tick, order))
+        elif isinstance(given, StartDrill):
+            drills.append((tick, order, b"start", given.level, -1 if given.seed is None else given.seed, 1.0))
+        elif isinstance(given, EndDrill):
+            drills.append((tick, order, given.how.encode(), 0, -1, given.certainty))
         else:
             resets.append((tick, order, given.seed))
     return {
@@ -188,6 +211,7 @@ def _tables(inputs: list[tuple[int, Input]]) -> dict[str, np.ndarray]:
         "tables": np.array(edits, _TABLES),
         "resets": np.array(resets, _RESETS),
         "behind": np.array(behind, _BEHIND),
+        "drills": np.array(drills, _DRILLS),
     }
 
 
@@ -218,7 +242,9 @@ def extract(path: Path) -> Extract:
         last = Last(tick, str(attributes["state_hash"]), {name: float(one) for name, one in scores.items()}, failure)
         records = [to_record(tick, given) for tick, given in _inputs(file["inputs"])]
         ticks = sorted(int(name) for name in cast(Any, file["checkpoints"]))
-        return Extract(header, Records(tick, records), ticks, last)
+        kept = sorted(dict(cast(Any, file["trials"]).attrs).items()) if "trials" in file else []
+        trials = [msgspec.json.decode(text, type=TrialRecord) for _, text in kept]
+        return Extract(header, Records(tick, records), ticks, last, trials)
 
 
 def _inputs(group: Any) -> list[tuple[int, Input]]:
@@ -235,6 +261,12 @@ def _inputs(group: Any) -> list[tuple[int, Input]]:
         found.append((order, tick, Reset(seed)))
     for tick, order in group["behind"][()].tolist():
         found.append((order, tick, Behind()))
+    drills = group["drills"][()].tolist() if "drills" in group else []  # older archives have none
+    for tick, order, what, level, seed, certainty in drills:
+        given = (
+            StartDrill(level, None if seed < 0 else seed) if what == b"start" else EndDrill(what.decode(), certainty)
+        )
+        found.append((order, tick, given))
     return [(tick, given) for _, tick, given in sorted(found, key=lambda entry: entry[0])]
 
 

@@ -4,7 +4,8 @@
     block = kind (4 bytes) | length (u32) | CRC-32 of the payload (u32) | CRC-32 of these twelve bytes (u32) | payload
 
 Kinds: `HEAD` once, first; `RECS` about once a second, with the inputs since the last one and the tick reached; `CKPT`
-a whole state (its tick, then compressed); `LAST` at the end. Payloads are MessagePack. A block that was cut short or
+a whole state (its tick, then compressed); `DRIL` a trial that ended, with its score; `LAST` at the end. Payloads are
+MessagePack. A block that was cut short or
 damaged ends the log: everything before it counts, nothing after it does. So a killed process loses at most the second
 it had not yet written. Which of the two it was, the checksum of the head tells: one that is whole names more than is
 there, or something else than is there.
@@ -28,7 +29,8 @@ import msgspec
 import numpy as np
 
 from viscera.errors import RecordingError
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
+from viscera.scores import Score
 
 FORMAT = 2
 MAGIC = b"VISCERALOG2\n"
@@ -71,7 +73,15 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     """ISO 8601, with the time zone."""
 
 
-KINDS: dict[str, type[Input]] = {"t": ToolInput, "p": SetParameter, "a": SetTable, "r": Reset, "b": Behind}
+KINDS: dict[str, type[Input]] = {
+    "t": ToolInput,
+    "p": SetParameter,
+    "a": SetTable,
+    "r": Reset,
+    "s": StartDrill,
+    "e": EndDrill,
+    "b": Behind,
+}
 """How each kind of input is marked in a log."""
 _MARKS = {kind: mark for mark, kind in KINDS.items()}
 _FIELDS = {kind: [field.name for field in dataclasses.fields(kind)] for kind in KINDS.values()}
@@ -103,6 +113,22 @@ class Failure(msgspec.Struct):
     message: str
 
 
+class TrialRecord(msgspec.Struct):
+    """A trial that ended, and its score."""
+
+    tick: int
+    """At which it was scored."""
+    seed: int
+    level: str
+    outcome: str
+    passed: bool
+    time: float
+    """[s]"""
+    values: dict[str, float]
+    """Of the score, by name (`scores.Score.values`)."""
+    advice: str
+
+
 class Last(msgspec.Struct):
     tick: int
     state_hash: str = ""
@@ -125,6 +151,8 @@ class Recording:
     state_hash: str = ""
     """At `tick`; empty when the session did not end by itself."""
     scores: dict[str, float] = field(default_factory=dict)
+    trials: list[TrialRecord] = field(default_factory=list)
+    """That ended while it was recorded."""
     failure: Failure | None = None
     header_end: int = 0
     """Of a log: bytes up to the end of the header."""
@@ -140,6 +168,12 @@ class Recording:
     @property
     def complete(self) -> bool:
         return bool(self.state_hash)
+
+
+def trial_record(tick: int, found: Score) -> TrialRecord:
+    return TrialRecord(
+        tick, found.seed, found.level, found.outcome, found.passed, found.time, found.values(), found.advice
+    )
 
 
 def to_record(tick: int, given: Input) -> Record:
@@ -286,6 +320,8 @@ def _add_block(recording: Recording | None, path: Path, kind: bytes, payload: by
         recording.checkpoints[tick] = partial(_load_state, path, end - length, length)
         recording.checkpoint_ends[tick] = end
         recording.tick = max(recording.tick, tick)
+    elif kind == b"DRIL":
+        recording.trials.append(msgspec.msgpack.decode(payload, type=TrialRecord))
     elif kind == b"LAST":
         last = msgspec.msgpack.decode(payload, type=Last)
         recording.tick = max(recording.tick, last.tick)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,10 +21,12 @@ from typing import Any
 from viscera.errors import InputError
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill
+from viscera.scores import Score, score
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import Pacer, RealTimeFactor
+from viscera.session.logfile import trial_record
 from viscera.session.recorder import (
     CHECKPOINT_S,
     FLUSH_S,
@@ -35,7 +38,7 @@ from viscera.session.recorder import (
 from viscera.session.snapshot import SnapshotWriter
 from viscera.session.wire import pack
 from viscera.timing import FRAME, TICKS_PER_FRAME
-from viscera.view import AnyArray
+from viscera.view import AnyArray, DrillState
 
 COLLECT_S = 5.0
 """Between two garbage collections; the loop itself makes no cycles, so there is little to find [s]."""
@@ -102,6 +105,13 @@ class Loop:
         self._refused: dict[int, float] = {}
         """When each browser was last told of a refusal [s]."""
         self._show_settings = False
+        drill = world.frame().drill
+        self._ended = drill is not None and drill.phase == "ended"
+        """Whether the drill has ended, and was scored."""
+        self._scoring: threading.Thread | None = None
+        self._scored: list[Score] = []
+        self.scores: dict[str, float] = {}
+        """Of the last trial that ended."""
         self._next_checkpoint = now + CHECKPOINT_S
         self._idle_checkpoint = now + IDLE_CHECKPOINTS * CHECKPOINT_S
 
@@ -194,6 +204,7 @@ class Loop:
         frame.haptics = [] if self._port is None else self._port.states()
         frame.parameters |= self._values_to_come
         frame.tables |= self._rows_to_come
+        self._look_at_drill(frame.drill)
 
         def publish(write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
             self.live.label(frame)
@@ -221,6 +232,10 @@ class Loop:
             self._set_rows(command)
         elif isinstance(command, c.ResetWorld):
             self._reset(command)
+        elif isinstance(command, c.BeginDrill):
+            self._begin_drill(command)
+        elif isinstance(command, c.FinishDrill):
+            self._apply(command.client, EndDrill(command.how, command.certainty))
         elif isinstance(command, c.Forget):
             self._applied.pop(command.client, None)
             self._refused.pop(command.client, None)
@@ -300,6 +315,17 @@ class Loop:
             # It takes effect with the next tick, and whoever resets wants to see that it did.
             self._ticks_to_step = TICKS_PER_FRAME
 
+    def _begin_drill(self, command: c.BeginDrill) -> None:
+        """In a world made anew, at once: whoever starts a drill does not want to rest."""
+        seed = self._seed if command.seed is None else command.seed
+        if not self._apply(command.client, StartDrill(command.level, seed)):
+            return
+        self._poses.clear()
+        if seed != self._seed:
+            self._new_seed = self._seed = seed
+        if self._paused:
+            self._change_pace(c.Resume())
+
     def _set_value(self, command: c.SetValue) -> None:
         if self._apply(command.client, SetParameter(command.name, command.value)) and self._paused:
             # It takes effect with the next tick, which may be far away; the panel should show it now.
@@ -315,6 +341,31 @@ class Loop:
 
     def _tell_pace(self) -> None:
         self._reports.offer(c.Pace(self._paused, self._pacer.speed))
+
+    def _look_at_drill(self, drill: DrillState | None) -> None:
+        """One that has just ended is scored, beside the ticks."""
+        ended = drill is not None and drill.phase == "ended"
+        if ended and not self._ended:
+            trial = self.world.trial()
+            self._scoring = threading.Thread(target=lambda: self._scored.append(score(trial)), daemon=True)
+            self._scoring.start()
+        self._ended = ended
+        if self._scored:
+            found = self._scored.pop()
+            self.scores = found.values()
+            if self.recorder is not None:
+                self.recorder.trial(trial_record(self.world.tick, found))
+            self.live.settle()  # it takes several writes, and what is published must not come between them
+            self._reports.send(c.Scored(found))
+
+    def finish_scoring(self) -> None:
+        """A drill that has just ended is scored before all ends."""
+        if self._scoring is not None:
+            self._scoring.join()
+        for found in self._scored:
+            self.scores = found.values()
+            if self.recorder is not None:
+                self.recorder.trial(trial_record(self.world.tick, found))
 
     def _tell_scene(self) -> None:
         self._new_seed = None

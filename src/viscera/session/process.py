@@ -23,13 +23,15 @@ from viscera.errors import RecordingError, StateError, VisceraError
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
 from viscera.session import commands as c
-from viscera.session.archive import convert
+from viscera.session.archive import convert, read_recording
+from viscera.session.catalogue import write_summary
 from viscera.session.channel import ChannelClosed, Receiver, Sender
-from viscera.session.logfile import Failure
+from viscera.session.logfile import Failure, Recording
 from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
-from viscera.session.replay import DEFAULT_FACTORY, build, resume
+from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
+from viscera.session.watching import Watching, marks
 from viscera.session.wire import pack
 
 EXIT_FAILED = 1
@@ -57,6 +59,12 @@ class SessionSpec:
     """`module:function` that makes the world."""
     haptics: Link | None = None
     """To the haptic process, where there is one."""
+    watch: Path | None = None
+    """A recording to be watched, instead of a world to be used."""
+    branch: Path | None = None
+    """A recording to go on from, at `at`, in a new one: "try again from here"."""
+    at: int = 0
+    """Where watching or going on begins [tick]."""
     state: Path | None = None
     """A saved state (`numpy.savez` of `World.save_state`) to begin with; such a session is not recorded, since a replay
     would have to begin with it too."""
@@ -85,13 +93,16 @@ class _Process:
         self.segment = segment
         self.world: Any = None
         self.recorder: Recorder | None = None
+        self.recording: Recording | None = None
+        """That is watched."""
+        self.loop: Loop | Watching | None = None
         self.notice = ""
         self.note = ""
 
     def run(self) -> int:
         try:
             self._make_world()
-            loop = self._begin()
+            loop = self.loop = self._begin()
             signal.signal(signal.SIGTERM, lambda number, frame: _ask_to_stop(loop, number, frame))
             try:
                 loop.run()
@@ -115,6 +126,13 @@ class _Process:
             self.note = resumed.note
             open_log = Recorder.resume if resumed.in_place else Recorder.branch
             self._record(lambda: open_log(spec.resume or Path(), resumed.keep))
+            return
+        if spec.watch is not None:
+            self.recording = read_recording(spec.watch)
+            self.world = make_world(self.recording, cores=spec.cores, factory=spec.factory, progress=self._progress)
+            return
+        if spec.branch is not None:
+            self._branch(spec.branch, spec.at)
             return
         self.world = build(
             spec.factory,
@@ -152,6 +170,23 @@ class _Process:
                 )
             )
 
+    def _branch(self, path: Path, tick: int) -> None:
+        """The world of a recording at a moment, which goes on as a new recording with the same beginning."""
+        recording = read_recording(path)
+        self.world = make_world(recording, cores=self.spec.cores, factory=self.spec.factory, progress=self._progress)
+        tick = min(tick, recording.tick)
+        before = [one for one in recording.checkpoints if one <= tick]
+        if before:
+            self.world.load_state(recording.checkpoints[max(before)]())
+        feed(self.world, recording, until=tick, progress=self._progress)
+        self.note = f"Goes on from {path.name} at {tick / 1000:.2f} s."
+        self._record(lambda: Recorder.create(self.spec.recordings or default_folder(), recording.header))
+        if self.recorder is not None:
+            for at, given in recording.inputs:
+                if at <= tick:
+                    self.recorder.input(at, given)
+            self.recorder.flush(tick)
+
     def _record(self, open_log: Any) -> None:
         """Records if that is possible; a session that cannot be recorded is still worth having."""
         try:
@@ -159,7 +194,7 @@ class _Process:
         except RecordingError as error:
             self.notice = f"This session is not recorded: {error} {self.notice}".strip()
 
-    def _begin(self) -> Loop:
+    def _begin(self) -> Loop | Watching:
         """Tells the server what there is, and waits until it has made room for it."""
         specs = self.world.array_specs()
         log = str(self.recorder.path) if self.recorder is not None else ""
@@ -174,6 +209,9 @@ class _Process:
         link = self.spec.haptics
         port = None if link is None else SessionPort(link, [tool.home for tool in scene.instruments])
         writer = SnapshotWriter(self.segment, specs)
+        if self.recording is not None:
+            self.reports.send(c.Recorded(self.recording.tick, marks(self.recording)))
+            return Watching(self.world, self.recording, self.commands, self.reports, writer, self.spec.at)
         loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port)
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
@@ -189,9 +227,16 @@ class _Process:
         recorder = self.recorder
         if recorder is None:
             return ""
-        recorder.finish(self.world.tick, self.world.state_hash())
+        state_hash = self.world.state_hash()
+        scores = {}
+        if isinstance(self.loop, Loop):
+            self.loop.finish_scoring()
+            scores = self.loop.scores
+        recorder.finish(self.world.tick, state_hash, scores)
         try:
-            return str(convert(recorder.path))
+            archive = convert(recorder.path)
+            write_summary(archive)
+            return str(archive)
         except (RecordingError, ImportError) as error:
             print(f"viscera: {error}", file=sys.stderr)
             return str(recorder.path)
@@ -214,5 +259,5 @@ class _Process:
         self.reports.send(c.Failed(message, hint, stage, tick, log))
 
 
-def _ask_to_stop(loop: Loop, number: int, frame: FrameType | None) -> None:
+def _ask_to_stop(loop: Loop | Watching, number: int, frame: FrameType | None) -> None:
     loop.stopping = True

@@ -35,6 +35,7 @@ from viscera.session.logfile import (
     RecordingHeader,
     Records,
     State,
+    TrialRecord,
     pack_block,
     pack_state,
     to_record,
@@ -207,6 +208,10 @@ class Recorder:
             self._write_records(tick, self._records[:later])
             self._records = self._records[later:]
             self._hand_over(b"CKPT", lambda: pack_state(tick, state), size)
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial has ended."""
+        self._hand_over(b"DRIL", lambda: msgspec.msgpack.encode(record), 0)
 
     def fail(self, failure: Failure) -> None:
         """The session stopped by itself; the log keeps why."""

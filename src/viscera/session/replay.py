@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from viscera.errors import RecordingError, StateError
+from viscera.inputs import Reset, StartDrill
+from viscera.scores import Score, score
 from viscera.session.archive import read_recording
 from viscera.session.logfile import Recording
 from viscera.session.recorder import hash_file, versions
@@ -37,6 +39,8 @@ class Replay:
     same: bool | None
     note: str
     """One line for people: whether it is the same, and if not, why that may be."""
+    scores: list[Score] = field(default_factory=list)
+    """Of the trials that ended, as the replay scores them."""
 
 
 def replay(path: str | Path, device: str | None = None, **options: Any) -> Any:
@@ -63,19 +67,20 @@ def replay_report(
     """As `replay`, but a difference is told, not raised."""
     recording = read_recording(path)
     world = make_world(recording, device=device, cores=cores, factory=factory, progress=progress)
+    scores: list[Score] = []
     try:
-        feed(world, recording, progress=progress)
+        feed(world, recording, progress=progress, scored=scores.append)
     except StateError as error:
         if recording.failure is None:
             raise
         same = (error.stage, error.tick) == (recording.failure.stage, recording.failure.tick)
         note = f"the state broke {'as' if same else 'otherwise than'} recorded: {error.message}"
-        return Replay(world, recording, "", same, note)
+        return Replay(world, recording, "", same, note, scores)
     state_hash = world.state_hash()
     if not recording.complete:
-        return Replay(world, recording, state_hash, None, _why_incomplete(recording))
+        return Replay(world, recording, state_hash, None, _why_incomplete(recording), scores)
     same = state_hash == recording.state_hash
-    return Replay(world, recording, state_hash, same, _compare(recording, world, same))
+    return Replay(world, recording, state_hash, same, _compare(recording, world, same), scores)
 
 
 def make_world(
@@ -123,10 +128,11 @@ def feed(
     until: int | None = None,
     stop: Callable[[], bool] | None = None,
     progress: ProgressCallback | None = None,
+    scored: Callable[[Score], None] | None = None,
 ) -> None:
     """Runs `world` from its tick to the end of the recording (or tick `until`), each input at its tick.
 
-    `stop` is asked now and then, and ends it early.
+    `stop` is asked now and then, and ends it early. `scored` gets the score of each trial that ended on the way.
     """
     start, end = world.tick, recording.tick if until is None else until
     inputs = [entry for entry in recording.inputs if start <= entry[0] <= end]
@@ -134,9 +140,14 @@ def feed(
     next_report = start
     while True:
         while position < len(inputs) and inputs[position][0] <= world.tick:
-            world.apply(inputs[position][1])
+            given = inputs[position][1]
+            if scored is not None and isinstance(given, StartDrill | Reset):
+                _score(world, scored)  # it ends what there is to be scored
+            world.apply(given)
             position += 1
         if world.tick >= end:
+            if scored is not None:
+                _score(world, scored)
             return
         if world.tick >= next_report:
             if stop is not None and stop():
@@ -147,6 +158,12 @@ def feed(
             next_report = world.tick + REPORT_TICKS
         next_input = inputs[position][0] if position < len(inputs) else end
         world.step(min(next_input, next_report, end) - world.tick)
+
+
+def _score(world: Any, scored: Callable[[Score], None]) -> None:
+    trial = world.trial()
+    if trial is not None:
+        scored(score(trial))
 
 
 @dataclass

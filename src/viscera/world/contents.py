@@ -15,7 +15,7 @@ from viscera.errors import InputError
 from viscera.inputs import Input, Vector3
 from viscera.instruments import Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
-from viscera.view import Camera, Goal, Surface
+from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, LiveTable, System
 
@@ -59,7 +59,9 @@ class Contents:
     force_scale: float = 0.1
     """Length of the arrow that shows a force [m/N]."""
     goals: Sequence[Goal] = ()
-    """What a drill asks of measures; with it comes a clock."""
+    """What a drill asks of measures; with it comes a clock that starts when somebody starts the drill."""
+    levels: Sequence[Level] = ()
+    """Of a drill that can be easier or harder, the easiest first; `goals` are then those of the first."""
     rubbing: float | None = None
     """Coulomb's friction of tissue on tissue, where organs, and what is cut off, do not pass through each other; None
     where they do, which costs nothing (tissue/meeting.py)."""
@@ -69,6 +71,10 @@ class Contents:
     heaviest: Callable[[], None] = lambda: None
     """Puts more of what makes it slow into the world, up to as much as it may have to carry (blood on an organ). Called
     once a frame while it is found out how fast the world is on a machine, never else."""
+
+    def __post_init__(self) -> None:
+        if self.levels and not self.goals:
+            self.goals = self.levels[0].goals
 
     def check(self) -> None:
         """Refuses what cannot work together, with what to do."""
@@ -99,12 +105,30 @@ class Contents:
             raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
             raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
-        measured = {measure.name for system in self.systems for measure, _ in system.measures()}
-        for goal in self.goals:
-            if goal.measure not in measured:
+        self._check_levels()
+
+    def all_levels(self) -> tuple[Level, ...]:
+        """Of the drill; none where there is none."""
+        return tuple(self.levels) or ((Level("Standard", tuple(self.goals)),) if self.goals else ())
+
+    def _check_levels(self) -> None:
+        if self.levels and tuple(self.goals) != self.levels[0].goals:
+            raise InputError("a drill's goals are not those of its first level.", "Give them in the levels alone.")
+        measured = {measure.name for system in self.systems for measure, _ in system.measures()} | {"time"}
+        known = {live.parameter.name for live in self.parameters}
+        known |= {live.parameter.name for system in self.systems for live in system.parameters}
+        for level in self.all_levels():
+            for goal in level.goals:
+                if goal.measure not in measured:
+                    raise InputError(
+                        f"a goal asks for the measure {goal.measure!r}, which no system has.",
+                        f"There are: {', '.join(sorted(measured)) or 'none'}.",
+                    )
+            unknown = sorted(set(level.settings) - known)
+            if unknown:
                 raise InputError(
-                    f"a goal asks for the measure {goal.measure!r}, which no system has.",
-                    f"There are: {', '.join(sorted(measured)) or 'none'}.",
+                    f"level {level.name!r} sets the parameter {unknown[0]!r}, which nothing has.",
+                    f"There are: {', '.join(sorted(known)) or 'none'}.",
                 )
 
     def _check_trocars(self) -> None:

@@ -72,6 +72,7 @@ class Live:
             showing.write_arrays(self._shows, self._arrays)
             self.counts, self.versions = showing.counts(self._shows), showing.versions(self._shows)
             self.measures = dict(self._world.measure_values())
+            self.drill = self._world.drill_state()
 
     def draw(self, publish: Callable[[WriteArrays], None], *, must: bool = False) -> bool:
         """Has `publish` called beside the ticks with what fills a snapshot's arrays, the world as it is now. False when
@@ -87,6 +88,7 @@ class Live:
     def label(self, frame: Frame) -> None:
         """Says in a frame that is being published what its arrays hold."""
         frame.counts, frame.versions, frame.measures = self.counts, self.versions, self.measures
+        frame.drill = self.drill
 
     def _show(self, publish: Callable[[WriteArrays], None]) -> None:
         # No turn may end between what a frame says of its arrays and the arrays themselves.

@@ -69,6 +69,10 @@ class Settings:
         self.rows[name] = rows
         self._due.append(lambda: self._tables[name].change(rows))
 
+    def with_next_turn(self, change: Callable[[], None]) -> None:
+        """Something else that systems take with their next turn."""
+        self._due.append(change)
+
     def take_due(self) -> list[Callable[[], None]]:
         """The changes that are due, which is then nobody's but the caller's."""
         due, self._due = self._due, []

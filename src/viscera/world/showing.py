@@ -65,7 +65,8 @@ def make_scene(
         force_scale=contents.force_scale,
         instruments=tuple(tool.instrument for tool in contents.tools),
         measures=tuple(measure for system in contents.systems for measure, _ in system.measures()),
-        goals=tuple(contents.goals),
+        levels=contents.all_levels(),
+        hides=any(system.hides is not None for system in contents.systems),
         **lists,
         **settings,
     )

@@ -32,6 +32,7 @@ def save_ticks(world: World) -> Saved:
         "holdings": np.array([holding.state for holding in world.contact.holdings]).reshape(-1),
         "peak_force": np.array([world.peak_force]),
     }
+    state |= world.trace.save()
     for name, rows in world.settings.rows.items():
         state[f"tables/{name}"] = np.array(rows, dtype=np.float64)
     for number, motion in enumerate(contents.motions):
@@ -70,6 +71,7 @@ def load_state(world: World, state: Saved) -> None:
     for organ in contents.organs:
         arrays = {name: state[f"{organ.name}/{name}"] for name in organ.tissue.arrays()}
         organ.tissue.load(arrays, int(state[f"{organ.name}/ticks"][0]))
+    world.trace.load(state)
     world.contact.restore()
     world.turns.show_now()
     for system in contents.systems:

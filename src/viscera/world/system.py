@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -113,6 +113,16 @@ class LiveTable:
     """Raises `InputError` for rows that fit the columns and still cannot be."""
 
 
+class Hidden(Protocol):
+    """Something that a drill asks to find."""
+
+    def declare(self) -> float | None:
+        """Judges the last place that was marked: how far it is from what is hidden [m]. None where none was marked."""
+
+    def reveal(self) -> None:
+        """Shows where it is."""
+
+
 @dataclass(kw_only=True)
 class System:
     """Everything is made when the world is; `frame` allocates nothing."""
@@ -146,6 +156,8 @@ class System:
     time, so it must be a short look."""
     parameters: Sequence[LiveParameter] = ()
     tables: Sequence[LiveTable] = ()
+    hides: Hidden | None = None
+    """What it hides, where there is a drill to find it."""
     holds: Any = None
     """What it is about (a `Film`, a `Heat`), for those who look at it from Python."""
 

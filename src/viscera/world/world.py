@@ -19,12 +19,13 @@ import numpy as np
 
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.inputs import Behind, Input, Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
 from viscera.instruments import Tool, check_tool_input, room_around
+from viscera.scores.trial import Trial
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.meeting import Meeting, make_meeting
-from viscera.view import AnyArray, ArraySpec, Frame, Scene, Snapshot, TickTimes, ToolState
+from viscera.view import AnyArray, ArraySpec, DrillState, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
@@ -32,7 +33,8 @@ from viscera.world.live import Live
 from viscera.world.organ import Organ
 from viscera.world.settings import Settings
 from viscera.world.system import Saved, System
-from viscera.world.systems.goals import goals_clock
+from viscera.world.systems.drill import Drill, check_drill_input
+from viscera.world.trace import Trace
 from viscera.world.turns import Turns
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class World:
         for lattice in self._steppers:
             lattice.step()
         self.tools, strongest = self.contact.feel()
+        self.trace.add(self.tools)
         self._stopwatch.add("tissue", start)
         self.peak_force = max(self.peak_force, strongest)
         self.tick += 1
@@ -132,8 +135,12 @@ class World:
             one = check_tool_input(one, len(self.contents.tools), self.room)
         elif isinstance(one, SetParameter | SetTable):
             self.settings.check(one)
+        elif isinstance(one, StartDrill | EndDrill):
+            check_drill_input(one, self.scenario, self.drill)
         elif not isinstance(one, Reset | Behind):
-            raise InputError(f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable or Reset.")
+            raise InputError(
+                f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable, StartDrill, EndDrill or Reset."
+            )
         self._pending = [earlier for earlier in self._pending if not _supersedes(one, earlier)]
         self._pending.append(one)
 
@@ -157,8 +164,29 @@ class World:
             self.settings.set_rows(one.name, one.rows)
         elif isinstance(one, Behind):
             self._skips = True
+        elif isinstance(one, StartDrill):
+            self._start_drill(one)
+        elif isinstance(one, EndDrill):
+            self._end_drill(one)
         else:
             self._reset(one.seed)
+
+    def _start_drill(self, one: StartDrill) -> None:
+        if one.seed is not None:
+            self._reset(one.seed)
+        drill, tick = self.drill, self.tick
+        if drill is None:
+            return  # another seed may have made a world without one
+        for name, value in drill.levels[one.level].settings.items():
+            self.settings.set(name, value)
+        self.settings.with_next_turn(lambda: drill.start(one.level, tick))
+        self.trace.start()
+
+    def _end_drill(self, one: EndDrill) -> None:
+        drill = self.drill
+        if drill is not None:
+            wish = drill.give_up if one.how == "given_up" else lambda: drill.declare(one.certainty)
+            self.settings.with_next_turn(wish)
 
     def _reset(self, seed: int) -> None:
         """A new world with the settings of the old one."""
@@ -205,14 +233,19 @@ class World:
             counts=showing.counts(self.shows) if kept is None else kept.counts,
             versions=showing.versions(self.shows) if kept is None else kept.versions,
             measures=self.measure_values() if kept is None else kept.measures,
+            drill=self.drill_state() if kept is None else kept.drill,
             tables=dict(self.settings.rows),
             stages=self.stages,
             ticks=self._stopwatch.tick_times(),
         )
 
+    def show_now(self) -> None:
+        """Brings surfaces up to date with the tissue, for `write_arrays`; between two ticks."""
+        self.turns.show_now()
+
     def snapshot(self) -> Snapshot:
         """The world as it is now, its surfaces brought up to date; the caller owns the copies."""
-        self.turns.show_now()
+        self.show_now()
         arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in self.array_specs().items()}
         self.write_arrays(arrays)
         return Snapshot(**vars(self.frame()), arrays=arrays)
@@ -220,6 +253,21 @@ class World:
     def measure_values(self) -> dict[str, float]:
         """What people watch, in the units that the scene states; `wait` before, live see `Live.measures`."""
         return dict(self.turns.measures())
+
+    def drill_state(self) -> DrillState | None:
+        """How far the drill is, where there is one; `wait` before."""
+        return None if self.drill is None else self.drill.state()
+
+    def trial(self) -> Trial | None:
+        """What there is to score, once the drill has ended; `wait` before."""
+        if self.drill is None or self.drill.running:
+            return None
+        told = self.drill.state()
+        return (
+            None
+            if told.phase == "waiting"
+            else self.drill.trial(self.entry.name, self.seed, self.trace.hands(told.time))
+        )
 
     @property
     def stages(self) -> dict[str, float]:
@@ -291,9 +339,15 @@ class World:
     # --- making ---
 
     def _fill(self, contents: Contents) -> None:
-        if contents.goals:
-            contents.systems = [*contents.systems, goals_clock(contents.goals)]
+        levels = contents.all_levels()
+        self.drill = Drill(levels, contents.systems) if levels else None
+        """What there is to do here, and how far it is; None where there is no drill."""
         contents.check()
+        self.trace = Trace([tool.instrument for tool in contents.tools])
+        """What the hands did since the drill began."""
+        if self.drill is not None:
+            self.drill.when_over = self.trace.stop
+            contents.systems = [*contents.systems, self.drill.system()]
         self.contents = contents
         self.room = room_around(contents.bounds, [tool.instrument.home for tool in contents.tools])
         for tool in contents.tools:
@@ -341,4 +395,6 @@ def _supersedes(one: Input, earlier: Input) -> bool:
         return isinstance(earlier, SetParameter) and earlier.name == one.name
     if isinstance(one, SetTable):
         return isinstance(earlier, SetTable) and earlier.name == one.name
+    if isinstance(one, StartDrill) and one.seed is not None:
+        return isinstance(earlier, Reset | StartDrill | EndDrill)
     return isinstance(one, Reset) and isinstance(earlier, Reset)

@@ -1,7 +1,7 @@
 // Small rigid things that lie on or in tissue and are no fluid: the clips that close vessels, pins that mark a place.
 
-import { CatmullRomCurve3, ConeGeometry, CurvePath, CylinderGeometry, Group, LineCurve3, Mesh, Quaternion, SphereGeometry, TubeGeometry, Vector3 } from "three";
-import type { BufferGeometry, ShaderMaterial } from "three";
+import { CatmullRomCurve3, MeshBasicMaterial, ConeGeometry, CurvePath, CylinderGeometry, Group, LineCurve3, Mesh, Quaternion, SphereGeometry, TubeGeometry, Vector3 } from "three";
+import type { BufferGeometry, Material, ShaderMaterial } from "three";
 import type { ExactArray, Markers } from "../protocol";
 import { floatsOf } from "../wire";
 import type { LightUniforms } from "./light";
@@ -16,6 +16,9 @@ const HEAD = 0.2; // radius of its glass head
 
 /** Glass, so that it is found between red and brown; sRGB, tuned for appearance. */
 const HEAD_COLOUR = "#2f7fd0";
+
+/** What was hidden, seen through the tissue; sRGB, tuned for appearance. */
+const TARGET_COLOUR = "#7dff9a";
 
 /** Numbers per marker: position, orientation, whether it is there. */
 const NUMBERS = 8;
@@ -37,7 +40,7 @@ export function markerPoses(numbers: Float32Array): Pose[] {
 
 interface Piece {
   shape: BufferGeometry;
-  material: ShaderMaterial;
+  material: Material;
 }
 
 export class SceneMarkers {
@@ -46,10 +49,11 @@ export class SceneMarkers {
   private kinds: { info: Markers; group: Group }[] = [];
 
   constructor(steel: ShaderMaterial, light: LightUniforms) {
-    const of = (material: ShaderMaterial) => (shape: BufferGeometry) => ({ shape, material });
+    const of = (material: Material) => (shape: BufferGeometry) => ({ shape, material });
     this.looks = {
       clip: clipShapes().map(of(steel)),
       pin: [...needleShapes().map(of(steel)), of(makePlasticMaterial(light, HEAD_COLOUR))(headShape())],
+      target: [of(new MeshBasicMaterial({ color: TARGET_COLOUR, transparent: true, opacity: 0.55, depthTest: false, depthWrite: false }))(new SphereGeometry(1, 32, 20))],
     };
   }
 

@@ -1,7 +1,7 @@
 // What went wrong, and what to do about it: at the top of the picture until it is over.
 
 import type { Line } from "../connection";
-import type { Problem, SessionState } from "../protocol";
+import type { Hand, Problem, SessionState } from "../protocol";
 import { h, icon } from "./dom";
 
 const PROBLEM_STAYS = 9000; // [ms]
@@ -9,7 +9,8 @@ const PROBLEM_STAYS = 9000; // [ms]
 export interface BannerEvents {
   restart(): void;
   retry(): void;
-  again(): void;
+  /** Of the instruments: ask for them, take them, give them to a viewer, or keep them. */
+  hand(action: Hand["action"], client?: number): void;
 }
 
 interface Action {
@@ -20,15 +21,15 @@ interface Action {
 interface Content {
   title: string;
   text: string;
-  kind: "error" | "warning" | "done";
+  kind: "error" | "warning" | "calm";
   action?: Action;
   /** Beside the first. */
   second?: Action;
 }
 
 /** One place per kind of trouble; the gravest is on top. */
-type Place = "drawing" | "line" | "session" | "notice" | "problem" | "result";
-const ORDER: Place[] = ["drawing", "line", "session", "notice", "problem", "result"];
+type Place = "drawing" | "line" | "session" | "hand" | "notice" | "problem";
+const ORDER: Place[] = ["drawing", "line", "session", "hand", "notice", "problem"];
 
 export class Banners {
   private readonly shown = new Map<Place, Content>();
@@ -71,18 +72,27 @@ export class Banners {
       action: { label: "Dismiss", run: () => { this.dismissed = state.notice; this.clear("notice"); } } });
   }
 
+  /** Who holds the instruments, where there is more than one viewer. */
+  setHand({ viewers, holder, asking }: SessionState, me: number | null, trainer: boolean): void {
+    const asked = me !== null && asking.includes(me);
+    if (viewers < 2 || me === null) this.clear("hand");
+    else if (holder !== me) {
+      const ask = { label: "Ask for them", run: () => this.events.hand("ask") };
+      const take = { label: "Take over", run: () => this.events.hand("take") };
+      this.show("hand", { kind: "calm", title: "You are watching.",
+        text: asked ? "You have asked for the instruments." : "Another viewer holds the instruments.",
+        action: asked ? undefined : ask, second: trainer ? take : undefined });
+    } else if (asking.length > 0) {
+      this.show("hand", { kind: "calm", title: "A viewer asks for the instruments.", text: "",
+        action: { label: "Hand over", run: () => this.events.hand("give", asking[0]) }, second: { label: "Keep", run: () => this.events.hand("keep") } });
+    } else this.clear("hand");
+  }
+
   setProblem(problem: Problem): void {
     clearTimeout(this.problemTimer);
     this.show("problem", { kind: "warning", title: problem.message, text: problem.hint,
       action: { label: "Dismiss", run: () => this.clear("problem") } });
     this.problemTimer = setTimeout(() => this.clear("problem"), PROBLEM_STAYS);
-  }
-
-  /** All goals of a drill are reached; null when it begins anew. */
-  setResult(result: { title: string; text: string } | null): void {
-    if (result === null) this.clear("result");
-    else this.show("result", { kind: "done", ...result, action: { label: "Again", run: () => this.events.again() },
-      second: { label: "Close", run: () => this.clear("result") } });
   }
 
   /** The picture cannot be drawn, or a message could not be read. */
@@ -118,5 +128,5 @@ function banner(place: Place, { kind, title, text, action, second }: Content): H
   const buttons = [action, second].flatMap((one) =>
     one === undefined ? [] : [h("button", { type: "button", on: { click: () => one.run() } }, one.label)]);
   return h("div", { class: `banner ${kind}`, "data-place": place },
-    icon(kind === "done" ? "check" : "warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), ...buttons);
+    icon(kind === "calm" ? "eye" : "warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), ...buttons);
 }

@@ -10,6 +10,7 @@ export interface HeaderEvents {
   /** Starts a scenario anew; without a detail, with the one that was asked for before. */
   choose(scenario: string, detail?: string): void;
   help(): void;
+  recordings(): void;
 }
 
 const LINE_WORDS: Record<Line["state"], string> = {
@@ -45,12 +46,14 @@ export class Header {
     this.lineChip = h("span", { class: "chip line", role: "status", "data-line": "connecting" }, h("i", { class: "dot" }), this.line);
     const help = h("button", { class: "round", type: "button", "aria-label": "Help and keys", title: "Help and keys (?)",
       on: { click: () => events.help() } }, icon("help"));
+    const recordings = h("button", { class: "round", type: "button", "aria-label": "Recordings", title: "Recordings",
+      on: { click: () => events.recordings() } }, icon("film"));
     const mark = h("img", { src: "./icon.svg", alt: "", width: 26, height: 26 });
     root.append(
       h("div", { class: "brand" }, mark, h("h1", {}, "viscera")),
       this.menu,
       h("div", { class: "clock", title: "Simulated time, and how fast it runs against real time" }, this.time, this.pace),
-      h("div", { class: "chips" }, this.detail.element, this.deviceChip, this.viewersChip, this.lineChip, help),
+      h("div", { class: "chips" }, this.detail.element, this.deviceChip, this.viewersChip, this.lineChip, recordings, help),
     );
     document.addEventListener("pointerdown", (event) => {
       if (event.target instanceof Node && !this.menu.contains(event.target)) this.closeMenu();

@@ -40,7 +40,7 @@ from viscera.scenarios.bleeding.settings import (
 )
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Body, Contents, Organ, System, looking_down, trocar_beside
 from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
@@ -92,6 +92,13 @@ Settings put a gauze beside the artery, cut the organ across its middle, or let 
 GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3))
 """In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=120.0))),
+    Level("Expert", (GOALS[0], Goal("blood_lost", most=4.0), GOALS[2], Goal("time", most=60.0))),
+)
+"""The harder limits are our own choice."""
+
 
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
@@ -119,7 +126,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
-        goals=GOALS,
+        levels=LEVELS,
         script=lambda world, tick: script(organ, vessels[0], tick, top),
         heaviest=lambda: pour(organ, {system.name: system.holds for system in blood}),
     )

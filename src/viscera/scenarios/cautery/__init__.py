@@ -22,7 +22,7 @@ from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, World, looking_down, trocar_beside
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
@@ -41,6 +41,16 @@ Too black? Move faster or lower the generator's power. Held still, the hook char
 
 GOALS = (Goal("line_done", least=90.0), Goal("charred", most=0.5), Goal("astray", most=10.0))
 """In %, mm², mm². A hand at 8 mm/s with 30 W reaches 99 %, none and none."""
+
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=60.0))),
+    Level(
+        "Expert",
+        (Goal("line_done", least=95.0), Goal("charred", most=0.2), Goal("astray", most=4.0), Goal("time", most=30.0)),
+    ),
+)
+"""Limits of time are our own choice: the script's hand takes about 10 s."""
 
 SPEED = 0.008
 """Of the script's hand along the line [m/s]."""
@@ -87,7 +97,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
-        goals=GOALS,
+        levels=LEVELS,
         script=script,
         heaviest=systems[3].holds.wake,
     )

@@ -28,7 +28,7 @@ LINE_SPAN = 0.36
 """The line goes so far to either side of the middle, as a share of the organ's length."""
 
 DONE = Measure("line_done", "Line done", "%", "Share of the drawn line that is coagulated.", digits=0)
-ASTRAY = Measure("astray", "Astray", "mm²", "Coagulated further than 3 mm from the drawn line.", digits=0)
+ASTRAY = Measure("astray", "Astray", "mm²", "Coagulated further than 3 mm from the drawn line.", digits=0, grows=True)
 
 
 def burn_drill(organ: Organ, burn: Burn, ink: Ink, line: NDArray[np.bool_], near: NDArray[np.bool_]) -> System:

@@ -18,7 +18,7 @@ from viscera.scenarios.incision.drill import DEPTH, incision_drill, line_at, lin
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, World, block, cuttable, looking_down
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.ink import ink_on
@@ -61,6 +61,16 @@ Watch the measures: line opened, astray, deepest. A cut that is too shallow can 
 GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepest", most=9.0))
 """In %, mm², mm."""
 
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=60.0))),
+    Level(
+        "Expert",
+        (Goal("line_opened", least=95.0), Goal("astray", most=8.0), Goal("deepest", most=8.0), Goal("time", most=30.0)),
+    ),
+)
+"""The harder limits are our own choice."""
+
 
 def build(setting: Setting) -> Contents:
     body = block(*setting.cells(CELLS, SPACING))
@@ -96,7 +106,7 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out([kit.scalpel(), kit.scissors(), kit.grasper()], home, SKIN_OVER_FAT.friction, apart=0.04),
         systems=[opening, drill, drawing],
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.02,

@@ -22,8 +22,10 @@ SPAN = 0.33
 """The line goes so far to either side of the middle, as a share of the length."""
 
 OPENED = Measure("line_opened", "Line opened", "%", "Share of the line that is open to 5 mm.", digits=0)
-ASTRAY = Measure("astray", "Astray", "mm²", "Cut farther than 3 mm from the line, or beyond its ends.", digits=0)
-DEEPEST = Measure("deepest", "Deepest", "mm", "Of the cut below the surface.", digits=1)
+ASTRAY = Measure(
+    "astray", "Astray", "mm²", "Cut farther than 3 mm from the line, or beyond its ends.", digits=0, grows=True
+)
+DEEPEST = Measure("deepest", "Deepest", "mm", "Of the cut below the surface.", digits=1, grows=True)
 
 
 def line_ends(seed: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:

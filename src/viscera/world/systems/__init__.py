@@ -22,7 +22,7 @@
 | `swirling`, `water` | particles in a vessel, around the tools |
 | `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
 | `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
-| (by itself) `goals` | the clock of a drill |
+| (by itself) `goals`, `drill` | the life of a drill: waiting, running, ended |
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from viscera.view import Column, Measure, Table, Texture
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveTable, Moment, Rows, Show, System, Watch
 
-CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. A good burn leaves none.")
+CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. A good burn leaves none.", grows=True)
 COAGULATED = Measure("coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0)
 
 

@@ -14,7 +14,7 @@ from viscera.view import Measure
 from viscera.world.system import Moment, Saved, System
 from viscera.world.systems.saline import Saline, SalineBalance
 
-BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
 POOLED = Measure("pooled", "In pools", "mL", "Of that, what stands in hollows.", digits=2)
 SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)

@@ -64,7 +64,7 @@ JET_PULL = 0.7
 FASTEST_JET = 0.25
 """[m/s]; a jet under water is broken within a few of its widths."""
 
-BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2)
+BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 VIEW = Measure("view", "View", "%", "Green light that reaches the wall through the fluid, mean.", digits=0)
 IN_CAVITY = Measure("in_cavity", "Blood in the cavity", "mL", "Not yet rinsed away.", digits=2)
 FLOW_IN = Measure("flow_in", "Inflow", "mL/min", "Saline from pump and irrigators.", digits=0)

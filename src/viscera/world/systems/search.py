@@ -1,7 +1,8 @@
 """A search: something is hidden in an organ, and whoever thinks to have found it sticks a pin there.
 
-The instrument with the effect `Marks` sticks one pin per press of its handle. A pin over what is hidden has found it;
-any other is a miss. Pins stay, and move with the tissue.
+The instrument with the effect `Marks` sticks one pin per press of its handle. Pins stay, and move with the tissue. No
+pin says whether it is right: that is told when the hand says "here it is" of the last one (see `drill.py`). Then, and
+when a drill ends in any other way, what was hidden is shown.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ COME = 1.0e-3
 HANDS = 16
 """Tools whose handles are watched."""
 
-FOUND = Measure("found", "Found", "", "1 once a pin stands over what is hidden.", digits=0)
-MISSES = Measure("misses", "Misses", "", "Pins that stand elsewhere.", digits=0)
+FOUND = Measure(
+    "found", "Found", "", "1 when the pin of which you say “here it is” stands over what is hidden.", digits=0
+)
+NUMBER = Measure("pins", "Pins", "", "That were stuck so far.", digits=0, grows=True)
 
 
 class Search:
@@ -40,7 +43,11 @@ class Search:
         self._vertex = np.full(PINS, -1, dtype=np.int64)
         """Of the surface, in which each pin sticks; −1 where there is none."""
         self._count = np.zeros(3, dtype=np.int64)
-        """Pins so far, those that found it, those that did not."""
+        """Pins so far, whether the last one was declared and right, whether what is hidden is shown."""
+        self._middle = np.zeros((1, 8), dtype=np.float32)
+        """As `Markers` has it: what is hidden, once it is shown."""
+        self._over = _nearest(self._rest, self._target)
+        """Of the surface, the vertex nearest to what is hidden: it moves along with it."""
         self._down = np.zeros(HANDS, dtype=np.bool_)
         """Whether each tool has had its pin for this press of its handle."""
 
@@ -48,6 +55,8 @@ class Search:
         if np.array_equal(target, self._target):
             return
         self._target[:] = target
+        self._over = _nearest(self._rest, self._target)
+        self._middle[:] = 0.0
         self._vertex[:] = -1
         self._shown[:] = 0.0
         self._count[:] = 0
@@ -56,6 +65,18 @@ class Search:
         """How far from over the hidden thing a vertex of the surface lies, across the normal there [m]."""
         way, normal = self._target - self._rest[vertex], self._normals[vertex]
         return float(np.linalg.norm(way - (way @ normal) * normal))
+
+    def declare(self) -> float | None:
+        """Here it is: how far the last pin stands from over what is hidden [m]; None where there is none."""
+        if self._count[0] == 0:
+            return None
+        off = self.aside(int(self._vertex[int(self._count[0] - 1) % PINS]))
+        self._count[1] = off <= self._within
+        return off
+
+    def reveal(self) -> None:
+        self._count[2] = 1
+        self._follow()
 
     def frame(self, now: Moment) -> None:
         pressed = now.using(Marks)
@@ -76,27 +97,37 @@ class Search:
         self._vertex[place] = vertex
         self._shown[place, 3:7] = _upright(self._normals[vertex])
         self._shown[place, 7] = 1.0
-        over = self.aside(vertex) <= self._within
-        self._count += (1, over, not over)
+        self._count[0] += 1
 
     def _follow(self) -> None:
         stuck = self._vertex >= 0
         if stuck.any():
             self._shown[stuck, :3] = self._organ.vertices.numpy()[self._vertex[stuck]]
+        if self._count[2]:
+            moved = self._organ.vertices.numpy()[self._over] - self._rest[self._over]
+            self._middle[0] = (*(self._target + moved), 0.0, 0.0, 0.0, 1.0, 1.0)
 
     def system(self) -> System:
-        kept = Kept({"pins": self._shown, "vertex": self._vertex, "count": self._count, "down": self._down})
+        pins = {"pins": self._shown, "vertex": self._vertex, "count": self._count, "down": self._down}
+        kept = Kept(pins | {"middle": self._middle})
         look = Markers(f"{self._organ.name}.pins", "pin", PIN_SIZE, PINS)
+        target = Markers(f"{self._organ.name}.hidden", "target", self._within, 1)
         return System(
             name="search",
             frame=self.frame,
             uses=(Marks,),
             save=kept.save,
             load=kept.load,
-            shows=[Show(look, {look.name: self._shown})],
-            measures=lambda: [(FOUND, float(min(1, self._count[1]))), (MISSES, float(self._count[2]))],
+            shows=[Show(look, {look.name: self._shown}), Show(target, {target.name: self._middle})],
+            measures=lambda: [(FOUND, float(self._count[1])), (NUMBER, float(self._count[0]))],
+            hides=self,
             holds=self,
         )
+
+
+def _nearest(vertices: NDArray[np.float64], target: NDArray[np.float64]) -> int:
+    """The vertex of a surface that is nearest to a place inside."""
+    return int(np.linalg.norm(vertices - target, axis=1).argmin())
 
 
 def _vertex_normals(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.float64]:

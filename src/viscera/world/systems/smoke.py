@@ -64,7 +64,7 @@ COOLING = 0.4
 """Of warm gas at walls and organs [1/s]; tuned."""
 
 VIEW = Measure("view", "View", "%", "Light that reaches the organ through the smoke, mean over the box.", digits=0)
-HAZY = Measure("hazy", "In haze", "s", "Time with less than 80 % of the view so far.", digits=1)
+HAZY = Measure("hazy", "In haze", "s", "Time with less than 80 % of the view so far.", digits=1, grows=True)
 HAZE = 80.0
 """[%]"""
 MODEL = Parameter(

@@ -15,7 +15,9 @@ from viscera.view import Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, System, Watch
 
-TORN = Measure("torn", "Torn", "mm²", "Cross-section of burnt tissue that was pulled apart: it bears half as much.")
+TORN = Measure(
+    "torn", "Torn", "mm²", "Cross-section of burnt tissue that was pulled apart: it bears half as much.", grows=True
+)
 
 
 def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:

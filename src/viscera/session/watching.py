@@ -1,0 +1,186 @@
+"""A recording that is watched: the world is made again from its inputs, bit for bit, at any speed, from any moment.
+
+A jump loads the last checkpoint before the moment, or a state that was kept on the way here, shows it, and computes the
+rest. So a picture is there at once, and the exact moment as soon as the machine has made it.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from typing import Any
+
+from viscera.inputs import EndDrill, Input, StartDrill
+from viscera.session import commands as c
+from viscera.session.channel import Receiver, Sender
+from viscera.session.clock import RealTimeFactor
+from viscera.session.logfile import Recording, State
+from viscera.session.recorder import state_size
+from viscera.session.snapshot import SnapshotWriter
+from viscera.session.wire import pack
+from viscera.timing import FRAME, TICKS_PER_FRAME
+
+KEEP_TICKS = 300 * TICKS_PER_FRAME
+"""Between two states that are kept on the way [ticks]."""
+KEEP_MOST = 512 * 2**20
+"""For all of them [bytes]."""
+SHOW_S = 0.1
+"""Between two pictures while a jump is computed [s]."""
+ALIVE_S = 0.5
+"""The server hears at least this often that it goes round [s]."""
+REST_S = 0.1
+"""A watched recording that stands looks for commands this often [s]."""
+
+
+def marks(recording: Recording) -> list[tuple[int, str]]:
+    """Moments worth jumping to: where drills began and how they ended, with their ticks."""
+    begun = [(tick, "start") for tick, one in recording.inputs if isinstance(one, StartDrill)]
+    given_up = [(tick, one.how) for tick, one in recording.inputs if isinstance(one, EndDrill)]
+    ended = [(trial.tick, trial.outcome) for trial in recording.trials]
+    return sorted([*begun, *(ended or given_up)])
+
+
+class Watching:
+    """Plays a recording until it is told to stop."""
+
+    def __init__(
+        self,
+        world: Any,
+        recording: Recording,
+        commands: Receiver[c.Command],
+        reports: Sender,
+        writer: SnapshotWriter,
+        at: int = 0,
+    ) -> None:
+        self.world = world
+        self.stopping = False
+        self._recording = recording
+        self._ticks = [tick for tick, _ in recording.inputs]
+        self._inputs: list[Input] = [given for _, given in recording.inputs]
+        self._commands, self._reports, self._writer = commands, reports, writer
+        self._position = 0
+        self._kept: dict[int, State] = {0: world.save_state()}
+        self._kept_bytes = state_size(self._kept[0])
+        self._target: int | None = at or None
+        self._speed = 1.0
+        self._paused = False
+        self._seed = world.seed
+        self._shown = self._alive = 0.0
+        self._factor = RealTimeFactor()
+
+    def run(self) -> None:
+        self._publish()
+        self._tell_pace()
+        due = time.perf_counter()
+        while not self.stopping:
+            for command in self._commands.take():
+                self.obey(command)
+            now = time.perf_counter()
+            if self._target is not None:
+                self._jump()
+                due = now
+            elif self._paused or self.world.tick >= self._recording.tick:
+                self._stand()
+                due = now
+            else:
+                self._advance(self._next_frame())
+                self._publish()
+                due = max(due + FRAME / self._speed, now - FRAME)
+                self._commands.wait(max(0.0, due - time.perf_counter()))
+            self._say_alive()
+
+    def obey(self, command: c.Command) -> None:
+        if isinstance(command, c.Seek):
+            self._target = min(max(0, command.tick), self._recording.tick)
+        elif isinstance(command, c.Pause):
+            self._paused = True
+            self._tell_pace()
+        elif isinstance(command, c.Resume):
+            self._paused = False
+            if self.world.tick >= self._recording.tick:
+                self._target = 0
+            self._tell_pace()
+        elif isinstance(command, c.StepFrame) and self._paused:
+            self._advance(self._next_frame())
+            self._publish()
+        elif isinstance(command, c.SetSpeed):
+            self._speed = command.speed
+            self._tell_pace()
+        elif isinstance(command, c.Stop):
+            self.stopping = True
+
+    # --- time ---
+
+    def _next_frame(self) -> int:
+        tick = self.world.tick
+        return min(tick + TICKS_PER_FRAME - tick % TICKS_PER_FRAME, self._recording.tick)
+
+    def _advance(self, until: int) -> None:
+        """To this tick, each input at its own; those of the last one come with the next call."""
+        world = self.world
+        while world.tick < until:
+            while self._position < len(self._ticks) and self._ticks[self._position] <= world.tick:
+                world.apply(self._inputs[self._position])
+                self._position += 1
+            following = self._ticks[self._position] if self._position < len(self._ticks) else until
+            world.step(min(following, until) - world.tick)
+        if world.tick % KEEP_TICKS == 0 and world.tick not in self._kept and self._kept_bytes < KEEP_MOST:
+            self._kept[world.tick] = world.save_state()
+            self._kept_bytes += state_size(self._kept[world.tick])
+
+    def _jump(self) -> None:
+        """To the target, as far as until the next command: a picture now and then on the way."""
+        target = self._target
+        assert target is not None
+        self._load_before(target)
+        while self.world.tick < target:
+            self._advance(min(self._next_frame(), target))
+            if time.perf_counter() - self._shown >= SHOW_S:
+                self._publish()
+                self._say_alive()
+                for command in self._commands.take():
+                    self.obey(command)
+                if self._target != target or self.stopping:
+                    return
+        self._target = None
+        self._publish()
+
+    def _load_before(self, target: int) -> None:
+        """The latest state at or before it, unless the world is nearer by itself."""
+        known = [tick for tick in (*self._kept, *self._recording.checkpoints) if tick <= target]
+        best = max(known)
+        if best <= self.world.tick <= target:
+            return
+        state = self._kept.get(best)
+        self.world.load_state(state if state is not None else self._recording.checkpoints[best]())
+        self._position = bisect_left(self._ticks, self.world.tick)
+        self._factor.pause()
+        self._publish()
+
+    def _stand(self) -> None:
+        self._commands.wait(REST_S)
+        self._factor.pause()
+
+    # --- reports ---
+
+    def _publish(self) -> None:
+        world = self.world
+        if world.seed != self._seed:
+            self._seed = world.seed
+            self._reports.send(c.SceneChanged(pack(world.scene())))
+        world.show_now()
+        frame = world.frame()
+        self._factor.add(time.perf_counter(), world.tick)
+        frame.real_time_factor = frame.beside_factor = self._factor.value()
+        self._writer.publish(frame, world.write_arrays)
+        self._reports.offer(c.Published())
+        self._shown = time.perf_counter()
+
+    def _tell_pace(self) -> None:
+        self._reports.offer(c.Pace(self._paused, self._speed))
+
+    def _say_alive(self) -> None:
+        now = time.perf_counter()
+        if now - self._alive >= ALIVE_S:
+            self._alive = now
+            self._reports.offer(c.Alive())

@@ -1,0 +1,1 @@
+"""Changes of the database's tables, one file each, in order; Alembic runs those that are missing."""

@@ -1,0 +1,301 @@
+"""Trainees and trials: learning curves with known answers, a database that is never half written, ways out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import math
+import multiprocessing
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from viscera.errors import InputError
+from viscera.scores import Row, Score, learning
+from viscera.server.classroom import Classroom
+from viscera.server.messages import Standing
+from viscera.training.database import open_database
+from viscera.training.export import statement, write
+from viscera.training.report import curves, facts, html
+from viscera.training.report import write as write_report
+from viscera.training.store import Store
+
+# --- formulas ---
+
+
+def test_cusum_as_bolsin_and_colson_have_it() -> None:
+    """p0 = 0.1, p1 = 0.2, α = β = 0.1: P = ln 2, Q = ln(9/8), s = 0.1452, limits ±ln 9/(P + Q) = ±2.7095."""
+    found = learning.cusum([True, False, True, True], 0.1, 0.2)
+    assert found.s == pytest.approx(0.14524, abs=1e-5)
+    assert (found.upper, found.lower) == pytest.approx((2.70951, -2.70951), abs=1e-5)
+    assert found.path == pytest.approx(np.cumsum([-found.s, 1.0 - found.s, -found.s, -found.s]))
+
+
+def test_lc_cusum_rises_with_success_and_never_falls_below_zero() -> None:
+    gain, loss = math.log(0.9 / 0.7), math.log(0.1 / 0.3)
+    found = learning.lc_cusum([False, True, True, False, True], 0.3, 0.1, limit=0.5)
+    assert found.path == pytest.approx(
+        [0.0, gain, 2.0 * gain, 2.0 * gain + loss if 2.0 * gain + loss > 0 else 0.0, gain]
+    )
+    assert found.proficient_at == 3
+
+
+def test_the_limit_keeps_the_rate_of_false_proficiency() -> None:
+    """Other learners than those it was found with: the rate is a share of 20 000, known to 0.5 % at four sigma."""
+    limit = learning.lc_limit(0.3, 0.1, trials=40, rate=0.05)
+    failed = np.random.default_rng(99).random((20_000, 40)) < 0.3
+    called = [learning.lc_cusum(~row, 0.3, 0.1, limit).proficient_at is not None for row in failed[:4_000]]
+    assert np.mean(called) < 0.05 + 4.0 * math.sqrt(0.05 * 0.95 / 4_000)
+    able = np.random.default_rng(7).random((500, 40)) < 0.05
+    assert np.mean([learning.lc_cusum(~row, 0.3, 0.1, limit).proficient_at is not None for row in able]) > 0.8
+
+
+def test_the_plateau_of_an_exact_curve() -> None:
+    found = learning.plateau([40.0 + 60.0 / n for n in range(1, 9)])
+    assert found is not None
+    assert (found.plateau, found.first) == pytest.approx((40.0, 100.0))
+    assert learning.plateau([3.0, 2.0, 1.0]) is None
+
+
+def test_rates_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InputError, match=r"failure rates 0\.3 and 0\.1"):
+        learning.cusum([True], 0.3, 0.1)
+    with pytest.raises(InputError, match=r"alpha = 0\.7"):
+        learning.cusum([True], 0.1, 0.3, alpha=0.7)
+
+
+# --- the database ---
+
+
+def scored(time: float, outcome: str = "met", **values: float) -> Score:
+    rows = [Row("time", "Time", "s", time, 1, "less")]
+    rows += [Row(name, name, "", value, 1, "less") for name, value in values.items()]
+    return Score("cautery", 3, "Standard", outcome, outcome == "met", time, tuple(rows), "Press less.")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'sub' / 'trials.sqlite'}"
+
+
+def test_trials_are_kept_by_trainee_and_deleted_by_one_word(address: str) -> None:
+    store = Store(open_database(address))
+    store.keep("Ada", scored(12.0, charred=0.25), "a.h5", 900)
+    store.keep("Ada", scored(9.0))
+    store.keep("  Grace   H.", scored(30.0, "failed"))
+    assert store.names() == ["Ada", "Grace H."]
+    first = store.trials("Ada")[0]
+    assert (first.time, first.values, first.recording, first.tick) == (
+        12.0,
+        {"time": 12.0, "charred": 0.25},
+        "a.h5",
+        900,
+    )
+    assert [trial.trainee for trial in store.trials()] == ["Ada", "Ada", "Grace H."]
+    assert store.delete("Ada") == 2
+    assert store.names() == ["Grace H."]
+    assert [trial.trainee for trial in store.trials()] == ["Grace H."]
+    with pytest.raises(InputError, match="'Ada' is not known"):
+        store.delete("Ada")
+    store.close()
+
+
+def test_a_code_is_shown_once_and_never_kept(address: str) -> None:
+    store = Store(open_database(address))
+    code = store.add("Ada")
+    assert store.knows("Ada", code)
+    assert not store.knows("Ada", code + "x")
+    assert not store.knows("Grace", code)
+    with pytest.raises(InputError, match="there already"):
+        store.add("Ada")
+    store.close()
+    kept = sqlite3.connect(address.removeprefix("sqlite:///")).execute("SELECT * FROM trainees").fetchall()
+    assert code not in str(kept)
+
+
+def test_a_migration_keeps_all_rows(address: str) -> None:
+    engine = open_database(address, revision="0001")
+    engine.dispose()
+    raw = sqlite3.connect(address.removeprefix("sqlite:///"))
+    raw.execute("INSERT INTO trainees (id, name, created) VALUES (1, 'Ada', '2026-01-01 10:00:00')")
+    raw.executemany(
+        "INSERT INTO trials (id, trainee, scenario, level, seed, outcome, passed, time, advice, ended)"
+        " VALUES (?, 1, 'cautery', 'Standard', 3, 'met', 1, ?, '', '2026-01-01 10:00:00')",
+        [(f"t{number}", 10.0 + number) for number in range(50)],
+    )
+    raw.execute("INSERT INTO trial_values VALUES ('t7', 'charred', 0.5)")
+    raw.commit()
+    raw.close()
+    store = Store(open_database(address))
+    trials = store.trials("Ada")
+    assert sorted(trial.time for trial in trials) == [10.0 + number for number in range(50)]
+    assert next(trial for trial in trials if trial.id == "t7").values == {"charred": 0.5}
+    assert {trial.recording for trial in trials} == {""}
+    store.close()
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no address"):
+        open_database("trials.sqlite")
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InputError, match="cannot be used"):
+        open_database(f"sqlite:///{tmp_path / 'file' / 'trials.sqlite'}")
+    with pytest.raises(InputError, match=r"cannot be used|not known"):
+        open_database("mysql://user:secret@localhost/x")
+
+
+def keep_on(address: str, name: str) -> None:
+    """Keeps trials until it is killed."""
+    store = Store(open_database(address))
+    for number in range(100_000):
+        store.keep(name, scored(float(number), charred=1.0, astray=2.0))
+
+
+@pytest.mark.slow
+def test_two_servers_share_it_and_one_that_is_killed_leaves_whole_trials(address: str) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    both = [spawn.Process(target=keep_on, args=(address, name), daemon=True) for name in ("Ada", "Grace")]
+    for one in both:
+        one.start()
+    store = Store(open_database(address))
+    end = time.monotonic() + 60.0
+    while {trial.trainee for trial in store.trials()} != {"Ada", "Grace"} and time.monotonic() < end:
+        time.sleep(0.2)
+    for one in both:
+        assert one.pid is not None
+        os.kill(one.pid, signal.SIGKILL)
+        one.join()
+    trials = store.trials()
+    for name in ("Ada", "Grace"):
+        mine = [trial for trial in trials if trial.trainee == name]
+        assert [trial.time for trial in mine] == [float(number) for number in range(len(mine))]
+        assert all(set(trial.values) == {"time", "charred", "astray"} for trial in mine)
+    store.close()
+
+
+# --- behind the server ---
+
+
+def test_a_server_keeps_trials_and_says_where_one_stands(address: str) -> None:
+    room = Classroom(Store(open_database(address)), trainer_token="the trainer's own")
+
+    async def keep() -> Standing | None:
+        assert await room.keep("", scored(1.0), "", 0, 1) is None, "nobody said who they are"
+        for seconds in (40.0, 30.0, 35.0):
+            await room.keep("Ada", scored(seconds), "", 0, 1)
+        return await room.keep("Grace", scored(20.0, "failed"), "", 0, 1)
+
+    told = asyncio.run(keep())
+    assert told is not None
+    assert (told.trainee, told.trials, told.times, told.passed, told.proficient_at) == (
+        "Grace",
+        1,
+        [20.0],
+        [False],
+        None,
+    )
+    assert told.quartiles is None, "three that were passed are too few"
+    room.close()
+
+
+def test_a_trainee_sees_their_own_and_the_trainer_all(address: str) -> None:
+    store = Store(open_database(address))
+    code = store.add("Ada")
+    room = Classroom(store, trainer_token="the trainer's own", open_to_all=True)
+    assert room.may_see("Ada", code, "")
+    assert not room.may_see("Grace", code, "")
+    assert not room.may_see(None, code, "")
+    assert room.may_see(None, "", "the trainer's own")
+    assert Classroom(store, open_to_all=True).may_see(None, "", ""), "alone on one's own machine"
+    assert not Classroom(store, open_to_all=False).may_see(None, "", "")
+    room.close()
+
+
+# --- ways out ---
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Three people who get better at different rates."""
+    store = Store(open_database(f"sqlite:///{tmp_path_factory.mktemp('cohort') / 'trials.sqlite'}"))
+    for name, first in (("Ada", 40.0), ("Grace", 60.0), ("Mary", 90.0)):
+        for trial in range(1, 13):
+            store.keep(
+                name, scored(15.0 + first / trial, "met" if trial > first / 20.0 else "failed", charred=0.1 * trial)
+            )
+    return store
+
+
+def test_exports_hold_every_trial_and_every_number(cohort: Store, tmp_path: Path) -> None:
+    trials = cohort.trials()
+    write(trials, tmp_path / "all.csv")
+    with open(tmp_path / "all.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["time"]) for row in rows] == [trial.time for trial in trials]
+    assert [float(row["charred"]) for row in rows] == [trial.values["charred"] for trial in trials]
+    write(trials, tmp_path / "all.json")
+    told = json.loads((tmp_path / "all.json").read_text())
+    assert len({one["id"] for one in told}) == len(trials)
+    assert told[0] == json.loads(json.dumps(statement(trials[0]))), "the same each time"
+    assert told[0]["verb"]["display"]["en"] == "failed"
+    assert told[-1]["result"] == {
+        "success": True, "completion": True, "duration": "PT22.50S",
+        "extensions": {
+            "https://viscera.invalid/measures/charred": pytest.approx(1.2),
+            "https://viscera.invalid/measures/time": 22.5,
+        },
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"cannot export to 'all.txt'"):
+        write(trials, tmp_path / "all.txt")
+
+
+@pytest.mark.slow
+def test_parquet_holds_the_same(cohort: Store, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    write(cohort.trials(), tmp_path / "all.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "all.parquet").to_pydict()
+    assert table["time"] == [trial.time for trial in cohort.trials()]
+
+
+def test_a_report_says_where_one_stands(cohort: Store) -> None:
+    (curve,) = curves(cohort.trials(), "Ada")
+    told = dict(facts(curve))
+    assert told["Trials"] == "12, 10 passed"
+    assert told["Plateau of time"] == "15.0 s, from 55.0 s at first"
+    passed = [trial.time for trial in cohort.trials() if trial.passed]
+    assert told["Cohort, quartiles of time"].startswith(f"{np.percentile(passed, 25):.1f}")
+    assert told["To do better"] == "Press less."
+
+
+@pytest.mark.slow
+def test_reports_are_written_as_html_and_pdf(cohort: Store, tmp_path: Path) -> None:
+    for name in ("Ada", None):
+        for ending, start in (("html", b"<!doctype html>"), ("pdf", b"%PDF-")):
+            path = tmp_path / f"{name}.{ending}"
+            write_report(cohort.trials(), name, path)
+            assert path.read_bytes().startswith(start)
+    page = html(cohort.trials(), None)
+    assert all(name in page for name in ("Ada", "Grace", "Mary"))
+    with pytest.raises(InputError, match="no trial to report on"):
+        write_report([], None, tmp_path / "none.html")
+
+
+@pytest.mark.slow
+def test_postgresql_keeps_the_same(postgresql: str) -> None:
+    store = Store(open_database(postgresql))
+    store.keep("Ada", scored(12.0, charred=0.25))
+    other = Store(open_database(postgresql))
+    other.keep("Ada", scored(9.0))
+    assert [trial.time for trial in store.trials("Ada")] == [12.0, 9.0]
+    assert store.trials("Ada")[0].values == {"time": 12.0, "charred": 0.25}
+    assert other.delete("Ada") == 2
+    assert store.trials() == []
+    store.close()
+    other.close()

@@ -1,0 +1,32 @@
+// What the page begins with: its elements, and a view to draw in.
+
+import { Banners } from "./panels/banners";
+import type { SceneDescription } from "./protocol";
+import { View } from "./view";
+
+/** Session numbers begin again with a new server, so what is in the scene is compared too. */
+export function sameScene(one: SceneDescription, other: SceneDescription): boolean {
+  const shape = ({ session, scene: { scenario, seed, surfaces } }: SceneDescription) =>
+    JSON.stringify([session, scenario, seed, surfaces.map((s) => [s.name, s.array, s.vertex_count, s.triangles.length])]);
+  return shape(one) === shape(other);
+}
+
+export function part(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`index.html has no element #${id}`);
+  return element;
+}
+
+export function openView(): View | null {
+  const canvas = part("view") as HTMLCanvasElement;
+  const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, hand: () => undefined });
+  try {
+    const view = new View(canvas, new URLSearchParams(location.search).get("detail"));
+    canvas.addEventListener("webglcontextlost", () =>
+      banners.setDrawing("The graphics driver stopped.", "Reload to start drawing again; the session goes on."));
+    return view;
+  } catch {
+    banners.setDrawing("This browser cannot draw in 3D.", "viscera needs WebGL 2. Use a current browser, and switch hardware acceleration on.");
+    return null;
+  }
+}

@@ -1,0 +1,219 @@
+// The life of a drill as the world has it: a start, the clock, the ways to end it, and the result, which stays.
+
+import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score, Standing } from "../protocol";
+import { h, icon, setText } from "./dom";
+import { clock } from "./format";
+import { goalText, met } from "./measures";
+
+/** How sure one is, in words and as a share. */
+const CERTAINTIES: [string, number][] = [["a guess", 0.5], ["fairly sure", 0.75], ["sure", 1]];
+
+const TITLES: Record<DrillState["outcome"], string> = {
+  "": "", met: "Done", failed: "Failed", given_up: "Given up", found: "Found", missed: "Missed",
+};
+
+export interface DrillEvents {
+  send(message: Omit<Drill, "type">): void;
+  /** Whose trials are kept from now on. */
+  trainee(name: string): void;
+}
+
+const NAME = "viscera.trainee";
+
+export class DrillPanel {
+  private readonly bar = h("div", { class: "drill-bar" });
+  private readonly card = h("section", { class: "drill-result", "aria-live": "polite", hidden: true });
+  private readonly time = h("output", { class: "drill-time" }, clock(0));
+  private readonly warning = h("span", { class: "drill-warning" }, "");
+  private scene: Pick<Scene, "levels" | "measures" | "hides" | "seed"> = { levels: [], measures: [], hides: false, seed: 0 };
+  private state: DrillState | null = null;
+  private score: Score | null = null;
+  private standing: Standing | null = null;
+  private training = false;
+  private readonly name: HTMLInputElement;
+  private level = 0;
+  private shown = "";
+  private closed = false;
+
+  constructor(private readonly root: HTMLElement, private readonly events: DrillEvents) {
+    this.name = h("input", { type: "text", class: "trainee", placeholder: "Your name, or a pseudonym", maxlength: 120, "aria-label": "Trainee",
+      value: new URLSearchParams(location.search).get("trainee") ?? localStorage.getItem(NAME) ?? "", on: { change: () => this.tellName() } });
+    root.append(this.bar, this.card);
+    root.hidden = true;
+  }
+
+  setScene(scene: Scene, again: boolean): void {
+    this.scene = scene;
+    this.root.hidden = scene.levels.length === 0;
+    if (!again) this.level = Math.min(this.level, Math.max(0, scene.levels.length - 1));
+    this.shown = "";
+  }
+
+  setState(state: DrillState | null): void {
+    this.state = state;
+    if (state === null) return;
+    setText(this.time, clock(state.time));
+    const key = JSON.stringify([state.phase, state.outcome, state.level, state.phase === "ended" ? state.time : 0, this.scene.seed]);
+    if (key === this.shown) return;
+    this.shown = key;
+    if (state.phase !== "waiting") this.level = state.level;
+    this.closed = false;
+    this.render(state);
+  }
+
+  /** Whether trials are kept here. */
+  setWelcome(training: boolean): void {
+    this.training = training;
+    if (training) this.tellName();
+    this.shown = "";
+  }
+
+  setStanding(standing: Standing): void {
+    this.standing = standing;
+    if (this.state?.phase === "ended") this.render(this.state);
+  }
+
+  private tellName(): void {
+    const name = this.name.value.trim();
+    localStorage.setItem(NAME, name);
+    this.events.trainee(name);
+  }
+
+  private send(message: Omit<Drill, "type">): void {
+    if (message.action === "start") this.standing = null;
+    this.events.send(message);
+  }
+
+  /** Of the trial that ended last. */
+  setScore(score: Score): void {
+    this.score = score;
+    if (this.state?.phase === "ended") this.render(this.state);
+  }
+
+  /** Starts the same trial again, or the one with this seed. */
+  start(seed: number = this.scene.seed): void {
+    this.send({ action: "start", level: this.level, seed });
+  }
+
+  private render(state: DrillState): void {
+    this.root.dataset.phase = state.phase;
+    this.root.dataset.outcome = state.outcome;
+    this.card.hidden = state.phase !== "ended" || this.closed;
+    if (state.phase === "running") this.bar.replaceChildren(...this.running());
+    else this.bar.replaceChildren(...this.waiting(state.phase === "ended"));
+    if (state.phase === "ended") this.card.replaceChildren(...this.result(state));
+  }
+
+  private waiting(ended: boolean): Node[] {
+    const levels = this.scene.levels.map(({ name }, number) => {
+      const choice = h("button", { type: "button", "aria-pressed": String(number === this.level),
+        on: { click: () => this.choose(number) } }, name);
+      return choice;
+    });
+    const start = h("button", { type: "button", class: "go", title: "The world begins anew, and the clock starts", on: { click: () => this.start() } },
+      icon("play"), ended ? "Start again" : "Start");
+    return [...(this.training && (!ended || this.closed) ? [this.name] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
+      ...(ended && this.closed ? [h("button", { type: "button", on: { click: () => this.open() } }, "Result")] : [])];
+  }
+
+  private running(): Node[] {
+    const found = CERTAINTIES.map(([words, certainty]) =>
+      h("button", { type: "button", on: { click: () => this.send({ action: "found", certainty }) } }, words));
+    const declare = h("details", { class: "declare" }, h("summary", { class: "go" }, "Here it is…"),
+      h("div", { class: "declare-list" }, h("p", { class: "note" }, "The last pin counts. How sure are you?"), ...found));
+    return [this.time, h("span", { class: "drill-level" }, this.scene.levels.at(this.level)?.name ?? ""), this.warning,
+      ...(this.scene.hides ? [declare] : []), h("button", { type: "button", on: { click: () => this.send({ action: "give_up" }) } }, "Give up")];
+  }
+
+  private result(state: DrillState): Node[] {
+    const level = this.scene.levels.at(state.level);
+    const rows = (level?.goals ?? []).map((goal) => goalRow(goal, this.scene.measures, state));
+    const next = this.scene.seed + 1;
+    const score = this.score !== null && Math.abs(this.score.time - state.time) < 1e-9 && this.score.seed === this.scene.seed ? this.score : null;
+    return [
+      h("header", {}, icon(good(state) ? "check" : "warn"), h("h2", {}, `${TITLES[state.outcome]} after ${clock(state.time)}`),
+        h("span", { class: "note" }, `${level?.name ?? ""}, seed ${this.scene.seed}`)),
+      h("p", {}, sentence(state, level, this.scene.measures)),
+      h("table", { class: "goal-table" }, h("tbody", {}, ...rows)),
+      ...(score === null ? [] : scored(score, level)),
+      ...(this.standing === null ? [] : placed(this.standing)),
+      h("footer", {},
+        h("button", { type: "button", class: "go", on: { click: () => this.start(next) } }, "Next trial"),
+        h("button", { type: "button", on: { click: () => this.start() } }, "Same again"),
+        h("button", { type: "button", on: { click: () => this.close() } }, "Close")),
+    ];
+  }
+
+  private choose(level: number): void {
+    this.level = level;
+    if (this.state !== null) this.render(this.state);
+  }
+
+  private close(): void {
+    this.closed = true;
+    if (this.state !== null) this.render(this.state);
+  }
+
+  private open(): void {
+    this.closed = false;
+    if (this.state !== null) this.render(this.state);
+  }
+}
+
+export function good({ outcome }: DrillState): boolean {
+  return outcome === "met" || outcome === "found";
+}
+
+/** What happened, for whoever did it. */
+export function sentence(state: DrillState, level: Level | undefined, measures: Measure[]): string {
+  const label = (name: string) => measures.find((info) => info.name === name)?.label.toLowerCase() ?? name;
+  if (state.off !== null) {
+    const sure = CERTAINTIES.find(([, share]) => share === state.certainty)?.[0] ?? `${((state.certainty ?? 0) * 100).toFixed(0)} % sure`;
+    return `The pin stands ${(state.off * 1000).toFixed(1)} mm from over the middle of what was hidden; you were ${sure}.`;
+  }
+  if (state.outcome === "met") return "All goals were met at once.";
+  if (state.outcome === "failed") return `Beyond repair: ${state.failed.map(label).join(", ")}. You may go on to practise; this trial is over.`;
+  const open = (level?.goals ?? []).filter((goal) => !met(goal, state.result[goal.measure])).map(({ measure }) => label(measure));
+  return open.length === 0 ? "" : `Not reached: ${open.join(", ")}.`;
+}
+
+/** What to do better, and all numbers besides the goals'. */
+function scored(score: Score, level: Level | undefined): Node[] {
+  const goals = new Set((level?.goals ?? []).map(({ measure }) => measure));
+  const rows = score.rows.filter(({ name, value }) => Number.isFinite(value) && !goals.has(name));
+  return [
+    h("p", { class: "advice" }, score.advice),
+    h("details", { class: "score" }, h("summary", {}, "All numbers"), h("table", { class: "goal-table" }, h("tbody", {}, ...rows.map(scoreRow)))),
+  ];
+}
+
+function scoreRow({ label, unit, value, digits, note }: Row): HTMLElement {
+  return h("tr", {}, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, note));
+}
+
+/** Among one's own trials, and among the cohort's. */
+function placed({ trainee, trials, times, passed, quartiles, proficient_at }: Standing): Node[] {
+  const code = new URLSearchParams(location.search).get("code");
+  const address = `./training/report?trainee=${encodeURIComponent(trainee)}${code === null ? "" : `&code=${encodeURIComponent(code)}`}`;
+  const words = [`Trial ${trials} of ${trainee}.`, times.length > 1 && times[times.length - 1] <= Math.min(...times) ? "The fastest so far." : "",
+    quartiles === null ? "" : `Half of all who passed took ${quartiles[0].toFixed(1)} to ${quartiles[2].toFixed(1)} s.`,
+    proficient_at === null ? "" : `Proficient since trial ${proficient_at} (LC-CUSUM).`];
+  return [h("p", { class: "standing" }, words.filter(Boolean).join(" ")), timeBars(times, passed),
+    h("a", { href: address, target: "_blank", rel: "noopener" }, "Learning curve and report")];
+}
+
+/** One bar per trial, as high as it took long. */
+function timeBars(times: number[], passed: boolean[]): HTMLElement {
+  const most = Math.max(...times, 1e-9);
+  return h("div", { class: "time-bars", role: "img", "aria-label": `Times of your trials: ${times.map((time) => time.toFixed(1)).join(", ")} s` },
+    ...times.map((time, i) => h("i", { class: passed[i] ? "met" : "lost", style: `height: ${(100 * time / most).toFixed(0)}%`, title: `${time.toFixed(1)} s` })));
+}
+
+function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLElement {
+  const info = measures.find(({ name }) => name === goal.measure);
+  const value = goal.measure in result ? result[goal.measure] : NaN;
+  const reached = met(goal, value);
+  return h("tr", { class: reached ? "met" : "lost" }, h("th", {}, info?.label ?? goal.measure),
+    h("td", {}, `${value.toFixed(info?.digits ?? 1)} ${info?.unit ?? ""}`.trim()), h("td", { class: "note" }, goalText(goal)),
+    h("td", {}, icon(reached ? "check" : "close")));
+}

@@ -1,0 +1,137 @@
+// What was recorded: a list to choose from, and, while one is watched, its time.
+
+import type { Seek, SessionState, Watched } from "../protocol";
+import { h, icon, setText } from "./dom";
+import { clock } from "./format";
+
+/** As /api/recordings tells it. */
+interface Summary {
+  name: string;
+  scenario: string;
+  seed: number;
+  created: string;
+  seconds: number;
+  complete: boolean;
+  trials: { outcome: string; level: string; time: number }[];
+}
+
+export interface RecordingEvents {
+  watch(recording: string, at: number): void;
+  seek(message: Omit<Seek, "type">): void;
+  /** Back to a live world. */
+  live(): void;
+  speed(value: number): void;
+}
+
+const SPEEDS = [0.25, 1, 2, 4, 8];
+
+export class RecordingsPanel {
+  private readonly list = h("div", { class: "recording-list" });
+  private readonly dialog: HTMLDialogElement;
+  private readonly slider = h("input", { type: "range", min: 0, step: 0.016, "aria-label": "Time in the recording", on: { input: () => this.dragged() } });
+  private readonly ticks = h("div", { class: "watch-marks" });
+  private readonly time = h("output", { class: "drill-time" }, clock(0));
+  private readonly length = h("span", { class: "note" }, "");
+  private readonly speeds = SPEEDS.map((speed) => h("button", { type: "button", on: { click: () => this.events.speed(speed) } }, `${speed}×`));
+  private watched: Watched | null = null;
+  private sentAt = 0;
+  private heldUntil = 0;
+
+  constructor(private readonly root: HTMLElement, private readonly events: RecordingEvents) {
+    const close = h("button", { type: "button", class: "round", "aria-label": "Close", on: { click: () => this.dialog.close() } }, icon("close"));
+    this.dialog = h("dialog", { class: "help recordings", "aria-labelledby": "recordings-title" },
+      h("header", {}, h("h2", { id: "recordings-title" }, "Recordings"), close), this.list);
+    this.dialog.addEventListener("click", (event) => {
+      if (event.target === this.dialog) this.dialog.close();
+    });
+    document.body.append(this.dialog);
+    const button = (word: string, title: string, click: () => void) => h("button", { type: "button", title, on: { click } }, word);
+    root.append(
+      h("div", { class: "watch-row" }, this.time, h("div", { class: "watch-track" }, this.slider, this.ticks), this.length),
+      h("div", { class: "watch-row" }, h("div", { class: "choices", role: "group", "aria-label": "Speed of the recording" }, ...this.speeds),
+        button("Try again from here", "A new run that begins with this moment", () => events.seek({ again: true })),
+        button("Copy link", "To this moment, for whoever can open this page", () => void this.copyLink()),
+        button("Live", "Back to a live world", () => events.live())));
+    root.hidden = true;
+  }
+
+  /** The list, anew. */
+  async open(): Promise<void> {
+    this.list.replaceChildren(h("p", { class: "note" }, "Looking…"));
+    this.dialog.showModal();
+    try {
+      const answer = await fetch("./api/recordings");
+      if (!answer.ok) throw new Error(String(answer.status));
+      const found = (await answer.json()) as Summary[];
+      this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
+    } catch {
+      this.list.replaceChildren(h("p", { class: "note" }, "The server does not answer; close this and try again."));
+    }
+  }
+
+  /** What the address of the page asks for: `?watch=NAME&at=SECONDS`. */
+  fromAddress(): void {
+    const given = new URLSearchParams(location.search);
+    const name = given.get("watch");
+    if (name !== null) this.events.watch(name, Number(given.get("at") ?? 0) || 0);
+  }
+
+  setState(state: SessionState): void {
+    const { watched, speed } = state;
+    this.root.hidden = watched === null;
+    document.body.classList.toggle("watching", watched !== null);
+    SPEEDS.forEach((one, i) => this.speeds[i].setAttribute("aria-pressed", String(Math.abs(one - speed) < 1e-6)));
+    if (watched === null || (this.watched?.recording === watched.recording && this.watched.seconds === watched.seconds)) {
+      this.watched = watched;
+      return;
+    }
+    this.watched = watched;
+    this.slider.max = String(watched.seconds);
+    setText(this.length, `of ${clock(watched.seconds)}, made again from its inputs`);
+    this.ticks.replaceChildren(...watched.marks.map(([at, what]) => h("i", { class: what === "start" ? "begin" : what,
+      style: `left: ${((100 * at) / Math.max(watched.seconds, 1e-3)).toFixed(2)}%`, title: `${what.replace("_", " ")} at ${clock(at)}` })));
+  }
+
+  setTime(seconds: number): void {
+    if (this.watched === null) return;
+    setText(this.time, clock(seconds));
+    if (performance.now() < this.heldUntil) return;
+    this.slider.value = String(seconds);
+    this.fill();
+  }
+
+  private dragged(): void {
+    const now = performance.now();
+    this.heldUntil = now + 600;
+    this.fill();
+    if (now - this.sentAt < 80) return;
+    this.sentAt = now;
+    this.events.seek({ at: Number(this.slider.value) });
+    // The last place of a drag counts, also when it came too soon after the one before.
+    setTimeout(() => this.events.seek({ at: Number(this.slider.value) }), 120);
+  }
+
+  private fill(): void {
+    this.slider.style.setProperty("--share", String(Number(this.slider.value) / Math.max(Number(this.slider.max), 1e-3)));
+  }
+
+  private async copyLink(): Promise<void> {
+    const address = new URL(location.href);
+    address.searchParams.set("watch", this.watched?.recording ?? "");
+    address.searchParams.set("at", Number(this.slider.value).toFixed(2));
+    history.replaceState(null, "", address);
+    await navigator.clipboard.writeText(address.href).catch(() => undefined); // the address bar has it in any case
+  }
+
+  private row(one: Summary): HTMLElement {
+    const trials = one.trials.map(({ outcome, level, time }) => `${outcome.replace("_", " ")} (${level}, ${time.toFixed(1)} s)`).join(", ");
+    return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
+      h("strong", {}, `${one.scenario} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
+      h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials === "" ? "" : ` · ${trials}`}`));
+  }
+
+  private choose({ name }: Summary): void {
+    this.dialog.close();
+    this.events.watch(name, 0);
+  }
+}
