@@ -1,5 +1,6 @@
 // Which part of the window the panels leave for the picture, and what the panels tell about themselves to the style.
 
+import { part } from "./opening";
 import type { FreeArea } from "./view";
 
 const NARROW = 900; // [px]; below this the side panel lies at the bottom (style.css has the same number)
@@ -58,4 +59,14 @@ export function giveFocusBack(canvas: HTMLCanvasElement): void {
     const byPointer = detail > 0; // the keyboard's clicks count none
     if (byPointer && target instanceof Element && target.closest("button, summary") !== null) canvas.focus({ preventScroll: true });
   });
+}
+
+/** Calls `fit` now and whenever a part of the page takes more or less room. */
+export function watchLayout(guide: HTMLElement, canvas: HTMLCanvasElement, fit: () => void): void {
+  const observer = new ResizeObserver(fit);
+  for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
+  guide.addEventListener("toggle", fit);
+  markScroll(part("side"));
+  giveFocusBack(canvas);
+  fit();
 }

@@ -11,7 +11,7 @@ import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
-import { besidePictures, freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
+import { besidePictures, freeArea, tellStyle, watchLayout } from "./layout";
 import { Banners } from "./panels/banners";
 import { DrillPanel } from "./panels/drill";
 import { ForcePanel } from "./panels/force";
@@ -145,7 +145,7 @@ class Page {
     this.handle = this.makeHandle();
     window.viscera = this.handle;
     roomy.addEventListener("change", () => (this.guide.card.open = roomy.matches));
-    this.watchLayout();
+    watchLayout(this.guide.card, view.canvas, () => this.fit());
     // Nobody holds the instrument of a closed page.
     window.addEventListener("pagehide", () => this.hand.withdraw());
   }
@@ -366,16 +366,6 @@ class Page {
     this.view.setFreeArea(left);
     this.marks.setField(left);
     this.force.redraw();
-  }
-
-  private watchLayout(): void {
-    const fit = () => this.fit();
-    const observer = new ResizeObserver(fit);
-    for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
-    this.guide.card.addEventListener("toggle", fit);
-    markScroll(part("side"));
-    giveFocusBack(this.view.canvas);
-    fit();
   }
 
   private makeHandle(): Handle {
