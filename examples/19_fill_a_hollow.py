@@ -27,7 +27,7 @@ def bowl() -> TriangleMesh:
     at = np.arange(45 * 45).reshape(45, 45)
     a, b, c, d = (part.ravel() for part in (at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]))
     triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-    return TriangleMesh(np.stack([x, y, (x**2 + y**2) / (2.0 * CURVE)], axis=1), triangles, "bowl")
+    return TriangleMesh(np.stack([x, y, (x**2 + y**2) / (2.0 * CURVE)], axis=1), triangles.astype(np.int32), "bowl")
 
 
 def poured(device: Device, volume: float, tilt: float) -> tuple[float, float]:

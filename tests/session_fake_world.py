@@ -88,6 +88,7 @@ class FakeWorld:
         self.seed = seed
         self.device = FakeDevice()
         self.notes: list[str] = []
+        self.warning = ""
         self.tick = 0
         self.peak_force = 0.0
         self.stages = {"swing": 0.01, "surface": 0.002}

@@ -19,6 +19,7 @@ from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryPa
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.walls import make_walls
 from viscera.water.params import FluidParams, largest_step
+from viscera.water.shifting import Shifting
 from viscera.water.smoothing import make_smoothing, spline
 from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import Fluid, make_fluid, particles, set_params
@@ -169,7 +170,9 @@ def poiseuille(device: Device, across: int, **more: Any) -> dict[str, Any]:
 # --- vortices --------------------------------------------------------------------------------------------------------
 
 
-def taylor_green(device: Device, across: int, reynolds: float = 100.0, **more: Any) -> dict[str, Any]:
+def taylor_green(
+    device: Device, across: int, reynolds: float = 100.0, *, shifted: bool = False, **more: Any
+) -> dict[str, Any]:
     """u = U sin kx cos ky exp(−2νk²t), v = −U cos kx sin ky exp(−2νk²t) in a periodic square of side 1 m, k = 2π."""
     speed, side = 1.0, 1.0
     spacing = side / across
@@ -187,6 +190,8 @@ def taylor_green(device: Device, across: int, reynolds: float = 100.0, **more: A
         [np.sin(k * x[:, 0]) * np.cos(k * x[:, 1]), -np.cos(k * x[:, 0]) * np.sin(k * x[:, 1])], axis=1
     )
     fluid = make_fluid(params, x, device, velocities=v)
+    if shifted:
+        fluid.boundaries.append(Shifting(fluid))
     nu = viscosity / WATER
     duration = 1.0 / (4.0 * nu * k**2)  # energy falls to 1/e
     energies, times = [float((v**2).sum())], [0.0]

@@ -238,6 +238,20 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Drag:
+    """What dragging across a picture changes: two parameters, one per way of the hand."""
+
+    label: str
+    """For people: what is moved."""
+    across: str
+    """Parameter that grows to the right."""
+    up: str
+    """Parameter that grows upwards."""
+    span: float
+    """By how much it changes along the whole side of the picture, in the parameter's unit."""
+
+
+@dataclass(frozen=True)
 class Picture:
     """A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
     sRGB and alpha, row 0 at the bottom. Sides are multiples of 32."""
@@ -247,6 +261,14 @@ class Picture:
     width: int
     height: int
     help: str = ""
+    drags: tuple[Drag, ...] = ()
+    """The first by the left button, the second by the right one or with Shift, the third by the middle one or with
+    Alt."""
+    pedal: str = ""
+    """Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none."""
+    marks: str = ""
+    """Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
+    differs from the last one's; empty where clicks mean nothing."""
 
     def __post_init__(self) -> None:
         if self.width % 32 or self.height % 32 or min(self.width, self.height) < 32:
@@ -316,8 +338,9 @@ class Table:
     """What people call the rows, one each; empty where they have no names."""
     fixed: tuple[tuple[int, int], ...] = ()
     """Row and column of the cells that the page does not let a user edit, because another value is refused."""
-    source: Literal["user", "gaze"] = "user"
-    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py)."""
+    source: Literal["user", "gaze", "picture"] = "user"
+    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
+    where somebody clicked in a picture (`Picture.marks`)."""
 
 
 @dataclass(frozen=True)

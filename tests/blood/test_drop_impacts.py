@@ -36,7 +36,7 @@ def plane(slope: float, size: float = 2.0) -> TriangleMesh:
     at = np.arange(41 * 41).reshape(41, 41)
     a, b, c, d = (part.ravel() for part in (at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]))
     triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-    return TriangleMesh(vertices.astype(np.float32), triangles.astype(np.int32), "plane")
+    return TriangleMesh(vertices, triangles.astype(np.int32), "plane")
 
 
 class Air:
@@ -283,7 +283,13 @@ def test_no_drop_is_below_a_perlin_sheet_in_a_million_steps(device: Device) -> N
 
 
 def test_numbers_that_cannot_be() -> None:
-    for wrong in ({"restitution": 0.9, "scatter": 0.6}, {"friction": -0.1}, {"drag": 2.0}, {"children": 0}):
+    wrongs: tuple[dict[str, Any], ...] = (
+        {"restitution": 0.9, "scatter": 0.6},
+        {"friction": -0.1},
+        {"drag": 2.0},
+        {"children": 0},
+    )
+    for wrong in wrongs:
         with pytest.raises(InputError):
             DropParams(**wrong)
 
@@ -315,7 +321,7 @@ def test_cohesion_equals_the_reference_and_keeps_momentum(level: FilmSurface) ->
     """One substep of 27 drops, some nearer than the patch begins: the velocities after it, to float32 at 5 cm."""
     x, v = clump(27, 5, 0.02, height=0.05)
     x[1] = x[0] + [0.3 * DIAMETER, 0.0, 0.0]
-    params = {"cohesion": 0.05, "cohesion_damping": 20.0, "drag": 0.0}
+    params: dict[str, Any] = {"cohesion": 0.05, "cohesion_damping": 20.0, "drag": 0.0}
     dt = 1e-3
     air = Air(level, dt=dt, **params).put(x, v)
     air.run()

@@ -44,7 +44,7 @@ def field(height: Height, size: float = 0.04, count: int = 41) -> TriangleMesh:
     at = np.arange(count * count).reshape(count, count)
     a, b, c, d = (part.ravel() for part in (at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]))
     triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-    return TriangleMesh(np.stack([x, y, height(x, y)], axis=1).astype(np.float32), triangles.astype(np.int32), "field")
+    return TriangleMesh(np.stack([x, y, height(x, y)], axis=1), triangles.astype(np.int32), "field")
 
 
 class Scene:

@@ -99,8 +99,39 @@ const inset = (page) => page.evaluate(() => {
   };
 });
 
-/** The inset as it is, enlarged and folded, in a small window and on a phone. */
+/** What a hand does in the picture: a pedal is held, by pointer and by key, a drag changes two parameters, a click is marked. */
+async function handle(page) {
+  const is = (v, [name, wanted]) => Math.abs(v.parameters()[name] - wanted) < 0.5;
+  const becomes = (name, wanted) => until(page, is, [name, wanted], `${name} is ${wanted}`);
+  const pedal = await page.getByRole("button", { name: "Pedal" }).boundingBox();
+  await page.mouse.move(pedal.x + 8, pedal.y + 8);
+  await page.mouse.down();
+  await becomes("pedal", 1);
+  await page.mouse.up();
+  await becomes("pedal", 0);
+  await page.keyboard.down("b");
+  await becomes("pedal", 1);
+  await page.keyboard.up("b");
+  await becomes("pedal", 0);
+  const { x, y, width, height } = await page.locator(".picture canvas").boundingBox();
+  await page.mouse.move(x + 0.3 * width, y + 0.5 * height);
+  await page.mouse.down();
+  await page.mouse.move(x + 0.8 * width, y + 0.75 * height, { steps: 6 });
+  await page.mouse.up();
+  await becomes("across", 30);
+  await becomes("up", -15);
+  await page.mouse.click(x + 0.25 * width, y + 0.125 * height);
+  await until(page, (v) => v.tables().clicks[0][2] > 0, null, "the click has come");
+  const click = await page.evaluate(() => window.viscera.tables().clicks[0]);
+  assert(Math.abs(click[0] - 0.25) < 0.02 && Math.abs(click[1] - 0.875) < 0.02, `it is where it was: ${click}`);
+}
+
+/** The picture beside the view, then the inset as it is, enlarged and folded, in a small window and on a phone. */
 async function xray(page) {
+  await handle(page);
+  const beside = await inset(page);
+  await shoot(page, "xray-beside");
+  await page.getByRole("button", { name: "X-ray in the view" }).click();
   await page.mouse.move(600, 420);
   await until(page, (v) => v.tools()[0].active && v.frame.time > 3, null, "the probe is in the picture");
   await later(500);
@@ -124,7 +155,7 @@ async function xray(page) {
     others[what] = await inset(page);
     await shoot(page, `xray-${what}`);
   }
-  return { own, grown, folded, texels, ...others };
+  return { beside, own, grown, folded, texels, ...others };
 }
 
 /** The ring is where the world says, over everything and in nobody's way. */

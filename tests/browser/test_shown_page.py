@@ -95,7 +95,10 @@ def _apart(one: dict[str, float], other: dict[str, float]) -> bool:
 @pytest.mark.slow
 def test_a_second_picture_is_shown_enlarged_and_folded(tmp_path: Path) -> None:
     found = shown("xray", tmp_path)
-    for where in ("own", "grown", "small", "phone"):
+    beside = found["beside"]
+    assert beside["canvas"]["left"] > 600, "in the right half of what the panels leave"
+    assert beside["canvas"]["right"] - beside["canvas"]["left"] > 1.2 * 256, "it has half of the room"
+    for where in ("beside", "own", "grown", "small", "phone"):
         layout = found[where]
         assert _within(layout["picture"], *layout["window"]), where
         for other in layout["around"]:

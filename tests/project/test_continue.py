@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from viscera import anatomy, burns, drops, electrodes, film, heat, ledger, picture, skin, tissue, water, wounds
+from viscera import anatomy, burns, drops, electrodes, film, heat, ledger, picture, pools, skin, tissue, water, wounds
 from viscera.device import Device
 from viscera.errors import InputError, StateError
 from viscera.geometry import box, icosphere
@@ -96,9 +96,11 @@ def bleeding(device: Device) -> Rig:
     organ = skin.make(anatomy.gallbladder(), width=256, device=device)
     blood = film.make(organ, film.FilmParams(clot_rate=1.0, dilution=1.0), capacity=4_000, queue=1_000)
     spray = drops.make(blood, capacity=1_000)
+    deep = pools.make(blood, spray)
     cut = wounds.make(blood, drops=spray)
-    image, book = picture.make(blood), ledger.make(blood, cut, spray)
     top = organ.mesh.vertices[organ.mesh.vertices[:, 2].argmax()]
+    pools.pour(deep, top, 0.05e-6)
+    image, book = picture.make(blood, pools=deep), ledger.make(blood, cut, spray)
     wounds.add(cut, top, wounds.VESSELS["artery"], opening=0.2e-3)
     wounds.add(cut, organ.mesh.vertices[100], wounds.VESSELS["vein"], opening=0.5e-3)
     wounds.find_texels(cut, organ)
@@ -111,12 +113,13 @@ def bleeding(device: Device) -> Rig:
         film.follow(stage, blood)
         wounds.step(stage, cut, coagulated=burnt)
         drops.step(stage, spray)
+        pools.step(stage, deep)
         for _ in range(8):
             film.step(stage, blood)
         picture.step(stage, image)
         ledger.step(stage, book)
 
-    states = [(film, blood), (wounds, cut), (drops, spray), (picture, image), (ledger, book)]
+    states = [(film, blood), (wounds, cut), (drops, spray), (pools, deep), (picture, image), (ledger, book)]
     return Rig(states, device.record(frame).run)
 
 
@@ -219,7 +222,7 @@ RIGS: dict[str, tuple[Callable[[Device], Rig], int, int]] = {
     "skin and heat": (heated_skin, 5, 7),
     "burns and electrodes": (burning, 6, 9),
     "film with springs": (film_of_springs, 11, 17),
-    "film, wounds, drops, picture, ledger": (bleeding, 5, 7),
+    "film, wounds, drops, pools, picture, ledger": (bleeding, 5, 7),
     "water": (dam, 3, 4),
     "water of constant density": (dam_of_constant_density, 3, 4),
     "water with its own step": (dam_with_its_own_step, 3, 4),

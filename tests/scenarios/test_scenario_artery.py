@@ -7,7 +7,7 @@ import pytest
 
 import viscera
 from viscera import ToolInput, World
-from viscera.scenarios.artery import CLIPS, HEIGHT, RADIUS, SCALPEL
+from viscera.scenarios.artery import CLIPS, GRASPER, HEIGHT, RADIUS, SCALPEL
 from viscera.tissue.cutting import pack_crossings
 from viscera.world.systems.cut_vessels import pieces_cut
 
@@ -54,7 +54,11 @@ def test_cut_it_bleeds_and_a_clip_on_the_side_of_its_supply_stops_it(world: Worl
     assert world.measure_values()["bleeding"] > 2.0
     clip(world, -0.010)
     world.step(32)
-    assert world.measure_values()["bleeding"] == 0.0
+    values = world.measure_values()
+    assert values["bleeding"] == 0.0
+    # A clip that comes after the cut is too late: this goal stays out of reach.
+    assert values["behind_clip"] == 0.0
+    assert not all(goal.met(values[goal.measure]) for goal in world.contents.goals)
 
 
 def test_clipped_before_it_stays_dry(world: World) -> None:
@@ -65,6 +69,22 @@ def test_clipped_before_it_stays_dry(world: World) -> None:
     assert values["vessel_cut"] == 1.0
     assert values["bleeding"] == 0.0
     assert values["blood_lost"] == 0.0
+    assert values["behind_clip"] == 1.0
+
+
+@pytest.mark.slow
+def test_clipped_pulled_and_cut_all_goals_are_met(world: World) -> None:
+    """Etheredge's figure 3: grasped, pulled, cut. The grasper stays clamped while the scalpel works."""
+    world.take(viscera.Reset(0))
+    for tick in range(2400):
+        for one in world.script(tick):
+            world.apply(one)
+        world.advance()
+    world.wait()
+    values = world.measure_values()
+    assert all(goal.met(values[goal.measure]) for goal in world.contents.goals), values
+    assert world.tools[GRASPER].force[2] < -0.2
+    assert values["pieces"] >= 2.0
 
 
 def test_a_line_is_cut_where_a_plane_parts_it() -> None:

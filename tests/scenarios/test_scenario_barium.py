@@ -12,9 +12,14 @@ from viscera import water, xray
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import box, icosphere
+from viscera.scenarios import Setting
+from viscera.scenarios.barium.study import find_lumen
 from viscera.water.coating import account
 from viscera.world import World
 from viscera.world.systems.barium import gravity
+from viscera.world.systems.reading import Hidden, Reading
+from viscera.xray import CArm, Scene, Solid, XrayParams
+from viscera.xray.materials import AIR
 
 DETAIL = 0.4
 
@@ -75,16 +80,81 @@ def test_the_c_arm_sees_barium_bright_and_counts_its_dose(filled: World) -> None
     assert grey[barium > 0.01].mean() > grey[(barium == 0.0) & (grey > 0)].mean() + 60.0
 
 
+def click(world: World, pixel: np.ndarray, number: int) -> None:
+    side = world.system("xray").holds.pixels
+    world.apply(viscera.SetTable("marks", ((*(pixel / side).tolist(), float(number)),)))
+    world.step(32)
+    world.wait()
+
+
+def test_a_polyp_is_found_by_a_click_on_it_in_the_picture(filled: World) -> None:
+    """A click on what is hidden finds it once; one beside it is a miss; both are drawn, and only into what is shown."""
+    machine = filled.system("xray").holds
+    lumen = find_lumen(Setting(machine.device, 3))
+    set_all(filled, beam=0.0)
+    filled.step(96)
+    places = machine.arm.project(lumen.polyps.middle)
+    clean = xray.picture(machine).copy()
+    click(filled, places[0], 1)
+    assert (filled.measure_values()["found"], filled.measure_values()["misses"]) == (1.0, 0.0)
+    away = machine.arm.project(np.array([[0.0, 0.0, 0.0]]))[0]
+    assert np.linalg.norm(places - away, axis=1).min() > 40.0
+    click(filled, away, 2)
+    assert (filled.measure_values()["found"], filled.measure_values()["misses"]) == (1.0, 1.0)
+    click(filled, places[0], 3)
+    assert filled.measure_values()["found"] == 1.0
+    shown = filled.snapshot().arrays["xray"]
+    ring = np.abs(shown[..., 0].astype(int) - shown[..., 2].astype(int)) > 20
+    assert 40 < ring.sum() < 1000
+    assert np.array_equal(xray.picture(machine), clean)
+
+
+def test_a_click_before_the_first_picture_counts_nothing() -> None:
+    reading = Reading(Hidden(np.zeros((1, 3)), np.array([0.01])))
+    arm = CArm(pixels=128)
+    assert not reading.clicked(((0.5, 0.5, 4.0),), None)
+    assert reading.clicked(((0.5, 0.5, 5.0),), arm)
+    assert not reading.clicked(((0.5, 0.5, 5.0),), arm), "the same click is not counted twice"
+    assert reading.found.all()
+    assert reading.count[1] == 0.0
+
+
+def test_polyps_are_seen_in_the_air_of_an_empty_colon() -> None:
+    """Where a polyp stands into the lumen a ray has less air in it, by about the height of the dome."""
+    device = viscera.open_device("cpu")
+    lumen = find_lumen(Setting(device, 5))
+    air = []
+    for mesh in (lumen.plain, lumen.mesh):
+        scene = Scene(solids=[Solid(mesh.vertices, mesh.triangles, AIR)])
+        machine = xray.make(scene, XrayParams(arm=CArm(pixels=256, field=0.7)), device=device)
+        xray.expose(machine)
+        air.append(xray.lengths(machine)[0])
+    for middle, foot in zip(machine.arm.project(lumen.polyps.middle), lumen.polyps.foot, strict=True):
+        x, y = middle.astype(int)
+        less = (air[0] - air[1])[y - 4 : y + 5, x - 4 : x + 5]
+        assert 0.4 * foot < less.max() < 3.0 * foot
+
+
 def test_a_saved_world_goes_on_to_the_bit(filled: World) -> None:
-    """Also one that is saved in the middle of a pulse."""
+    """Also one that is saved in the middle of a pulse; afterwards the wall moves."""
     kept = filled.save_state()
     other = viscera.make("barium", device="cpu", seed=3, detail=DETAIL, cores=2)
     other.load_state(kept)
     for world in (filled, other):
-        set_all(world, tilt=-20.0, primary=15.0)
+        set_all(world, tilt=-20.0, primary=15.0, gas=12.0, waves=30.0)
         world.step(320)
         world.wait()
     assert filled.state_hash() == other.state_hash()
+    assert_inside(filled)
+
+
+def assert_inside(world: World) -> None:
+    """Every particle is inside the wall as it is now."""
+    enema = world.system("barium").holds
+    wall = TriangleMesh(enema.vessel.walls.vertices.numpy(), enema.vessel.walls.mesh.triangles)
+    assert wall.volume < 0.95 * enema.vessel.walls.mesh.volume
+    assert winding(wall, water.particles(enema.fluid)["position"].astype(np.float64)).min() > 0.5
+    assert account(enema.coating, enema.fluid).missing == 0
 
 
 def test_a_drain_takes_what_is_at_the_rectum() -> None:
@@ -158,3 +228,29 @@ def test_the_script_coats_the_wall_and_loses_nothing() -> None:
     assert world.measure_values()["dose"] < 5.0
     assert account(enema.coating, enema.fluid).missing == 0
     assert winding(enema.vessel.walls.mesh, points.astype(np.float64)).min() > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7_200)
+def test_nobody_leaves_in_ten_minutes_of_tilting() -> None:
+    """The script once, then the table goes anywhere every five seconds; in the last minute the wall moves too."""
+    world = viscera.make("barium", device="cpu", seed=3, detail=DETAIL)
+    rng = np.random.default_rng(1)
+    enema = world.system("barium").holds
+    for second in range(600):
+        if second == 62:
+            set_all(world, drain=0.0, flow=10.0)
+        if second > 62 and second % 5 == 0:
+            set_all(world, tilt=rng.uniform(-45.0, 90.0), roll=rng.uniform(-180.0, 180.0))
+        if second == 540:
+            set_all(world, gas=10.0, waves=40.0)
+        for tick in range(1000 * second, 1000 * (second + 1)):
+            for one in world.script(tick):
+                world.apply(one)
+            world.step()
+        if second % 20 == 19:
+            world.wait()
+            wall = TriangleMesh(enema.vessel.walls.vertices.numpy(), enema.vessel.walls.mesh.triangles)
+            points = water.particles(enema.fluid)["position"].astype(np.float64)
+            assert winding(wall, points).min() > 0.5, second
+            assert account(enema.coating, enema.fluid).missing == 0, second

@@ -7,6 +7,7 @@ import pytest
 
 import viscera
 from viscera import ToolInput, World
+from viscera.instruments import Grasps
 from viscera.view import Goal
 
 
@@ -31,10 +32,11 @@ def test_a_steady_hand_opens_the_line_and_no_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["incision", "artery"])
+@pytest.mark.parametrize("name", ["incision", "artery", "pattern"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_wild_hands_break_nothing(name: str, seed: int) -> None:
-    """Two hands that go anywhere for a minute, cutting most of the time: nothing is lost, and forces are bounded."""
+    """Two hands that go anywhere for a minute, one cutting and one grasping most of the time: nothing is lost, and
+    forces are bounded."""
     world = viscera.make(name, device="cpu", seed=seed)
     worst = fuzz(world, seed, 60_000)
     organ = world.organs[0]
@@ -53,6 +55,8 @@ def fuzz(world: World, seed: int, ticks: int) -> float:
     rng = np.random.default_rng(seed)
     low, high = world.organs[0].body.mesh.bounds
     inverse = world.organs[0].tissue.constants.inverse_mass.numpy().copy()
+    hands = (0, len(world.hands) - 1)
+    assert world.hands[hands[1]].instrument.effect(Grasps) is not None
     places, grips, worst = [(0.0, 0.0, 0.1)] * 2, [0.0, 0.0], 0.0
     for tick in range(ticks):
         if tick % 200 == 0:
@@ -60,8 +64,8 @@ def fuzz(world: World, seed: int, ticks: int) -> float:
                 x, y, z = rng.uniform(low - 0.01, high + 0.01).tolist()
                 places[hand], grips[hand] = (x, y, z), float(rng.random() < 0.8)
         if tick % 8 == 0:
-            for hand in range(2):
-                world.apply(ToolInput(hand, places[hand], grip=grips[hand]))
+            for hand, tool in enumerate(hands):
+                world.apply(ToolInput(tool, places[hand], grip=grips[hand]))
         world.advance()
         worst = max(worst, *(float(np.linalg.norm(tool.force)) for tool in world.tools))
     world.wait()

@@ -14,6 +14,7 @@ from viscera.blood.wounds.wounds import set_clip
 from viscera.scenarios.spurt import CLIPS, OPENING, PRESS, PRESSURE, SUCTION, _vessel
 from viscera.timing import FRAME
 from viscera.tissue.heartbeat import pulse
+from viscera.world.systems.resting import Rest
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +133,8 @@ def test_what_rests_is_not_stepped_and_not_painted(world: World) -> None:
     assert rest.awake
 
 
-def _turns(world: World, rest: object) -> int:
+def _turns(world: World, rest: Rest) -> int:
     """1 where blood took its turn in the next frame."""
     world.step(16)
     world.wait()
-    return int(rest.awake)  # type: ignore[attr-defined]
+    return int(rest.awake)

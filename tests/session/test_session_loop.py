@@ -348,3 +348,19 @@ def test_commands_on_the_heels_of_begin_are_not_lost(tmp_path: Path) -> None:
     assert found == {1: 3}
     assert loop._paused
     assert any(isinstance(report, c.Ready) for report in reports.take())
+
+
+def test_what_the_world_warns_of_is_told_once(tmp_path: Path) -> None:
+    with Running(tmp_path / "log") as running:
+        running.reports.take()
+        told: list[c.Notice] = []
+
+        def heard() -> int:
+            told.extend(running.heard(c.Notice))
+            return len(told)
+
+        running.world.warning = "There is no room left."
+        until(lambda: heard() > 0)
+        running.world.warning = ""
+        until(lambda: heard() > 1)
+    assert [notice.text for notice in told] == ["There is no room left.", ""]

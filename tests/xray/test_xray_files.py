@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +192,28 @@ def test_a_nifti_phantom_is_projected(cpu: Device, tmp_path: Path) -> None:
     # A ray through the middle of a ball of water, counted in soft tissue, which is a little denser.
     share = attenuation(WATER, SCANNER) / attenuation(SOFT_TISSUE, SCANNER)
     assert soft.max() == pytest.approx(0.08 * share, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["run.webm", "run.mp4"])
+def test_a_video_has_the_pictures_at_their_rate(cine: files.Cine, tmp_path: Path, name: str) -> None:
+    """Read back by the library: every picture, 7.5 a second, grey values within what a codec may lose."""
+    av = pytest.importorskip("av")
+    files.write_video(tmp_path / name, cine)
+    with av.open(str(tmp_path / name)) as file:
+        stream = file.streams.video[0]
+        assert float(stream.average_rate) == pytest.approx(7.5, rel=0.01)
+        found = [frame.to_ndarray(format="gray") for frame in file.decode(stream)]
+    assert len(found) == 4
+    for grey, read in zip(cine.frames, found, strict=True):
+        assert np.abs(grey.astype(float) - read).mean() < 4.0
+        assert np.corrcoef(grey.ravel(), read.ravel())[0, 1] > 0.99
+
+
+def test_a_video_that_cannot_be_is_refused(cine: files.Cine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="is no video"):
+        files.write_video(tmp_path / "run.avi", cine)
+    with pytest.raises(InputError, match="no pictures"):
+        files.write_video(tmp_path / "run.mp4", files.Cine(7.5, 80.0))
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(InputError, match="av is not installed"):
+        files.write_video(tmp_path / "run.mp4", cine)

@@ -19,9 +19,16 @@ export function freeArea(): FreeArea {
   return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
 }
 
+/** What is left of it for the view while second pictures stand beside it; shown.css has the same numbers. */
+export function besidePictures({ left, top, width, height }: FreeArea): FreeArea {
+  if (width >= height) return { left, top, width: 0.5 * width, height };
+  return { left, top: top + 0.5 * height, width, height: 0.5 * height };
+}
+
 /** The bars lie in the middle of it, and the mark of the focus in its corners. */
 export function tellStyle({ left, top, width, height }: FreeArea): void {
   const { style } = document.documentElement;
+  document.documentElement.classList.toggle("upright", height > width);
   const sides = { left, top, right: window.innerWidth - left - width, bottom: window.innerHeight - top - height };
   for (const [side, pixels] of Object.entries(sides)) style.setProperty(`--free-${side}`, `${Math.max(0, pixels).toFixed(0)}px`);
 }

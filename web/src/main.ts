@@ -11,7 +11,7 @@ import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
-import { freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
+import { besidePictures, freeArea, giveFocusBack, markScroll, tellStyle } from "./layout";
 import { Banners } from "./panels/banners";
 import { DrillPanel } from "./panels/drill";
 import { ForcePanel } from "./panels/force";
@@ -40,7 +40,7 @@ import { WireError } from "./wire";
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
   private readonly marks = new MarksLayer(part("overlay"));
-  private readonly insets = new PicturesPanel(part("pictures"));
+  private readonly insets: PicturesPanel;
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
   private readonly header: Header;
@@ -111,6 +111,10 @@ class Page {
     });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
+    this.insets = new PicturesPanel(part("pictures"), {
+      set: (name, value) => this.connection.send({ type: "set_parameter", name, value }),
+      rows: (name, rows) => this.connection.send({ type: "set_table", name, rows }),
+    }, () => this.fit());
     this.timings = new TimingsPanel(roomy.matches && window.innerHeight >= 860);
     this.tables = new TablesPanel((name, rows) => this.connection.send({ type: "set_table", name, rows }));
     const pinned = h("div", { class: "pinned" }, this.force.element, this.measures.element);
@@ -203,7 +207,7 @@ class Page {
     // The same session after a lost line: the view stays where the user turned it.
     if (!again) this.view.setScene({ ...scene, camera: framed(scene) });
     else this.view.clear();
-    if (!again) this.insets.setScene(scene.scenario, scene.pictures);
+    if (!again) this.insets.setScene(scene.scenario, scene.pictures, scene.parameters);
     else this.insets.clear();
     this.marks.setScene(scene.overlays);
     this.hand.setScene(scene, again);
@@ -316,11 +320,13 @@ class Page {
       this.settleReady(now);
       this.overlay.hideStarting();
     }
+    this.hand.see(state.tools);
     this.hand.felt = Math.hypot(...(state.tools.at(this.hand.tool)?.force ?? [0, 0, 0]));
     this.header.setFrame(state);
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
     this.force.setStiffness(this.stiffness(state));
     this.parameters.setValues(state.parameters, now);
+    this.insets.setValues(state.parameters, now);
     this.measures.setValues(state.measures, state.drill, now);
     this.drill.setState(state.drill);
     this.recordings.setTime(state.time);
@@ -353,14 +359,17 @@ class Page {
     return this.view.size().height / (2 * half * this.view.orbit.distance());
   }
 
+  private fit(): void {
+    const free = freeArea();
+    tellStyle(free);
+    const left = this.insets.beside() ? besidePictures(free) : free;
+    this.view.setFreeArea(left);
+    this.marks.setField(left);
+    this.force.redraw();
+  }
+
   private watchLayout(): void {
-    const fit = () => {
-      const free = freeArea();
-      tellStyle(free);
-      this.view.setFreeArea(free);
-      this.marks.setField(free);
-      this.force.redraw();
-    };
+    const fit = () => this.fit();
     const observer = new ResizeObserver(fit);
     for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
     this.guide.card.addEventListener("toggle", fit);

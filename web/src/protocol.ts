@@ -277,6 +277,25 @@ export interface Cuts {
 }
 
 /**
+ * Holds what is between its jaws while they are closed. Pulled along them it holds 2·friction·grip, and pulled
+ * across them 2·grip; beyond that tissue slips out.
+ */
+export interface Grasps {
+  /** Numbers of the two parts that are its jaws. */
+  parts: [number, number];
+  /** Of a jaw [m]. */
+  width: number;
+  /** Force that each jaw closes with [N], at most. */
+  grip: number;
+  /**
+   * Coulomb's, between its teeth and tissue. Chosen so that it holds 4 N: what surgeons pull bowel with is 2.5 N at
+   * the mean and 5 N at most (de Visser, Heijnsdijk, Herder and Pistecky, Surg. Endosc. 16, 2002).
+   */
+  friction: number;
+  kind: "grasps";
+}
+
+/**
  * Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
  * is pressed; let go with its point out of the tissue again, the needle is drawn through.
  */
@@ -332,7 +351,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Sews | Ties | Staples | Evacuates)[];
+  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -466,6 +485,18 @@ export interface Volume {
   densest: number;
 }
 
+/** What dragging across a picture changes: two parameters, one per way of the hand. */
+export interface Drag {
+  /** For people: what is moved. */
+  label: string;
+  /** Parameter that grows to the right. */
+  across: string;
+  /** Parameter that grows upwards. */
+  up: string;
+  /** By how much it changes along the whole side of the picture, in the parameter's unit. */
+  span: number;
+}
+
 /**
  * A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
  * sRGB and alpha, row 0 at the bottom. Sides are multiples of 32.
@@ -476,6 +507,18 @@ export interface Picture {
   width: number;
   height: number;
   help: string;
+  /**
+   * The first by the left button, the second by the right one or with Shift, the third by the middle one or with
+   * Alt.
+   */
+  drags: Drag[];
+  /** Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none. */
+  pedal: string;
+  /**
+   * Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
+   * differs from the last one's; empty where clicks mean nothing.
+   */
+  marks: string;
 }
 
 /**
@@ -526,8 +569,11 @@ export interface Table {
   row_names: string[];
   /** Row and column of the cells that the page does not let a user edit, because another value is refused. */
   fixed: [number, number][];
-  /** Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py). */
-  source: "user" | "gaze";
+  /**
+   * Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
+   * where somebody clicked in a picture (`Picture.marks`).
+   */
+  source: "user" | "gaze" | "picture";
 }
 
 /** What a drill asks of a measure: at least, or at most, so much. */

@@ -210,6 +210,66 @@ describe("hand", () => {
     expect(sent.map(({ eventTime }) => eventTime)).toEqual([now, now + 2]);
   });
 
+  describe("with a grasper", () => {
+    const grasper: Scene["instruments"][number] = {
+      ...SCENE.instruments[0], name: "grasper", icon: "forceps", action: "grasp",
+      effects: [
+        { kind: "pushes", radius: 0.001, length: 0, offset: 0.001, friction: 0.1, solid: false },
+        { kind: "grasps", parts: [0, 1], width: 0.005, grip: 4, friction: 0.5 },
+      ],
+    };
+    const ofGrasper = () => sent.filter(({ tool }) => tool.input.tool === 1).map(({ tool }) => tool.input);
+
+    beforeEach(() => {
+      hand.setScene({ ...SCENE, instruments: [...SCENE.instruments, grasper] });
+      hand.moveTo(centre, now);
+      turns(2);
+      hand.chooseTool(1);
+      turns(3);
+      hand.use(1, now);
+      turns(10);
+      hand.chooseTool(0);
+      hand.release();
+      turns(10);
+    });
+
+    it("leaves it clamped in the body when the other one is chosen", () => {
+      const left = ofGrasper().at(-1);
+      expect(left?.active).toBe(true);
+      expect(left?.grip).toBe(1);
+      expect(last().tool).toBe(0);
+      expect(last().active).toBe(true);
+    });
+
+    it("takes it up where it was left, still closed, and opens it with the next click", () => {
+      const left = ofGrasper().at(-1);
+      hand.moveTo({ x: centre.x + 60, y: centre.y }, now);
+      turns(3);
+      hand.chooseTool(1);
+      turns(3);
+      const taken = ofGrasper().at(-1);
+      expect(taken?.grip).toBe(1);
+      expect(new Vector3(...(taken?.position ?? [])).distanceTo(new Vector3(...(left?.position ?? [])))).toBeLessThan(0.002);
+      hand.moveTo({ x: centre.x + 90, y: centre.y }, now);
+      turns(3);
+      expect((last().position[0]) - (left?.position[0] ?? 0)).toBeGreaterThan(0.003);
+      expect(last().grip).toBe(1);
+      hand.use(1, now);
+      turns(2);
+      hand.release();
+      turns(2);
+      expect(last().grip).toBe(0);
+    });
+
+    it("forgets it with the next scene", () => {
+      hand.setScene({ ...SCENE, instruments: [...SCENE.instruments, grasper] });
+      hand.moveTo(centre, now);
+      hand.chooseTool(1);
+      turns(3);
+      expect(last().grip).toBe(0);
+    });
+  });
+
   describe("with an instrument that does something", () => {
     const hook: Scene["instruments"][number] = {
       name: "hook", home: [0, 0, 0.1], trocar: TROCAR, length: 0.36, acts_at: [0.002, 0, 0], label: "Hook", icon: "hook", action: "coagulate",

@@ -4,6 +4,7 @@ import { Ray, Vector3 } from "three";
 import type { LineSegments } from "three";
 import { describe, expect, it } from "vitest";
 import { makeLight } from "../src/look/light";
+import { besidePictures } from "../src/layout";
 import { TissueSurface } from "../src/look/surface";
 import { makeSteelMaterial } from "../src/look/steel_material";
 import { SceneLattices } from "../src/look/lattice";
@@ -11,8 +12,9 @@ import { SceneThreads, Tubes, runsOf, smoothed } from "../src/look/threads";
 import { TiledImage } from "../src/look/tiled_image";
 import { SceneVolumes } from "../src/look/volumes";
 import { marksOf } from "../src/panels/marks";
+import { dragged, handsHelp } from "../src/panels/picture_hands";
 import { pick } from "../src/picking";
-import type { ArrayData, ArrayTiles, ExactArray, Surface, Topology, Volume } from "../src/protocol";
+import type { ArrayData, ArrayTiles, ExactArray, Parameter, Surface, Topology, Volume } from "../src/protocol";
 import { WireError } from "../src/wire";
 
 function floats(name: string, rows: number[][]): ExactArray {
@@ -216,5 +218,32 @@ describe("a lattice", () => {
     expect(lattices.hides("b", { a_view: 1 })).toBe(false);
     const lines = lattices.group.children[0].children[0] as LineSegments;
     expect(Array.from(lines.geometry.attributes.position.array)).toEqual([0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]);
+  });
+});
+
+describe("a drag across a second picture", () => {
+  const drag = { label: "the C-arm", across: "primary", up: "secondary", span: 90 };
+  const range = (name: string, minimum: number, maximum: number): Parameter =>
+    ({ name, label: name, unit: "°", minimum, maximum, default: 5, help: "", choices: [], group: "" });
+  const ranges = [range("primary", -90, 90), range("secondary", -45, 45)];
+
+  it("changes two parameters, in proportion to the way", () => {
+    expect(dragged(drag, { primary: 10, secondary: -20 }, ranges, 0.5, -0.1)).toEqual([["primary", 55], ["secondary", -29]]);
+  });
+
+  it("begins at the default where no frame has come, and ends at the range", () => {
+    expect(dragged(drag, {}, ranges, -2, 0.1)).toEqual([["primary", -90], ["secondary", 14]]);
+  });
+
+  it("is explained with the buttons that it needs", () => {
+    const picture = { name: "xray", title: "X-ray", width: 32, height: 32, help: "", drags: [drag], pedal: "beam", marks: "" };
+    expect(handsHelp(picture)).toBe("Drag: the C-arm. Hold the pedal or B: beam.");
+  });
+});
+
+describe("the room of the view beside a picture", () => {
+  it("is the left half of a wide window and the lower half of an upright one", () => {
+    expect(besidePictures({ left: 10, top: 20, width: 600, height: 400 })).toEqual({ left: 10, top: 20, width: 300, height: 400 });
+    expect(besidePictures({ left: 0, top: 20, width: 300, height: 400 })).toEqual({ left: 0, top: 220, width: 300, height: 200 });
   });
 });

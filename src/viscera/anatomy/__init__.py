@@ -7,11 +7,13 @@ from viscera.anatomy.gallbladder import gallbladder
 from viscera.anatomy.landscape import Landscape, landscape
 from viscera.anatomy.liver import in_fossa, liver
 from viscera.anatomy.pad import pad
+from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.sheet import Sheet, sheet
 from viscera.anatomy.torso import spine, torso
 
 __all__ = [
     "Landscape",
+    "Polyps",
     "Sheet",
     "colon",
     "gallbladder",
@@ -22,4 +24,5 @@ __all__ = [
     "sheet",
     "spine",
     "torso",
+    "with_polyps",
 ]

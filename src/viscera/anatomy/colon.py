@@ -129,6 +129,13 @@ def centreline_of(mesh: TriangleMesh, seed: int | None = None, samples: int = 40
     return replace(line, points=line.points + (mesh.vertices[-2] - line.points[0]))
 
 
+def course_of(mesh: TriangleMesh, seed: int | None = None) -> FloatArray:
+    """Control points of a closed colon that `colon(seed)` made, where the mesh lies: x, y, z and radius [m] per row."""
+    course = (COURSE if seed is None else _varied(COURSE, seed)).copy()
+    course[:, :3] += mesh.vertices[-2] - course[0, :3]
+    return course
+
+
 def centreline(control: ArrayLike, samples: int) -> Centreline:
     """`samples` points at equal distances along the natural cubic spline through rows of x, y, z, radius [m]."""
     course = np.asarray(control, dtype=np.float64)

@@ -60,8 +60,8 @@ def sheet(size: tuple[float, float] = SIZE, edge: float = EDGE, seed: int = 0) -
 
     def height(x: FloatArray, y: FloatArray) -> FloatArray:
         x, y = np.asarray(x, dtype=np.float64) / WIDTH, np.asarray(y, dtype=np.float64) / WIDTH
-        parts = [0.5**k * noise(2**k * x, 2**k * y) for k in range(OCTAVES)]
-        return THICKNESS + HEIGHT * sum(parts) / sum(0.5**k for k in range(OCTAVES))
+        parts = np.stack([0.5**k * noise(2**k * x, 2**k * y) for k in range(OCTAVES)])
+        return THICKNESS + HEIGHT * parts.sum(axis=0) / sum(0.5**k for k in range(OCTAVES))
 
     x, y = (np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size, (columns, rows), strict=True))
     top = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1)

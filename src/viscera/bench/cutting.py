@@ -1,4 +1,4 @@
-"""Cutting: what a blade costs the ticks, and what following a cut costs the picture.
+"""Cutting: what a blade, a grasper and contact cost the ticks, and what following a cut costs the picture.
 
 A block, held below, is cut by a blade that is half as deep as it, at 0.1 m/s. Ticks with a blade that cuts and ticks of
 the same block without one take turns, so that a busy machine treats both alike.
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from viscera.bench._contact import contact_rows
 from viscera.bench.registry import Row, benchmark, pick, timed
 from viscera.device import Device
 from viscera.tissue.cut_shadow import CutShadow
@@ -37,10 +38,12 @@ def headline(device: Device) -> Row:
     return pick(_block(device, (24, 16, 6)), "tick that cuts")
 
 
-@benchmark(NAME, title="Cutting: ticks with and without a blade, and the surface that follows", headline=headline)
+@benchmark(NAME, title="Cutting: what blades, a grasper and contact cost, and the surface", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     for cells in ((24, 16, 6), (40, 28, 10)) if quick else ((24, 16, 6), (40, 28, 10), (80, 60, 20)):
         yield from _block(device, cells)
+    for cells in ((24, 16, 6),) if quick else ((24, 16, 6), (40, 28, 10)):
+        yield from contact_rows(NAME, device, cells, SPACING)
 
 
 def _make(device: Device, body: Body) -> Tissue:

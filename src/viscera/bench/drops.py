@@ -49,10 +49,10 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
 def _rows(device: Device, sizes: tuple[int, ...]) -> Iterator[Row]:
     for count in sizes:
         rain = Rain(device, count)
-        repeats = 5 if count > 50_000 else 15
+        repeats, warmup = (3, 1) if count > 50_000 else (15, 3)
         for case, seen in (("step", False), ("step and snapshot", True)):
             rain.again()
-            ms = median_ms(lambda rain=rain, seen=seen: rain.fall(seen), device, repeats) / STEPS
+            ms = median_ms(lambda rain=rain, seen=seen: rain.fall(seen), device, repeats, warmup) / STEPS
             goal = MANY if device.is_cuda and count == SIZES[-1] and not seen else None
             if not device.is_cuda and count == 20_000 and seen:
                 goal = SMOOTH

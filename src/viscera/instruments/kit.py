@@ -20,7 +20,20 @@ from viscera.geometry.tools import (
 )
 from viscera.inputs import Vector3
 from viscera.instruments.bars import SHAFT_LENGTH
-from viscera.instruments.effects import Clips, Cuts, Evacuates, Heats, Marks, Pushes, Rinses, Sews, Staples, Sucks, Ties
+from viscera.instruments.effects import (
+    Clips,
+    Cuts,
+    Evacuates,
+    Grasps,
+    Heats,
+    Marks,
+    Pushes,
+    Rinses,
+    Sews,
+    Staples,
+    Sucks,
+    Ties,
+)
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.tool import Tool
 
@@ -211,6 +224,28 @@ def scissors() -> Instrument:
         label="Scissors",
         icon="scissors",
         action="cut",
+        parts=(*jaws, _shaft(long)),
+    )
+
+
+GRASPER_JAW = (0.9e-3, 0.9e-3, 0.018, 0.42)
+"""Of a grasper's jaws: how far from the middle, radius and length [m], and how far each stands open [rad]: 16 mm
+between the tips."""
+
+
+def grasper() -> Instrument:
+    """Two jaws that hold what is between them while they are closed."""
+    apart, radius, long, opening = GRASPER_JAW
+    jaws = [
+        Part((side * apart, 0.0, long), (side * apart, 0.0, radius), radius, swing=-side * opening)
+        for side in (-1.0, 1.0)
+    ]
+    return Instrument(
+        "grasper",
+        (_end(radius), Grasps()),
+        label="Grasper",
+        icon="forceps",
+        action="grasp",
         parts=(*jaws, _shaft(long)),
     )
 

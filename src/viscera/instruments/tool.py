@@ -67,6 +67,8 @@ class Tool:
     """Where the tip is as this tick starts and ends [m]."""
     jaws: float = 0.0
     """How far its jaws are closed: they follow the grip."""
+    blocked: bool = False
+    """Whether what is between its jaws keeps them from closing further."""
 
     @property
     def pressed(self) -> bool:
@@ -126,7 +128,7 @@ class Tool:
         self._hold_back()
         self.tips[1] = self.tip
         most = dt / JAW_TIME
-        self.jaws += min(most, max(-most, self.grip - self.jaws))
+        self.jaws += min(0.0 if self.blocked else most, max(-most, self.grip - self.jaws))
         self.bars.place(self.tip, self.orientation, self.jaws, self.end)
 
     def follow(self, dt: float) -> None:

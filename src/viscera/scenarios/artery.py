@@ -1,8 +1,8 @@
-"""Artery: clip a vessel, and cut it behind the clip, so that it stays dry.
+"""Artery: clip a vessel, pull it with the grasper, and cut it behind the clip, so that it stays dry.
 
 A vessel in its sheath (12 mm thick, 56 mm long) is held at both ends; blood comes from the left. Cut through, it bleeds
 there with the pulse, unless a clip closes it nearer to its supply (Etheredge, Kunst and Sanders 2013, figure 3: an
-artery that is cut; there nothing bleeds).
+artery is grasped, pulled and cut; there nothing bleeds).
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from viscera.geometry.primitives import capsule
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._artery import artery_drill
 from viscera.timing import FRAME
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
+from viscera.units import STANDARD_GRAVITY
 from viscera.view import Goal
 from viscera.world import Contents, World, cuttable, fill, looking_down
 from viscera.world.systems.cut_vessels import cut_vessel
@@ -66,18 +68,28 @@ VESSEL = vessel_mmhg(90.0, 60.0, 0.6, 30.0)
 OPENING = 0.12e-3
 """Radius of the lumen when it is cut [m]: a small artery contracts."""
 
-SCALPEL, SCISSORS, CLIPS, SUCTION = range(4)
-"""What keys 1 to 4 choose."""
+RUBBING = 0.2
+"""Coulomb's friction of wet tissue on tissue."""
+TABLE = 0.0
+"""Where what is cut off comes to lie [m]."""
+
+SCALPEL, SCISSORS, CLIPS, SUCTION, GRASPER = range(5)
+"""What keys 1 to 5 choose."""
 
 INSTRUCTIONS = """\
-Blood comes from the left. Clip the vessel, then cut it through to the right of the clip.
-Key 3 takes the clip applier: move over the vessel and click.
+Blood comes from the left. Clip the vessel, pull it up with the grasper, and cut it through to the right of the clip.
+Key 3 takes the clip applier: move over the left part of the vessel and click.
+Key 5 takes the grasper: move over the right part, hold the left button to close it, and pull with the wheel.
+Hold the button and press 1 or 2: the grasper stays clamped. Key 5 takes it up again, a click opens it.
 Key 2 takes the scissors: bring the open jaws over the vessel, the wheel goes deeper, press to close them.
 Key 1 takes the scalpel: hold the left button and draw it across. Key 4 takes the suction.
 Cut without a clip it bleeds until you clip it, between the cut and its supply."""
 
-GOALS = (Goal("vessel_cut", least=1.0), Goal("blood_lost", most=0.5))
-"""Cut, and less than half a millilitre lost."""
+GOALS = (
+    Goal("behind_clip", least=1.0), Goal("pulled", least=0.3), Goal("vessel_cut", least=1.0),
+    Goal("blood_lost", most=0.5),
+)  # fmt: skip
+"""Clipped and pulled before it was cut, and less than half a millilitre lost."""
 
 
 def build(setting: Setting) -> Contents:
@@ -93,7 +105,7 @@ def build(setting: Setting) -> Contents:
     organ = cuttable("artery", body, tissue, look="vessel", texels=setting.texels(TEXELS))
     camera, bounds = looking_down([organ], (0.1, -0.9, 1.0))
     home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
-    instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction()]
+    instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction(), kit.grasper()]
     line = np.linspace([-0.018, 0.0, HEIGHT], [0.018, 0.0, HEIGHT], PIECES + 1)
     fluids = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
     film = make_film_on(organ, fluids, round(setting.detail * PARTICLES))
@@ -106,12 +118,15 @@ def build(setting: Setting) -> Contents:
     # Wounds are put onto the surface at rest.
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
+    tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
+    vessel = cut_vessel(organ, bleeders.holds, line)
     return Contents(
         organs=[organ],
         tools=kit.hand_out(instruments, home, SHEATH.friction),
         systems=[
             cutting(organ),
-            cut_vessel(organ, bleeders.holds, line),
+            vessel,
+            artery_drill(vessel.holds, bleeders.holds),
             bleeders,
             flying(organ.name, drops),
             flowing(film),
@@ -123,6 +138,8 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.05,
+        rubbing=RUBBING,
+        table=TABLE,
         script=script,
     )
 
@@ -141,23 +158,27 @@ def _above(centres: np.ndarray, point: np.ndarray) -> tuple[float, float, float]
 
 
 def script(world: World, tick: int) -> Iterable[Input]:
-    """A hand that draws the scalpel across the vessel without a clip, and then clips it on the side of its supply."""
+    """A hand that clips the vessel, pulls it up to the right of the clip and leaves the grasper there, and draws the
+    scalpel across between the two."""
     if tick % 8:
         return []
+    if tick < 400:
+        return [ToolInput(CLIPS, (-0.008, 0.0, HEIGHT + RADIUS), grip=1.0 if tick > 300 else 0.0)]
+    if tick == 400:
+        return [ToolInput(CLIPS, (-0.008, 0.0, HEIGHT + 0.03), active=False)]
     if tick < 1000:
-        y = -0.015 + 0.00003 * tick
-        return [ToolInput(SCALPEL, (0.002, y, HEIGHT - RADIUS - 0.002), grip=1.0)]
-    if tick == 1000:
-        return [ToolInput(SCALPEL, (0.002, 0.02, HEIGHT + 0.03), active=False)]
-    if tick < 1500:
-        return []
-    return [ToolInput(CLIPS, (-0.008, 0.0, HEIGHT + RADIUS), grip=1.0 if tick > 1800 else 0.0)]
+        lift = 0.00002 * min(max(tick - 700, 0), 200)
+        return [ToolInput(GRASPER, (0.012, 0.0, HEIGHT + 0.003 + lift), grip=1.0 if tick > 600 else 0.0)]
+    if tick < 2000:
+        y = -0.015 + 0.00003 * (tick - 1000)
+        return [ToolInput(SCALPEL, (0.001, y, HEIGHT - RADIUS - 0.002), grip=1.0)]
+    return [ToolInput(SCALPEL, (0.001, 0.02, HEIGHT + 0.03), active=False)] if tick == 2000 else []
 
 
 SCENARIO = Scenario(
     name="artery",
     title="Artery",
-    summary="Clip a vessel and cut it behind the clip; unclipped it bleeds.",
+    summary="Clip a vessel, pull it and cut it behind the clip; unclipped it bleeds.",
     instructions=INSTRUCTIONS,
     build=build,
     takes_mesh=False,

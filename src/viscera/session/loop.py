@@ -166,6 +166,7 @@ class Loop:
         if self._new_seed is not None:
             self._tell_scene()
         self._look_after_recording(now, between_ticks=True)
+        self._tell_notice()
         self._say_alive(now)
         if now - self._collected >= COLLECT_S:
             gc.collect()
@@ -180,6 +181,7 @@ class Loop:
             self._port.rest()
         now = time.perf_counter()
         self._look_after_recording(now, between_ticks=False)
+        self._tell_notice()
         self._say_alive(now)
 
     def _say_alive(self, now: float) -> None:
@@ -373,6 +375,15 @@ class Loop:
         self.live.settle()  # a scene takes several writes, and what is published must not come between them
         self._reports.send(c.SceneChanged(pack(scene)))
 
+    def _tell_notice(self) -> None:
+        """What people should know though the session goes on: of the recording, and of the world."""
+        recorder = self.recorder
+        recording = "" if recorder is None else recorder.notice
+        notice = f"{recording} {self.world.warning}".strip()
+        if notice != self._notice:
+            self._notice = notice
+            self._reports.offer(c.Notice(notice, recorder.kept_tick if recorder is not None and recording else None))
+
     def _look_after_recording(self, now: float, *, between_ticks: bool) -> None:
         recorder = self.recorder
         if recorder is None:
@@ -391,6 +402,3 @@ class Loop:
         elif not self.live.saving and now - self._flushed >= FLUSH_S - FLUSH_EARLY_S:
             self._flushed = now
             recorder.flush(self.world.tick)
-        if recorder.notice != self._notice:
-            self._notice = recorder.notice
-            self._reports.offer(c.Notice(self._notice, recorder.kept_tick if self._notice else None))

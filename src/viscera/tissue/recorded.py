@@ -46,6 +46,8 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
     if tissue.cutting is not None:
         stage.upload(tissue.cutting.edges)
         stage.upload(tissue.cutting.news)
+    if tissue.grasping is not None:
+        stage.upload(tissue.grasping.jaws)
     begin = current = tissue.current
     for tick in range(1, ticks + 1):
         stage.clear(state.force)
@@ -60,6 +62,8 @@ def record_ticks(stage: Stage, tissue: Tissue, ticks: int) -> None:
         stage.download(port)
     if tissue.cutting is not None:
         stage.download(tissue.cutting.news)
+    if tissue.grasping is not None:
+        stage.download(tissue.grasping.report)
 
 
 def save(tissue: Tissue) -> Arrays:

@@ -17,6 +17,7 @@ from viscera.tissue.clamping import record_clamp, record_clamps
 from viscera.tissue.creep import creep_on
 from viscera.tissue.cutting import record_cut, record_drag
 from viscera.tissue.driven import drive_anchors
+from viscera.tissue.grasping import record_hold, record_take
 from viscera.tissue.layout import TILE
 from viscera.tissue.remedies import torsion_forces
 from viscera.tissue.sewing import record_sew, record_threads
@@ -38,6 +39,7 @@ def record_tick(stage: Stage, tissue: Tissue) -> None:
 def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     """A tick from the buffer `current`, between what goes in and what comes out."""
     record_near(stage, tissue, tissue.state.position[current])
+    record_take(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
     last = tissue.state.position[(current + tissue.substeps) % 2]
@@ -55,6 +57,8 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
         stage.upload(tissue.cutting.news)
     if tissue.sewing is not None:
         stage.upload(tissue.sewing.hand)
+    if tissue.grasping is not None:
+        stage.upload(tissue.grasping.jaws)
     stage.clear(state.force)
 
 
@@ -68,6 +72,7 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_drag(stage, tissue, substep, there)
     record_sew(stage, tissue, substep, there)
     record_clamp(stage, tissue, substep, there)
+    record_hold(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:
@@ -76,6 +81,8 @@ def record_end(stage: Stage, tissue: Tissue) -> None:
     stage.download(tissue.need_touching().gauge)
     if tissue.cutting is not None:
         stage.download(tissue.cutting.news)
+    if tissue.grasping is not None:
+        stage.download(tissue.grasping.report)
 
 
 def record_drive(stage: Stage, tissue: Tissue, substep: int, here: wp.array[Any], there: wp.array[Any]) -> None:

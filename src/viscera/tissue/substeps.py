@@ -43,7 +43,7 @@ def settle_substeps(tissue: Tissue) -> None:
     """
     params, constants = tissue.params, tissue.constants
     if len(params.nodes) > PROBE_MOST[tissue.device.is_cuda]:
-        _set_substeps(tissue, checked_substeps(params, cautious_step(params) / RAGGED))
+        set_substeps(tissue, checked_substeps(params, cautious_step(params) / RAGGED))
         return
     tissue.set_young(params.stiffest)
     live = tissue.state.live.host
@@ -79,7 +79,7 @@ def settle_substeps(tissue: Tissue) -> None:
         tissue.viscous_time = start
         step = np.inf if omega2 == 0.0 else (math.sqrt(sigma**2 + 4.0 * omega2) - sigma) / omega2
     constants.features = features
-    _set_substeps(tissue, checked_substeps(params, step))
+    set_substeps(tissue, checked_substeps(params, step))
     tissue.set_motion(still, still)
     tissue.state.broken.host[0] = 0
 
@@ -101,7 +101,8 @@ def _largest(tissue: Tissue, apply: Callable[[NDArray[np.float64]], NDArray[np.f
     return found
 
 
-def _set_substeps(tissue: Tissue, substeps: int) -> None:
+def set_substeps(tissue: Tissue, substeps: int) -> None:
+    """So many per tick; before its first one. More than it needs are possible."""
     constants = tissue.constants
     tissue.substeps = constants.substeps = substeps
     constants.dt = TICK / substeps

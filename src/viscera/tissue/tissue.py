@@ -31,6 +31,7 @@ from viscera.tissue.volume import spring_share_of_young
 
 if TYPE_CHECKING:
     from viscera.tissue.cutting import Cutting
+    from viscera.tissue.grasping import Grasping
     from viscera.tissue.sewing import Sewing
     from viscera.tissue.slabs import Slabs
 
@@ -111,8 +112,12 @@ class Tissue:
     """Threads through it, where it can be sewn (`sewing.let_sew`)."""
     clamps: Sewing | None = None
     """Clips and staples on it, where it can have some (`clamping.let_clamp`)."""
+    grasping: Grasping | None = None
+    """What jaws hold of it, where they can (`grasping.let_grasp`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
+    shape_count: int = 0
+    """Grows whenever what a tick does has changed, so that it must be recorded again."""
     _programs: dict[Any, Program] = field(default_factory=dict)
 
     # --- stepping ---
@@ -124,13 +129,22 @@ class Tissue:
         This is the fast way for a host that acts after every tick, as a world does: it replays one of two programs, for
         either buffer, so nothing is copied. `tissue.step` records ticks into a program of one's own.
         """
-        self.state.clock.host[0] = self.sync_ticks()
+        self.begin_tick()
         if self.slabs is not None:
             self.slabs.step(self)
         else:
+            self._program("tick", stepping.record_tick).run()
+        self.end_tick()
+
+    def begin_tick(self) -> None:
+        """What the host has to say before a tick."""
+        self.state.clock.host[0] = self.sync_ticks()
+        if self.slabs is None:
             touching = self.need_touching()
             touching.gauge.host[:] = touching.clean
-            self._program("tick", stepping.record_tick).run()
+
+    def end_tick(self) -> None:
+        """After its substeps were launched."""
         self.current = (self.current + self.substeps) % 2
         self.ticks += 1
         if self.ticks % TICKS_PER_FRAME == 0:
@@ -158,6 +172,7 @@ class Tissue:
     def forget_programs(self) -> None:
         """What a tick does has changed: it is recorded again."""
         self._programs.clear()
+        self.shape_count += 1
 
     # --- what a world asks for ---
 
@@ -218,7 +233,7 @@ class Tissue:
         if shapes:
             self.fields[tool] = tuple(one.grid for one in shapes)
             self._balls[tool] = [field_ball(one) for one in shapes]
-        self._programs.clear()
+        self.forget_programs()
         if self.slabs is not None:
             self.slabs.share_fields(self)
 
@@ -358,6 +373,8 @@ class Tissue:
             found |= self.sewing.arrays()
         if self.clamps is not None:
             found |= self.clamps.arrays("clamps")
+        if self.grasping is not None:
+            found |= self.grasping.arrays()
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
@@ -374,6 +391,8 @@ class Tissue:
             self.cutting.edges.host[:] = arrays["cutting/edges"]
         if self.sewing is not None:
             self.sewing.hand.host[:] = arrays["sewing/hand"]
+        if self.grasping is not None:
+            self.grasping.loaded(arrays)
         self._hand_on()
 
     def _refresh(self) -> None:

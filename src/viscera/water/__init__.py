@@ -22,14 +22,17 @@ from viscera.water import emitter as _emitter
 from viscera.water import state as _state
 from viscera.water.boundary.boundary_particles import BoundaryParams, BoundaryParticles
 from viscera.water.boundary.contacts import ContactParams
+from viscera.water.boundary.moving_density import MovingWallVolume
 from viscera.water.boundary.shapes import Shape, plane
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.wall_density import WallVolume
+from viscera.water.boundary.wall_drag import WallDrag
 from viscera.water.boundary.walls import Walls, aim_walls, make_walls, refit_walls
 from viscera.water.emitter import Drain, Emitter
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.pressure_solver import density_error
 from viscera.water.saving import add_particles, load_fluid, save_fluid
+from viscera.water.shifting import Shifting
 from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import Fluid, Live
 from viscera.water.walls import block, box_walls
@@ -43,16 +46,21 @@ __all__ = [
     "Fluid",
     "FluidParams",
     "Live",
+    "MovingWallVolume",
     "Shape",
+    "Shifting",
     "Vessel",
+    "WallDrag",
     "WallVolume",
     "Walls",
     "add",
     "add_drain",
     "add_emitter",
     "add_points",
+    "add_shifting",
     "add_vessel",
     "add_wall_density",
+    "add_wall_drag",
     "aim_walls",
     "block",
     "box_walls",
@@ -148,16 +156,26 @@ def add_vessel(
     return vessel
 
 
-def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume:
-    """The water that the kernels miss behind a closed mesh counts as water at rest: level and pressure are right also
-    beside the wall. For walls that keep their shape; takes a map of some million nodes for an organ."""
-    if walls.mesh is None or not walls.closed or walls.deforming:
-        raise InputError(
-            "these walls cannot have a density.", "Make them of a closed mesh that keeps its shape (deforming=False)."
-        )
+def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume | MovingWallVolume:
+    """The water that the kernels miss behind a wall counts as water at rest: level and pressure are right also beside
+    it. For a closed mesh that keeps its shape; takes a map of some million nodes for an organ. For walls that change
+    their shape (`deforming`) or formulas it comes from the nearest wall instead, which needs `reach=params.radius`."""
+    if walls.mesh is None or walls.deforming:
+        moving = MovingWallVolume(fluid, walls)
+        fluid.boundaries.append(moving)
+        return moving
+    if not walls.closed:
+        raise InputError("these walls cannot have a density.", "Make them of a closed mesh.")
     volume = WallVolume(fluid, walls.mesh, fluid_inside=walls.fluid_inside)
     fluid.boundaries.append(volume)
     return volume
+
+
+def add_wall_drag(fluid: Fluid, walls: Walls, velocity: Sequence[float] = (0.0, 0.0, 0.0)) -> WallDrag:
+    """Water sticks to a closed mesh that keeps its shape; its surface moves along itself with `velocity` [m/s]."""
+    drag = WallDrag(fluid, walls, velocity)
+    fluid.boundaries.append(drag)
+    return drag
 
 
 def add_points(
@@ -173,6 +191,14 @@ def add_points(
     points = BoundaryParticles(fluid, mesh, params, spacing=spacing, walls=walls)
     fluid.boundaries.append(points)
     return points
+
+
+def add_shifting(fluid: Fluid) -> Shifting:
+    """Keeps particles of a box with periods evenly spread, so that a flow without a surface keeps its energy: add it
+    where vortices matter."""
+    shifting = Shifting(fluid)
+    fluid.boundaries.append(shifting)
+    return shifting
 
 
 def particles(fluid: Fluid) -> dict[str, np.ndarray]:

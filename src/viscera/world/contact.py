@@ -16,6 +16,7 @@ from viscera.timing import TICK
 from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
 from viscera.world.cutters import Cutters
+from viscera.world.grippers import Grippers
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
 from viscera.world.sewers import Sewers
@@ -39,6 +40,8 @@ class Contact:
         """The edges of those that cut."""
         self.sewers = Sewers(tools, organs)
         """The needles and knots of those that sew."""
+        self.grippers = Grippers(tools, organs)
+        """The jaws of those that grasp."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -49,20 +52,24 @@ class Contact:
                 self._let_go(tool)
                 self.cutters.rest(tool)
                 self.sewers.rest(tool)
+                self.grippers.rest(tool)
                 holding.state[:] = 0.0
                 continue
+            self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
             came = tool.number not in self.slots
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
                 continue
             self.sewers.move(tool, slot)
+            self.grippers.move(tool, slot)
             if tool.number in self._solids:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue
             self._shape(slot, None)
-            bars = self.cutters.move(tool, slot)
+            edged = self.cutters.move(tool, slot)
             for organ in self._organs:
+                bars = self.grippers.pushing(tool, organ, edged)
                 organ.tissue.set_bars(
                     slot, tool.start[bars], tool.end[bars], tool.bars.radii[bars], pushes.friction, tool.tips
                 )
@@ -115,7 +122,7 @@ class Contact:
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()
-            held = (tool.number, (x, y, z), (qx, qy, qz, qw), tool.grip, tool.active)
+            held = (tool.number, (x, y, z), (qx, qy, qz, qw), self.grippers.shown_grip(tool), tool.active)
             force, torque = (fx, fy, fz), (tx, ty, tz)
             states.append(ToolState(*held, force, torque, *_at_handle(tool, force, torque)))
         return states, strongest

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.inputs import Input, Vector3
-from viscera.instruments import Pushes, Tool
+from viscera.instruments import Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.organ import Organ
@@ -62,6 +62,11 @@ class Contents:
     """What a drill asks of measures; with it comes a clock that starts when somebody starts the drill."""
     levels: Sequence[Level] = ()
     """Of a drill that can be easier or harder, the easiest first; `goals` are then those of the first."""
+    rubbing: float | None = None
+    """Coulomb's friction of tissue on tissue, where organs, and what is cut off, do not pass through each other; None
+    where they do, which costs nothing (tissue/meeting.py)."""
+    table: float | None = None
+    """Height of the table on which what is cut off comes to lie [m]; counts where tissue meets tissue."""
     script: Script = field(default=no_hand)
     heaviest: Callable[[], None] = lambda: None
     """Puts more of what makes it slow into the world, up to as much as it may have to carry (blood on an organ). Called
@@ -86,7 +91,7 @@ class Contents:
                     f"List a system that writes it first. Written so far: {', '.join(sorted(written)) or 'nothing'}.",
                 )
             written.update(system.writes)
-        used = {effect for system in self.systems for effect in system.uses} | {Pushes}
+        used = {effect for system in self.systems for effect in system.uses} | {Pushes, Grasps}
         for tool in self.tools:
             idle = [type(effect).__name__ for effect in tool.instrument.effects if type(effect) not in used]
             if idle:
@@ -96,6 +101,8 @@ class Contents:
                     stacklevel=2,
                 )
         self._check_trocars()
+        if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
+            raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
             raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
         self._check_levels()

@@ -22,7 +22,9 @@ from viscera.geometry.mesh import TriangleMesh
 from viscera.skin import Skin, rebuild_skin
 from viscera.tissue.cutting import let_cut
 from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.meeting import Meeting
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.pieces import Pieces
 from viscera.tissue.shadow import Shadow
 from viscera.tissue.surface import follow_lattice
 from viscera.tissue.touching import touch_surface
@@ -85,6 +87,10 @@ class Organ:
     """What was guessed or mended when it was made of a user's mesh."""
     cuts: CutSurface | None = None
     """What is drawn of it, where it can be cut (cut_surface.py)."""
+    meeting: Meeting | None = None
+    """In which its lattice meets itself and others, where that is asked for."""
+    pieces: Pieces | None = None
+    """Of its lattice, as that meeting knows them."""
     fields: dict[str, Field] = field(default_factory=dict)
     """Named arrays of its skin, in which systems meet."""
     followers: list[Callable[[Stage], None]] = field(default_factory=list)

@@ -151,6 +151,9 @@ class System:
     shows: Sequence[Show] = ()
     measures: Callable[[], Sequence[tuple[Measure, float]]] = tuple
     """What people watch, in the unit that the measure states."""
+    warns: Callable[[], str] = str
+    """What people should know though the world goes on, as that it has no room left; empty as a rule. Asked at any
+    time, so it must be a short look."""
     parameters: Sequence[LiveParameter] = ()
     tables: Sequence[LiveTable] = ()
     hides: Hidden | None = None

@@ -11,7 +11,7 @@ a later frame, which is recorded as an input (`Behind`), so that a replay is the
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTabl
 from viscera.instruments import Tool, check_tool_input, room_around
 from viscera.scores.trial import Trial
 from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.tissue.lattice import Tissue
+from viscera.tissue.meeting import Meeting, make_meeting
 from viscera.view import AnyArray, ArraySpec, DrillState, Frame, Scene, Snapshot, TickTimes, ToolState
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
@@ -96,8 +98,8 @@ class World:
         self.contact.move()
         for motion in self.contents.motions:
             motion.advance(TICK)
-        for organ in self.contents.organs:
-            organ.tissue.step()
+        for lattice in self._steppers:
+            lattice.step()
         self.tools, strongest = self.contact.feel()
         self.trace.add(self.tools)
         self._stopwatch.add("tissue", start)
@@ -282,6 +284,11 @@ class World:
         """What was guessed or mended when organs were made of meshes; a user who gave one wants to know."""
         return [f"{organ.name}: {note}." for organ in self.contents.organs for note in organ.notes]
 
+    @property
+    def warning(self) -> str:
+        """What people should know though it goes on; empty as a rule."""
+        return " ".join(filter(None, (system.warns() for system in self.contents.systems)))
+
     # --- what is in it ---
 
     @property
@@ -345,6 +352,7 @@ class World:
         self.room = room_around(contents.bounds, [tool.instrument.home for tool in contents.tools])
         for tool in contents.tools:
             tool.room = self.room
+        self._steppers = self._meet(contents)
         self.contact = Contact(contents.tools, contents.organs)
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)
@@ -354,6 +362,17 @@ class World:
         """Everything that is seen, in the order of the scene."""
         self.turns = Turns(contents, self.device, self._stopwatch)
         self.device.alone = self.device.ticks.alone = _while_it_lives(self._leave_alone)
+
+    @staticmethod
+    def _meet(contents: Contents) -> Sequence[Meeting | Tissue]:
+        """What is stepped: each lattice for itself, or all of them together where they meet."""
+        organs = contents.organs
+        if contents.rubbing is None:
+            return [organ.tissue for organ in organs]
+        meeting = make_meeting([organ.tissue for organ in organs], friction=contents.rubbing, table=contents.table)
+        for organ, pieces in zip(organs, meeting.pieces, strict=True):
+            organ.meeting, organ.pieces = meeting, pieces
+        return [meeting]
 
 
 def _while_it_lives(method: Callable[[], None]) -> Callable[[], None]:

@@ -1,8 +1,9 @@
-"""Files of X-ray pictures: PNG, a film that plays in every browser (animated PNG), and DICOM XA.
+"""Files of X-ray pictures: PNG, a film that plays in every browser (animated PNG), video, and DICOM XA.
 
 A `Cine` gathers pictures as they are made; `write_*` puts them into a file. DICOM needs the package pydicom
-(`pip install 'viscera[dicom]'`). XA is the X-ray angiographic image, the one kind whose files have both angles of a
-C-arm (DICOM PS3.3 A.14 and C.8.7.5); its pixels are the ones that were shown, and bits of a patient are made up.
+(`pip install 'viscera[dicom]'`), video PyAV (`pip install 'viscera[video]'`). XA is the X-ray angiographic image, the
+one kind whose files have both angles of a C-arm (DICOM PS3.3 A.14 and C.8.7.5); its pixels are the ones that were
+shown, and bits of a patient are made up.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,32 @@ def write_film(path: str | Path, cine: Cine) -> None:
     Path(path).write_bytes(b"".join([*out, _chunk(b"IEND", b"")]))
 
 
+CODECS = {".webm": "libvpx-vp9", ".mp4": "libx264"}
+"""Of a video, by the end of its name: VP9, and H.264. Browsers play both."""
+QUALITY = {"crf": "18"}
+"""Of both codecs: differences are not seen."""
+
+
+def write_video(path: str | Path, cine: Cine) -> None:
+    """A video, WebM or MP4 by the end of its name, which browsers play in a `<video>`. It loses what is not seen: take
+    `write_film` or `write_dicom` to measure in."""
+    _require_frames(cine)
+    suffix = Path(path).suffix.lower()
+    if suffix not in CODECS:
+        raise InputError(f"{path} is no video.", f"Give a name that ends in {' or '.join(CODECS)}.")
+    height, width = cine.frames[0].shape
+    if height % 2 or width % 2:
+        raise InputError(f"a video of {width} × {height} pixels is not possible.", "Both sides must be even.")
+    av = require("av", "video")
+    rate = Fraction(cine.rate).limit_denominator(1000)
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream(CODECS[suffix], rate=rate, options=QUALITY)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for grey in cine.frames:
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(grey, format="gray")))
+        out.mux(stream.encode())
+
+
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
@@ -105,15 +133,15 @@ def _require_frames(cine: Cine) -> None:
         raise InputError("the cine has no pictures.", "Add at least one with `add` after a pulse.")
 
 
-def require(package: str) -> Any:
-    """A package of the extra `dicom`."""
+def require(package: str, extra: str = "dicom") -> Any:
+    """A package of one of the extras."""
     import importlib
 
     try:
         return importlib.import_module(package)
     except ImportError as error:
         raise InputError(
-            f"{package} is not installed, and this file needs it.", "Install it: pip install 'viscera[dicom]'."
+            f"{package} is not installed, and this file needs it.", f"Install it: pip install 'viscera[{extra}]'."
         ) from error
 
 

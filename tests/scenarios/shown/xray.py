@@ -16,11 +16,18 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.timing import FRAME
-from viscera.view import Picture
+from viscera.view import Column, Drag, Parameter, Picture, Table
 from viscera.world import Contents, Moment, Show, System, World
-from viscera.world.system import Kept
+from viscera.world.system import Kept, LiveParameter, LiveTable
 
-PICTURE = Picture("xray", "X-ray", 256, 192, help="From above; what is dense is dark.")
+PARAMETERS = [Parameter(name, name, "°", -90.0, 90.0, 0.0, "Does nothing.") for name in ("across", "up")]
+PEDAL = Parameter("pedal", "Pedal", "", 0.0, 1.0, 0.0, "Does nothing.", ("up", "down"))
+_COLUMNS = tuple(Column(name, name, "", "number", 0.0, 1e9) for name in ("x", "y", "number"))
+CLICKS = Table("clicks", "Clicks", "In the picture.", _COLUMNS, ((0.0, 0.0, 0.0),), source="picture")
+PICTURE = Picture(
+    "xray", "X-ray", 256, 192, help="From above; what is dense is dark.",
+    drags=(Drag("what is shown", "across", "up", 60.0),), pedal="pedal", marks="clicks",
+)  # fmt: skip
 RADIUS = 0.005
 """Of the probe's ball [m]."""
 SPEED = 0.02
@@ -64,7 +71,8 @@ def build(setting: Setting) -> Contents:
     kept = Kept({"state": xray.state}, xray.draw)
     system = System(
         name="xray", frame=xray.frame, save=kept.save, load=kept.load, holds=xray,
-        shows=[Show(PICTURE, {"xray": xray.pixels})],
+        shows=[Show(PICTURE, {"xray": xray.pixels})], tables=[LiveTable(CLICKS)],
+        parameters=[LiveParameter(one) for one in (*PARAMETERS, PEDAL)],
     )  # fmt: skip
 
     def script(world: World, tick: int) -> Iterable[Input]:

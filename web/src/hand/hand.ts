@@ -5,12 +5,16 @@
 // shaft keeps the surface as it was at that moment as the reference, because the dent that the tip makes must not draw the
 // tip deeper into itself. Instruments that do something (coagulate, rinse) do it while the handle is closed, and touch the
 // surface lightly meanwhile, right under the cursor; pressing them harder is a matter of its own.
+//
+// A grasper that is closed when another instrument is chosen stays where it is, clamped. Chosen again it is taken up there,
+// still closed, and follows the cursor's movement from there; letting go of the button then opens it.
 
 import { Vector3 } from "three";
 import type { Camera, Quaternion, Ray } from "three";
-import { roundEnd } from "../instruments";
+import { effectOf, roundEnd } from "../instruments";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
+import { PRESSED } from "../protocol";
 import type { Instrument, Scene, Tool } from "../protocol";
 import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, pointAtHeight, shaftOrientation, tipFor, topOf, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
@@ -67,6 +71,11 @@ export class Hand {
   private instruments: Instrument[] = [];
   private sent: { tip: Vector3; spin: number; grip: number; active: boolean } | null = null;
   private sentAt = -Infinity;
+  /** Graspers that stay clamped in the body, as they were left. */
+  private readonly clamped = new Map<number, { tip: Vector3; spin: number; grip: number }>();
+  /** Where a clamped one was taken up again, until it is placed; and how far from the cursor's tip that is. */
+  private takenUpAt: Vector3 | null = null;
+  private aside: Vector3 | null = null;
   private eventTime: number | null = null;
 
   constructor(private readonly view: HandView, private readonly events: HandEvents) {}
@@ -79,7 +88,10 @@ export class Hand {
     this.bounds = scene.bounds;
     this.up = new Vector3(...scene.camera.up).normalize();
     this.depth = depthOf(new Vector3(...scene.camera.target), this.view.camera);
-    if (!again) this.tool = this.spin = 0;
+    if (!again) {
+      this.tool = this.spin = 0;
+      this.clamped.clear();
+    }
     this.withdraw();
     this.sent = null;
   }
@@ -95,9 +107,14 @@ export class Hand {
     this.cursor = null;
     this.pressed = this.acting = false;
     this.grip = this.pushed = this.reach = 0;
-    this.held = null;
-    this.tip = this.contact = null;
+    this.letGo();
     this.place(performance.now());
+  }
+
+  /** Nothing is known of where it was. */
+  private letGo(): void {
+    this.held = null;
+    this.tip = this.contact = this.takenUpAt = this.aside = null;
   }
 
   press(grip: number, eventTime: number): void {
@@ -123,6 +140,7 @@ export class Hand {
   release(): void {
     this.pressed = this.acting = false;
     this.grip = 0;
+    this.takenUpAt = this.aside = null;
   }
 
   /** In the hand now. */
@@ -151,15 +169,46 @@ export class Hand {
     return depth >= LEAST_DEPTH ? depth : null;
   }
 
-  /** The one before goes out of the body; the new one takes its place under the cursor. */
+  /** The one before goes out of the body, unless it is clamped; the new one takes its place under the cursor. */
   chooseTool(tool: number): void {
     if (tool === this.tool || tool >= this.instruments.length) return;
     const cursor = this.cursor;
-    this.withdraw();
+    if (this.clamps()) this.leave();
+    else this.withdraw();
     this.tool = tool;
     this.sent = null;
     this.sentAt = -Infinity;
     this.cursor = cursor;
+    this.takeUp();
+  }
+
+  /** Whether the instrument in the hand holds on to what is between its jaws. */
+  private clamps(): boolean {
+    const instrument = this.instrument();
+    return instrument !== null && effectOf(instrument, "grasps") !== null && this.grip >= PRESSED && this.tip !== null;
+  }
+
+  /** It stays where it is, clamped. */
+  private leave(): void {
+    if (this.tip !== null) this.clamped.set(this.tool, { tip: this.tip.clone(), spin: this.spin, grip: this.grip });
+    this.pressed = this.acting = false;
+    this.grip = this.pushed = this.reach = 0;
+    this.letGo();
+  }
+
+  /** What the world says of the tools: after a reset none is clamped any more. */
+  see(tools: readonly { active: boolean }[]): void {
+    for (const tool of this.clamped.keys()) if (tools.at(tool)?.active !== true) this.clamped.delete(tool);
+  }
+
+  private takeUp(): void {
+    const left = this.clamped.get(this.tool);
+    if (left === undefined) return;
+    this.clamped.delete(this.tool);
+    this.acting = true;
+    this.grip = left.grip;
+    this.spin = left.spin;
+    this.takenUpAt = left.tip;
   }
 
   /** Once per turn of the animation loop. */
@@ -190,6 +239,9 @@ export class Hand {
     if (inside || rises) this.held ??= this.view.pickMeshes().map(copied);
     else this.held = null;
     this.tip = this.pushedTip(this.cursor);
+    if (this.takenUpAt !== null) this.aside = this.takenUpAt.clone().sub(this.tip);
+    this.takenUpAt = null;
+    if (this.aside !== null) this.tip.add(this.aside);
     this.offer(this.tip, true, now);
   }
 

@@ -24,10 +24,15 @@ interface Look {
   coat: number;
   /** 0 lets light in like tissue, 1 does not. */
   dry?: number;
+  /** Of what a cut opens, where it is not flesh. */
+  inner?: string;
 }
 
 /** How much stronger the film shines than a lamp of this brightness makes it; tuned for appearance. */
 const FILM_GAIN = 2.6;
+
+/** Of what a cut in tissue opens, sRGB; tuned for appearance. */
+const FLESH = "#842e29";
 
 /** sRGB colours tuned for appearance under a white lamp. */
 const LOOKS: Record<string, Look> = {
@@ -36,6 +41,7 @@ const LOOKS: Record<string, Look> = {
   fat: { base: "#dba95a", pale: "#efd08c", deep: "#b9742f", vessel: 0.6, bumps: 1.3, coat: 1 },
   vessel: { base: "#b5403c", pale: "#d0776a", deep: "#7a1c20", vessel: 0.5, bumps: 0.6, coat: 1 },
   skin: { base: "#c98f74", pale: "#e0b59a", deep: "#a9604c", vessel: 0.1, bumps: 0.8, coat: 0.25, dry: 0.35 },
+  gauze: { base: "#dcdcd6", pale: "#f2f2ee", deep: "#b9bcbb", vessel: 0, bumps: 1.2, coat: 0.02, dry: 0.8, inner: "#d2d3cf" },
   earth: { base: "#55503a", pale: "#7d7a58", deep: "#3a3020", vessel: 0, bumps: 1.6, coat: 0.06, dry: 1 },
 };
 
@@ -60,7 +66,7 @@ export interface Skin {
 export function makeTissueMaterial(
   look: string, light: LightUniforms, textures: TissueTextures, plain: boolean, skin: Skin,
 ): ShaderMaterial {
-  const { base, pale, deep, vessel, bumps, coat, dry } = LOOKS[look] ?? LOOKS.tissue;
+  const { base, pale, deep, vessel, bumps, coat, dry, inner } = LOOKS[look] ?? LOOKS.tissue;
   standOn(light, dry === 1 ? "earth" : "flesh");
   const linear = (hex: string) => {
     const c = new Color(hex);
@@ -82,6 +88,8 @@ export function makeTissueMaterial(
       uBumps: { value: bumps },
       uCoat: { value: coat },
       uDry: { value: dry ?? 0 },
+      uInner: { value: linear(inner ?? FLESH) },
+      uInnerDry: { value: inner === undefined ? 0 : (dry ?? 0) },
       uPress: { value: 0 },
     },
     vertexShader: VERTEX,
@@ -167,6 +175,8 @@ uniform float uVesselAmount;
 uniform float uBumps;
 uniform float uCoat;
 uniform float uDry;
+uniform vec3 uInner;
+uniform float uInnerDry;
 uniform float uPress;
 uniform float uHeatView;
 varying vec3 vPoint;
@@ -187,7 +197,6 @@ const float FINE = 1.0 / 0.0071;
 const float MIDDLE = 1.0 / 0.0263;
 const float SHEET = 1.0 / 0.083;
 const float F0 = 0.025;
-const vec3 INNER = vec3(0.23, 0.028, 0.022); // of what a cut opens; tuned for appearance
 const vec2 STANDS = vec2(0.0003, 0.0008); // [m] deep fluid is a pool: between the two its surface becomes level
 const float STEEPEST = 1.5; // one over the squared slope that a border never reaches
 
@@ -259,9 +268,9 @@ void main() {
   Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
   bool inside = false;
   #ifdef CUT
-  // Faces that a cut opened lie beside the texture. They are wet and dark, whatever covers the outside.
+  // Faces that a cut opened lie beside the texture. Flesh is wet and dark there, whatever covers the outside.
   inside = vUv.x < -0.5;
-  if (inside) skin = Skin(INNER * (1.0 + 0.35 * middle.a + 0.25 * fine.a), 0.0, 0.0, 0.0, 1.0, 37.0);
+  if (inside) skin = Skin(uInner * (1.0 + 0.35 * middle.a + 0.25 * fine.a), uInnerDry, 0.0, 0.0, 1.0 - uInnerDry, 37.0);
   #endif
   #ifdef INK
   if (!inside) inkSkin(skin, texture(uInk, vUv), fine);
@@ -284,7 +293,7 @@ void main() {
   float coarse = max(max(skin.rough, 0.5 * uDry), smoothstep(0.0002, 0.0016, pixel));
   vec3 film = wave + mix(0.26, 0.55, coarse) * folds + mix(0.05, 0.25, coarse) * ripple;
   float sharp = 0.0030; // alpha²
-  float dry = inside ? 0.0 : uDry;
+  float dry = inside ? uInnerDry : uDry;
   float dull = max(skin.rough, dry);
   vec3 flesh = skin.flesh;
   float wet = 0.0; // 1 where there is fluid

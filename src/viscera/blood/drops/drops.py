@@ -438,9 +438,9 @@ def _make_near(drops: Drops) -> Near:
     reach = float(coupling.REACH) * (6.0 * largest / math.pi) ** (1.0 / 3.0)
     side = max(reach, float(np.prod(upper - lower) / MOST_CELLS) ** (1.0 / 3.0))
     grid, cells = make_grid(n, tuple(lower), tuple(upper), side, 3, drops.device, count=drops.state.count)
-    pair = [wp.zeros(1, dtype=wp.vec2, device=warp) for _ in range(2)]
+    cohesion, merging = (wp.zeros(1, dtype=wp.vec2, device=warp) for _ in range(2))
     velocity, partner = wp.zeros(n, dtype=wp.vec3, device=warp), wp.zeros(n, dtype=wp.int32, device=warp)
-    return Near(grid, cells, *pair, velocity, partner)
+    return Near(grid, cells, cohesion, merging, velocity, partner)
 
 
 def _box(surface: FilmSurface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:

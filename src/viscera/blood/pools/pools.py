@@ -90,7 +90,7 @@ class PoolParams:
 
 @dataclass(eq=False)
 class Pools:
-    """Made by `make_pools`. Arrays have one entry per column unless it says otherwise."""
+    """Made by `make_pools`. Arrays have shape (columns,) unless it says otherwise."""
 
     params: PoolParams
     film: FilmParams
@@ -125,7 +125,7 @@ class Pools:
     """What has run off and what was sucked, int64, shape (2,) [pL]."""
     flag: Any
     place: Any
-    """Scratch: which columns give a particle to the film, and how many before each."""
+    """Scratch: which columns give a particle to the film, and how many before each, int32."""
 
     @property
     def count(self) -> int:
@@ -150,7 +150,7 @@ def make_pools(film: Film, drops: Drops, params: PoolParams | None = None) -> Po
     device = surface.device
     view, count = _view(surface, params, device)
     other: Any = PoolView()
-    for name in PoolView.vars:
+    for name in other._cls.vars:
         setattr(other, name, getattr(view, name))
     other.content = wp.zeros(FLUIDS * count, dtype=wp.int32, device=device.warp)
     pipes: Any = flow.Pipes()

@@ -10,22 +10,28 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from viscera.geometry.mesh import TriangleMesh
 from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine
-from viscera.view import Camera, Goal, Surface
+from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
+from viscera.view import Camera, Drag, Goal
 from viscera.world import Contents, World
 from viscera.world.organ import point
-from viscera.world.systems.barium import filling
+from viscera.world.systems.barium import ROLL, TILT, Living, filling
 from viscera.world.systems.fluoroscopy import fluoroscopy
+from viscera.world.systems.reading import Hidden
+from viscera.xray import Xray
+
+TABLE = Drag("the table", ROLL.name, TILT.name, 180.0)
+"""By the right button in the X-ray."""
 
 INSTRUCTIONS = """\
-Press the pedal (C-arm, Pedal: down) and look at the X-ray: air in the colon is dark, bone is bright.
+Hold the pedal at the X-ray (or B) and look: air in the colon is dark, bone is bright. Let go: the last picture stays.
 Inject 10 to 20 mL/s until about 400 mL are in the lumen, then stop.
 Tilt the table head down and roll the patient to both sides: the barium runs on and coats the wall.
-Turn the C-arm to see behind loops. Let the pedal go whenever you need no picture: the last one stays.
-Coat 90 % of the wall with less than 5 Gy·cm²."""
+Take CO₂ out, or let waves of the wall carry it on (Bowel); the course of the bowel is a table below the settings.
+Drag in the X-ray to turn the C-arm, with Shift to roll and tilt the table, with Alt to slide the patient.
+Three polyps stand into the lumen: gaps in the barium, bumps in the air. Click on each in the X-ray.
+Coat 90 % of the wall and find all three, with less than 5 Gy·cm² and at most three misses."""
 
 SCRIPT = (
     # tick, parameter, value
@@ -44,27 +50,31 @@ def build(setting: Setting) -> Contents:
     mesh = lumen.mesh
     low, high = mesh.bounds
     far = 2.2 * float(np.abs(mesh.vertices).max())
+    polyps = len(lumen.polyps.foot)
+    hidden = Hidden(lumen.polyps.middle.copy(), lumen.polyps.foot) if polyps else None
+    if enema.living is not None:
+        enema.living.bowel.on_move = lambda: _follow(enema.living, machine, hidden)
+    search = [Goal("found", least=float(polyps)), Goal("misses", most=3.0)] if polyps else []
 
     def script(world: World, tick: int) -> Iterable[Input]:
         return [SetParameter(name, value) for at, name, value in SCRIPT if at == tick]
 
     return Contents(
-        # The X-ray stands at the upper right of the page, so the colon stands a little to the left.
-        camera=Camera((0.1 * far, -0.25 * far, 1.15 * far), (0.1 * far, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0),
+        camera=Camera((0.0, -0.25 * far, 1.15 * far), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0),
         bounds=(point(low), point(high)),
-        systems=[filling(enema), fluoroscopy(machine)],
-        scenery=[_opened(lumen.mesh)],
-        goals=[Goal("coated", least=90.0), Goal("dose", most=5.0)],
+        systems=[filling(enema), fluoroscopy(machine, drags=[TABLE], hidden=hidden)],
+        scenery=[] if enema.living is not None else [opened(lumen.plain)],
+        goals=[Goal("coated", least=90.0), Goal("dose", most=5.0), *search],
         script=script,
         heaviest=lambda: fill_up(lumen, enema),
     )
 
 
-def _opened(mesh: TriangleMesh) -> Surface:
-    """The back wall alone, turned inside out: seen from the front, the colon is open and what runs in it is seen."""
-    back = mesh.face_vectors[:, 2] < 0.0
-    triangles = mesh.triangles[back][:, ::-1].copy()
-    return Surface("colon", "tissue", triangles, "colon", len(mesh.vertices), rest=mesh.vertices.astype(np.float32))
+def _follow(living: Living | None, machine: Xray, hidden: Hidden | None) -> None:
+    """The wall has moved: its air is projected again, and polyps are where they are now."""
+    machine.aimed = False
+    if living is not None and hidden is not None:
+        hidden.middle[:] = living.bowel.of("polyps")
 
 
 SCENARIO = Scenario(

@@ -9,19 +9,23 @@ import numpy as np
 import warp as wp
 
 from viscera import water, xray
-from viscera.anatomy.colon import centreline_of, colon
+from viscera.anatomy.colon import Centreline, centreline_of, colon, course_of
+from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.geometry.mesh import FloatArray, TriangleMesh, load_mesh
+from viscera.geometry.refine import part_below
 from viscera.geometry.topology import components
 from viscera.scenarios import Setting
 from viscera.timing import FRAME
+from viscera.view import Surface
 from viscera.water import ContactParams, FluidParams
 from viscera.water.boundary.field import make_field
 from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
-from viscera.world.systems.barium import Enema, gravity
+from viscera.world.systems.barium import AIMED, Enema, Living, gravity
+from viscera.world.systems.bowel import Bowel
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
 
@@ -44,6 +48,9 @@ DEPTH = 0.035
 TAP = 0.018
 """Radius of the ball at the anus that an open drain takes from [m]."""
 PIXELS = 384
+POLYPS = 3
+ROOM = 0.02
+"""How far a wall that moves may leave its box and stay quick [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +64,26 @@ class Lumen:
     """Unit vector of the stream."""
     anus: FloatArray
     """Middle of the drain [m]."""
+    plain: TriangleMesh
+    """The same without polyps: what the open view shows."""
+    polyps: Polyps
+    """That a seed hides; a mesh of the user's own has none."""
+    line: Centreline | None = None
+    course: FloatArray | None = None
+    """Centreline and control points; None for a mesh of the user's own, which is rigid."""
 
 
 def find_lumen(setting: Setting) -> Lumen:
     """A colon of the seed, or the user's mesh."""
     if setting.mesh is not None:
         return _lumen_of(load_mesh(setting.mesh), setting)
-    mesh = colon(setting.seed)
-    line = centreline_of(mesh, setting.seed)
-    at = int(np.searchsorted(line.lengths, DEPTH))
-    return Lumen(mesh, line.points[at], line.tangents[at], line.points[int(np.searchsorted(line.lengths, 0.4 * DEPTH))])
+    plain = colon(setting.seed)
+    line = centreline_of(plain, setting.seed)
+    mesh, polyps = with_polyps(plain, line, setting.seed, POLYPS)
+    at, anus = (int(np.searchsorted(line.lengths, depth)) for depth in (DEPTH, 0.4 * DEPTH))
+    return Lumen(
+        mesh, line.points[at], line.tangents[at], line.points[anus], plain, polyps, line, course_of(plain, setting.seed)
+    )
 
 
 def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
@@ -87,7 +104,8 @@ def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
         )
     points = np.asarray(field.grid.origin) + field.spacing * deep
     tip = points[points[:, 1].argmin()]
-    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0))
+    none = Polyps(np.zeros((0, 3)), np.zeros(0))
+    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none)
 
 
 def make_enema(lumen: Lumen, setting: Setting) -> Enema:
@@ -95,11 +113,15 @@ def make_enema(lumen: Lumen, setting: Setting) -> Enema:
     params = _params(lumen.mesh, spacing, 1e-9)
     steps = math.ceil(FRAME / (0.99 * largest_step(params)))
     fluid = water.make(_params(lumen.mesh, spacing, FRAME / steps), capacity=setting.count(CAPACITY), device=device)
-    walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device)
+    moves = lumen.line is not None
+    # A wall that moves is seen as far as kernels reach: from there comes its share in the density.
+    seen = {"deforming": True, "room": ROOM, "reach": fluid.params.radius} if moves else {}
+    walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device, **seen)
     x, y, z = (float(one) for one in lumen.along)
     emitter = water.add_emitter(fluid, lumen.tip.tolist(), (0.1 * x, 0.1 * y, 0.1 * z), NOZZLE)
-    water.add_wall_density(fluid, walls)
-    vessel = water.add_vessel(fluid, walls, ContactParams(friction=FRICTION))
+    still = water.WallVolume(fluid, lumen.mesh)
+    fluid.boundaries.append(still)
+    vessel = water.add_vessel(fluid, walls, ContactParams(friction=FRICTION), parts=AIMED * steps)
     drain = water.add_drain(fluid, ball=(lumen.anus.tolist(), TAP))
     fluid.boundaries.remove(drain)  # it acts once per frame
     coating = make_coating(fluid, lumen.mesh, CoatingParams(viscosity=VISCOSITY))
@@ -107,7 +129,30 @@ def make_enema(lumen: Lumen, setting: Setting) -> Enema:
         fluid, vessel, coating, emitter, (x, y, z), drain, steps,
         wp.zeros(fluid.capacity, dtype=float, device=device.warp),
         wp.zeros(len(coating.area), dtype=float, device=device.warp),
+        _living(lumen, fluid, walls, still),
     )  # fmt: skip
+
+
+def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.WallVolume) -> Living | None:
+    """What moves the wall of a colon by rule."""
+    if lumen.line is None or lumen.course is None:
+        return None
+    shown = opened(lumen.plain)
+    points = {
+        "wall": lumen.mesh.vertices, "film": lumen.mesh.corners.mean(axis=1), "shown": shown.rest,
+        "polyps": lumen.polyps.middle,
+    }  # fmt: skip
+    bowel = Bowel(lumen.course, lumen.line, {name: np.asarray(one, dtype=np.float64) for name, one in points.items()})
+    share = water.MovingWallVolume(fluid, walls, curvature=1.0 / float(lumen.line.radii.mean()))
+    return Living(bowel, shown, share, still, lumen.mesh.triangles)
+
+
+def opened(mesh: TriangleMesh) -> Surface:
+    """The back wall alone, turned inside out: seen from the front, the colon is open and what runs in it is seen. It is
+    cut along the line where the wall turns to the front, not along the edges of triangles."""
+    back = part_below(mesh, mesh.vertex_normals[:, 2])
+    triangles = back.triangles[:, ::-1].copy()
+    return Surface("colon", "tissue", triangles, "colon", len(back.vertices), rest=back.vertices.astype(np.float32))
 
 
 def _params(mesh: TriangleMesh, spacing: float, dt: float) -> FluidParams:
@@ -144,7 +189,7 @@ def make_machine(lumen: Lumen, enema: Enema, setting: Setting) -> xray.Xray:
         solids=[
             Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
             Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
-            Solid(mesh.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE),
+            Solid(enema.vessel.walls.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE),
         ],
         clouds=[
             Cloud(enema.fluid.position, enema.fluid.count, enema.volume, 1.5 * enema.fluid.params.spacing, suspension),

@@ -44,6 +44,8 @@ SKIN_OVER_FAT = Material(
 
 STRETCH = 0.06
 """Across the line. Skin at rest is under tension: cut, it gapes."""
+RUBBING = 0.2
+"""Coulomb's friction of the two sides of a cut, wet."""
 HOME_HEIGHT = 0.03
 """Of waiting instruments above the surface [m]."""
 SPEED = 0.02
@@ -54,6 +56,7 @@ Open the tissue along the violet line, 5 mm deep.
 Move the pointer to an end of the line: the scalpel follows the surface. The wheel sets how deep it goes.
 Hold the left button and draw along the line: the blade cuts while you hold it.
 Key 2 takes the scissors: bring the open jaws to what is to be cut, and press to close them.
+Key 3 takes the grasper: hold the left button to close it, pull with the wheel; with key 1 or 2 it stays clamped.
 Watch the measures: line opened, astray, deepest. A cut that is too shallow can be drawn again."""
 
 GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepest", most=9.0))
@@ -102,12 +105,13 @@ def build(setting: Setting) -> Contents:
 
     return Contents(
         organs=[organ],
-        tools=kit.hand_out([kit.scalpel(), kit.scissors()], home, SKIN_OVER_FAT.friction, apart=0.04),
+        tools=kit.hand_out([kit.scalpel(), kit.scissors(), kit.grasper()], home, SKIN_OVER_FAT.friction, apart=0.04),
         systems=[opening, drill, drawing, lattice_picture(organ)],
         levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.02,
+        rubbing=RUBBING,
         script=script,
     )
 

@@ -15,7 +15,7 @@ from viscera.water.boundary.contacts import ContactParams, Contacts, make_contac
 from viscera.water.boundary.known import Known, make_known, take_known
 from viscera.water.boundary.start import check_start
 from viscera.water.boundary.walls import Walls, check_walls, move_walls
-from viscera.water.state import Fluid
+from viscera.water.state import Fluid, Images
 
 wp.set_module_options({"enable_backward": False})
 
@@ -33,6 +33,31 @@ def sort_known(
     s = first + wp.tid()
     if s < count[0]:
         take_known(last_known, original[s], 0.0, 0.0, s, known_out)
+
+
+@wp.kernel
+def follow_period(
+    first: int,
+    # params
+    images: Images,
+    # in
+    count: wp.array(dtype=wp.int32),
+    before: wp.array(dtype=wp.vec3),
+    position: wp.array(dtype=wp.vec3),
+    # out
+    before_out: wp.array(dtype=wp.vec3),
+):
+    """Where particles were, moved by whole periods to be beside where they are: one that left the box at its end and
+    came in at its beginning has not flown through all that is between."""
+    s = first + wp.tid()
+    if s >= count[0]:
+        return
+    p = before[s]
+    for axis in range(3):
+        length = images.length[axis]
+        if length > 0.0:
+            p[axis] = p[axis] + length * wp.round((position[s][axis] - p[axis]) / length)
+    before_out[s] = p
 
 
 class Vessel:
@@ -57,6 +82,9 @@ class Vessel:
         self.contacts: Contacts = make_contacts(walls, fluid.capacity, params)
         self.contacts.last_known = make_known(fluid.capacity, fluid.device)
         self.moving, self.parts = moving, parts
+        periodic = any(fluid.params.periodic)
+        self._before = wp.zeros(fluid.capacity if periodic else 0, dtype=wp.vec3, device=fluid.device.warp)
+        """Where particles were, beside where they are; of length 0 where there is no period."""
         self.dt, self.live = live_dt(fluid), fluid.live  # the second keeps the memory of the first
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
@@ -77,8 +105,13 @@ class Vessel:
 
     def contact(self, stage: Stage, fluid: Fluid) -> None:
         known = [self.contacts.last_known, self.contacts.known]
-        moved = [fluid.grid.position, fluid.position, fluid.velocity, fluid.tag]
+        before = fluid.grid.position
         stage.launch(sort_known, fluid.capacity, [fluid.count, fluid.grid.original, *known])
+        if len(self._before):
+            args = [fluid.images, fluid.count, before, fluid.position, self._before]
+            stage.launch(follow_period, fluid.capacity, args)
+            before = self._before
+        moved = [before, fluid.position, fluid.velocity, fluid.tag]
         step_contacts(stage, self.contacts, fluid.count, self.dt, *moved)
 
 

@@ -42,11 +42,21 @@ def calibration(params: FluidParams) -> float:
 
 def flat_share(distance: float, radius: float) -> float:
     """λ at a distance d from a flat wall: ∫ 2πr (r − d) W dr from d to R, a spherical cap of the kernel at a time."""
+    if distance >= radius:
+        return 0.0
     r = np.linspace(distance, radius, 2001)
     return float(np.trapezoid(2.0 * np.pi * r * (r - distance) * spline(r, radius, 3), r))
 
 
-def _spline_slope(r: FloatArray, radius: float) -> FloatArray:
+def flat_slope(distance: float, radius: float) -> float:
+    """λ' [1/m] there: −∫ 2πr W dr from d to R."""
+    if distance >= radius:
+        return 0.0
+    r = np.linspace(distance, radius, 2001)
+    return -float(np.trapezoid(2.0 * np.pi * r * spline(r, radius, 3), r))
+
+
+def spline_slope(r: FloatArray, radius: float) -> FloatArray:
     """W'(r) [1/m⁴]."""
     q = r / radius
     steep = np.maximum(1.0 - q, 0.0) ** 2 - 4.0 * np.maximum(0.5 - q, 0.0) ** 2
@@ -73,7 +83,7 @@ def volume_map(
     r = np.sqrt(x**2 + y**2 + z**2)
     weight = spline(r, radius, 3)
     weight /= weight.sum()
-    steep = _spline_slope(r, radius) / np.maximum(r, 1e-9 * radius) * spacing**3
+    steep = spline_slope(r, radius) / np.maximum(r, 1e-9 * radius) * spacing**3
     slopes = [steep * along for along in (x, y, z)]
     share, *gradient = _convolved(filled, [weight, *(radius * one for one in slopes)])
     if fluid_inside:

@@ -21,8 +21,8 @@ Without it the layers at walls hang on the rest, and pressure in a column ten sp
 In the incompressible solver the wall is a neighbour that does not give way: it adds κ ρ₀ ∇λ·v to the growth of density,
 and to D. Contacts stay: they keep every particle inside.
 
-Differs from the sources in the interpolation (there, cubic elements) and in κ. A map stays where it is: walls that
-change their shape have contacts alone.
+Differs from the sources in the interpolation (there, cubic elements) and in κ. A map stays where it is; for walls that
+move, see moving_density.py.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.boundary.volume_map import calibration, volume_map
+from viscera.water.params import FluidParams
 from viscera.water.periodic import front
 from viscera.water.smoothing import Smoothing
 from viscera.water.state import Fluid, Live
@@ -121,11 +122,13 @@ def take_share(
 
 
 @wp.func
-def carried(live: Live, spacing: float, share: wp.vec4, k: float) -> wp.vec3:
+def carried(live: Live, spacing: float, standing: wp.vec3, share: wp.vec4, k: float) -> wp.vec3:
     """What the water behind the wall carries of a particle's weight along the wall: its pressure rises with depth too.
-    Only as far as there is pressure, so that drops slide down a dry wall as they should."""
+    Only as far as there is pressure, so that drops slide down a dry wall as they should. `standing` is 0 along axes
+    with a period, where no pressure can rise for good, and 1 along others."""
     normal = wp.normalize(front(share))
-    along = live.gravity - wp.dot(live.gravity, normal) * normal
+    weight = wp.cw_mul(standing, live.gravity)
+    along = weight - wp.dot(weight, normal) * normal
     deep = k * live.rest_density / (wp.length(live.gravity) * spacing + 1.0e-12)
     return -wp.min(deep, 1.0) * share[3] / live.rest_density * along
 
@@ -136,6 +139,7 @@ def carry(
     # params
     grid: GridView,
     spacing: float,
+    standing: wp.vec3,
     live: wp.array(dtype=Live),
     # in
     original: wp.array(dtype=wp.int32),
@@ -148,7 +152,7 @@ def carry(
     s = first + wp.tid()
     if s >= sorted_count(grid) or share[s][3] == 0.0:
         return
-    a = carried(live[0], spacing, share[s], warm[original[s]])
+    a = carried(live[0], spacing, standing, share[s], warm[original[s]])
     rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], 0.0)
 
 
@@ -158,9 +162,11 @@ def push_away(
     # params
     grid: GridView,
     spacing: float,
+    standing: wp.vec3,
     live: wp.array(dtype=Live),
     # in
     share: wp.array(dtype=wp.vec4),
+    drift: wp.array(dtype=wp.vec4),
     place: wp.array(dtype=wp.vec4),
     motion: wp.array(dtype=wp.vec4),
     # out
@@ -171,8 +177,8 @@ def push_away(
     if s >= sorted_count(grid) or share[s][3] == 0.0:
         return
     g = front(share[s])
-    a = -MIRROR * place[s][3] * g + carried(live[0], spacing, share[s], place[s][3])
-    rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], wp.dot(g, front(motion[s])))
+    a = -MIRROR * place[s][3] * g + carried(live[0], spacing, standing, share[s], place[s][3])
+    rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], wp.dot(g, front(motion[s]) - front(drift[s])))
 
 
 @wp.kernel
@@ -186,6 +192,7 @@ def begin_at_walls(
     held: wp.array(dtype=wp.vec4),
     rate: wp.array(dtype=wp.vec4),
     share: wp.array(dtype=wp.vec4),
+    drift: wp.array(dtype=wp.vec4),
     own: wp.array(dtype=wp.vec4),
     # out
     system_out: wp.array(dtype=wp.vec2),
@@ -202,7 +209,7 @@ def begin_at_walls(
     per = float(0.0)
     if diagonal > ALONE * scale * scale and dt > 0.0:
         per = 1.0 / (dt * dt * diagonal)
-    v = front(held[s]) + dt * front(rate[s])
+    v = front(held[s]) + dt * front(rate[s]) - front(drift[s])
     system_out[s] = wp.vec2(system_out[s][0] + dt * wp.dot(v, g), per)
 
 
@@ -264,47 +271,40 @@ def iterate_at_walls_natively(
     k_out[s] = k + relaxation * dt * dt * wp.dot(g, pushed) * system[s][1]
 
 
-class WallVolume:
-    """The volume behind a closed mesh as one of a fluid's `boundaries`."""
+class WallShare:
+    """What walls do with their share in the density, wherever it comes from."""
 
     adds_density = True
     adds_force = True
 
-    def __init__(self, fluid: Fluid, mesh: TriangleMesh, *, fluid_inside: bool = True) -> None:
+    def __init__(self, fluid: Fluid) -> None:
         p = fluid.params
-        if p.kernels != "spline" or p.dimension != 3 or any(p.periodic):
+        if p.kernels != "spline" or p.dimension != 3:
             raise InputError(
-                "walls with density need the spline in 3D and no period.",
+                "walls with density need the spline in 3D.",
                 'Choose kernels="spline" and dimension=3, or leave the walls to contacts alone.',
             )
-        origin, spacing, values = volume_map(require_closed(mesh), p, fluid.device, fluid_inside=fluid_inside)
-        view: Any = MapView()
-        view.origin, view.spacing = wp.vec3(*origin.tolist()), spacing
-        view.value = wp.array(values, dtype=wp.vec4, device=fluid.device.warp)
-        view.per_radius = 1.0 / p.radius
-        view.amount = p.rest_density * calibration(p)
-        self.view = view
-        self.share = wp.zeros(fluid.capacity, dtype=wp.vec4, device=fluid.device.warp)
+        device = fluid.device.warp
+        self._standing = wp.vec3(*(0.0 if period else 1.0 for period in p.periodic))
+        self.share = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
+        """κ ρ₀ ∇λ and κ ρ₀ λ of each particle, sorted."""
+        self.drift = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
+        """Velocity of the wall beside each [m/s], and its distance [m] where walls move."""
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None:
         pass
 
-    def add_density(self, stage: Stage, fluid: Fluid) -> None:
-        f = fluid
-        args = [f.grid.view, self.view, f.grid.position, f.sorted_tag, self.share, f.density]
-        stage.launch(take_share, f.capacity, args)
-
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         f = fluid
-        around = [f.grid.view, f.params.spacing, f.live]
+        around = [f.grid.view, f.params.spacing, self._standing, f.live]
         if f.params.compressible:
-            stage.launch(push_away, f.capacity, [*around, self.share, f.place, f.motion, f.rate])
+            stage.launch(push_away, f.capacity, [*around, self.share, self.drift, f.place, f.motion, f.rate])
         else:
             stage.launch(carry, f.capacity, [*around, f.grid.original, self.share, f.extra["warm"], f.rate])
 
     def begin_solving(self, stage: Stage, fluid: Fluid) -> None:
         f, x = fluid, fluid.extra
-        args = [f.grid.view, f.smoothing, f.live, f.held, f.rate, self.share, x["own"], x["system"]]
+        args = [f.grid.view, f.smoothing, f.live, f.held, f.rate, self.share, self.drift, x["own"], x["system"]]
         stage.launch(begin_at_walls, f.capacity, args)
 
     def iterate(self, stage: Stage, fluid: Fluid, relaxation: float) -> None:
@@ -317,3 +317,36 @@ class WallVolume:
 
     def contact(self, stage: Stage, fluid: Fluid) -> None:
         pass
+
+
+class WallVolume(WallShare):
+    """The volume behind a closed mesh that stands as one of a fluid's `boundaries`."""
+
+    def __init__(self, fluid: Fluid, mesh: TriangleMesh, *, fluid_inside: bool = True) -> None:
+        super().__init__(fluid)
+        p = fluid.params
+        _check_periods(p, mesh)
+        origin, spacing, values = volume_map(require_closed(mesh), p, fluid.device, fluid_inside=fluid_inside)
+        view: Any = MapView()
+        view.origin, view.spacing = wp.vec3(*origin.tolist()), spacing
+        view.value = wp.array(values, dtype=wp.vec4, device=fluid.device.warp)
+        view.per_radius = 1.0 / p.radius
+        view.amount = p.rest_density * calibration(p)
+        self.view = view
+
+    def add_density(self, stage: Stage, fluid: Fluid) -> None:
+        f = fluid
+        args = [f.grid.view, self.view, f.grid.position, f.sorted_tag, self.share, f.density]
+        stage.launch(take_share, f.capacity, args)
+
+
+def _check_periods(params: FluidParams, mesh: TriangleMesh) -> None:
+    """A mesh goes on through the ends of a box with a period: what is there repeats."""
+    low, high = mesh.bounds
+    for axis in range(3):
+        inside = low[axis] > params.lower[axis] - params.radius or high[axis] < params.upper[axis] + params.radius
+        if params.periodic[axis] and inside:
+            raise InputError(
+                f"{mesh.name} ends inside the period along {'xyz'[axis]}.",
+                f"Let it go on for at least {params.radius:g} m beyond the box, at both ends, as it repeats.",
+            )

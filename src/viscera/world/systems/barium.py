@@ -3,6 +3,9 @@
 Once a frame: as many steps of the fluid as make 16 ms; what touches the wall leaves some there; an open drain takes
 what is at it. What was let in is in the lumen, on the wall or drained, counted in whole units (`water.coating`).
 
+A wall with a bowel (bowel.py) may move. While it has its resting shape a map gives its share in the density; else the
+nearest wall does, which costs more.
+
 The patient stays where he is and gravity turns: with the table tilted by θ (head up) and rolled by φ (left side down),
 
     g = 9.81 (sin φ cos θ, −sin θ, −cos φ cos θ) m/s²
@@ -24,8 +27,10 @@ from viscera.device import Stage
 from viscera.errors import StateError
 from viscera.timing import FRAME
 from viscera.units import MILLILITRE, STANDARD_GRAVITY
-from viscera.view import Measure, Parameter, Particles
+from viscera.view import Measure, Parameter, Particles, Surface
+from viscera.water.boundary.moving_density import MovingWallVolume
 from viscera.water.boundary.vessel import Vessel
+from viscera.water.boundary.wall_density import WallVolume
 from viscera.water.coating import (
     FULL,
     MOST_MADE,
@@ -41,12 +46,15 @@ from viscera.water.emitter import Drain, Emitter
 from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import CREATED, LOST, Fluid
 from viscera.world.system import Kept, LiveParameter, Moment, Show, System
+from viscera.world.systems.bowel import GAS, Bowel
 
 wp.set_module_options({"enable_backward": False})
 
 DRAWN = 0.7
 """Radius of the drawn balls over the spacing of the particles."""
 TABLE, ENEMA = "Table", "Enema"
+AIMED = 4
+"""Frames in which a wall that moves comes to where it is aimed: to aim it costs as much as some steps."""
 
 FLOW = Parameter("flow", "Inject", "mL/s", 0.0, 25.0, 0.0, "Into the rectum.", group=ENEMA)
 DRAIN = Parameter("drain", "Drain", "", 0.0, 1.0, 0.0, "Lets it out at the rectum.", ("shut", "open"), ENEMA)
@@ -124,6 +132,23 @@ class Enema:
     """Suspension in each particle [m³], `wp.array` of float: for an X-ray."""
     film_volume: Any
     """On each triangle [m³]."""
+    living: Living | None = None
+    """What moves the wall; None where it is rigid."""
+
+
+@dataclass(eq=False)
+class Living:
+    """A wall that a bowel moves."""
+
+    bowel: Bowel
+    """Its points: `wall`, the vessel's vertices; `film`, the middles of its triangles; `shown`."""
+    surface: Surface
+    """What is shown of it, with the vertices `shown`."""
+    share: MovingWallVolume
+    """Its share in the density where it has not its resting shape, instead of `still`."""
+    still: WallVolume
+    triangles: Any
+    """Of the vessel, (n, 3)."""
 
 
 def gravity(tilt: float, roll: float) -> tuple[float, float, float]:
@@ -147,6 +172,7 @@ class _Filling:
         self._drawn = wp.zeros(self._fluid.capacity, dtype=wp.vec4, device=device.warp)
         self._status = device.port(2, wp.int32)
         self._program = device.record(self._record, work=step_work(self._fluid))
+        self._begin_living()
         self._show = device.record(self._record_show, work=self._fluid.capacity)
         self._books = account(enema.coating, self._fluid)
         self._coated = 0.0
@@ -155,16 +181,25 @@ class _Filling:
 
     def system(self) -> System:
         look = Particles("barium", "barium", DRAWN * self._fluid.params.spacing, self._fluid.capacity)
-        kept = Kept({"set": self._set}, self._loaded, (self._save, self._load))
+        bowel = None if self._living is None else self._living.bowel
+        kept = Kept(
+            {"set": self._set} | ({} if bowel is None else {"wall_moves": self._wall} | bowel.kept()),
+            self._loaded,
+            (self._save, self._load),
+        )
         places = ((FLOW, _FLOW), (DRAIN, _DRAIN), (TILT, _TILT), (ROLL, _ROLL))
         return System(
             name="barium",
             frame=self.frame,
             save=kept.save,
             load=kept.load,
-            shows=[Show(look, {look.name: self._drawn}, lambda: {look.name: int(self._status.host[0])})],
+            shows=[Show(look, {look.name: self._drawn}, lambda: {look.name: int(self._status.host[0])}), *self._shown],
             measures=self.measures,
-            parameters=[LiveParameter(one, self._setter(place)) for one, place in places],
+            parameters=[
+                *(LiveParameter(one, self._setter(place)) for one, place in places),
+                *([] if bowel is None else bowel.parameters()),
+            ],
+            tables=[] if bowel is None else [bowel.table()],
             holds=self._enema,
         )
 
@@ -175,7 +210,43 @@ class _Filling:
         water.load(self._fluid, saved)
         load_coating(self._enema.coating, saved)
 
+    def _begin_living(self) -> None:
+        """The same program for a wall that moves."""
+        e, f = self._enema, self._fluid
+        self._living = e.living
+        self._wall = np.zeros(3, dtype=np.int64)
+        """Frames since the wall was aimed, whether it moves, and whether it has another shape than at rest."""
+        self._shown: list[Show] = []
+        if e.living is None:
+            return
+        one = e.living
+        self._seen = one.bowel.of("shown").astype(np.float32)
+        self._shown = [Show(one.surface, {one.surface.array: self._seen})]
+        self._wanted = self._device.port(len(one.bowel.of("wall")), wp.vec3)
+        still = f.boundaries
+        f.boundaries = [one.share if boundary is one.still else boundary for boundary in still]
+        e.vessel.moving = True
+        self._moving_program = self._device.record(self._record, work=step_work(f))
+        f.boundaries, e.vessel.moving = still, False
+        self._aim_program = self._device.record(self._record_aim)
+
+    def _record_aim(self, stage: Stage) -> None:
+        stage.upload(self._wanted)
+        water.aim_walls(stage, self._enema.vessel.walls, self._wanted.array)
+
+    def _move(self) -> None:
+        """All that hangs on the wall goes where it is."""
+        if self._living is None:
+            return
+        bowel = self._living.bowel
+        self._wanted.host[:] = bowel.of("wall")
+        self._seen[:] = bowel.of("shown")
+        self._enema.coating.middle.assign(bowel.of("film").astype(np.float32))
+
     def _loaded(self) -> None:
+        if self._living is not None:
+            self._living.bowel.refresh()
+            self._move()
         self._apply()
         self._redraw()
         self._count()
@@ -203,8 +274,28 @@ class _Filling:
         """Whether accounts can be kept of the next frame's particles."""
         return int(self._fluid.report.numpy()[CREATED]) + self._fluid.capacity < MOST_MADE
 
+    def _run(self) -> None:
+        if self._living is None:
+            self._program.run()
+            return
+        if self._wall[0] == 0:
+            self._aim(self._living.bowel)
+        (self._moving_program if self._wall[2] else self._program).run()
+        self._wall[0] = (self._wall[0] + 1) % (AIMED if self._wall[2] else 1)
+
+    def _aim(self, bowel: Bowel) -> None:
+        """Where the wall is to be in `AIMED` frames. After its last way it is aimed once more, at where it stands: its
+        velocity is 0 from then on."""
+        moves = bowel.advance(AIMED)
+        if moves:
+            self._move()
+        aims = moves or bool(self._wall[1])
+        if aims:
+            self._aim_program.run()
+        self._wall[1:] = moves, aims or not bowel.at_rest
+
     def frame(self, now: Moment) -> None:
-        self._program.run()
+        self._run()
         self._redraw()
         self._check(now.tick)
         self._count()
@@ -249,9 +340,19 @@ class _Filling:
     def measures(self) -> list[tuple[Measure, float]]:
         books, one = self._books, self._enema.coating.unit / MILLILITRE
         return [
+            *self._gas(),
             (INJECTED, books.injected * one),
             (LUMEN, books.lumen * one),
             (WALL, books.wall * one),
             (DRAINED, books.drained * one),
             (COATED, 100.0 * self._coated),
         ]
+
+    def _gas(self) -> list[tuple[Measure, float]]:
+        if self._living is None:
+            return []
+        one = self._living
+        a, b, c = (one.bowel.of("wall")[one.triangles[:, corner]] for corner in range(3))
+        lumen = float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
+        liquid = (self._books.lumen + self._books.wall) * self._enema.coating.unit
+        return [(GAS, one.bowel.gas(lumen, liquid) / MILLILITRE)]

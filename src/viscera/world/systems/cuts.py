@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viscera.device import Stage
 from viscera.errors import InputError
@@ -17,6 +18,7 @@ from viscera.geometry.topology import components
 from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
+from viscera.tissue.meeting_kernels import PIECES as PIECES_APART
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.tissue.tearing import make_tearing, step_tearing
 from viscera.units import SQUARE_MILLIMETRE
@@ -85,6 +87,8 @@ class Cutting:
         if self.touching.due:
             self.touching.land()
             self.landed[:] = self._cut
+        if self.organ.meeting is not None:
+            self.organ.meeting.land()
 
     def _put(self) -> None:
         """The organ's arrays are those of the surface, and its vertices where they belong."""
@@ -94,7 +98,14 @@ class Cutting:
             target.assign(values)
         self._follow.run()
         self._device.synchronize()
-        self.touching.hang((self._other >= 0) & ~self._cut)
+        self._part(self._cut)
+
+    def _part(self, cut: NDArray[np.bool_]) -> None:
+        """Tools, and other tissue, are to touch each side for itself; in force when it lands."""
+        whole = (self._other >= 0) & ~cut
+        self.touching.hang(whole)
+        if self.organ.pieces is not None:
+            self.organ.pieces.hang(whole)
 
     def _count(self) -> None:
         left = (self._other >= 0) & ~self._cut
@@ -106,11 +117,24 @@ class Cutting:
         """The shadow has what the last turn saw, and tools touch what had landed."""
         self._seen = self.shadow.changes
         self._cut = self.shadow.springs()
-        self.touching.hang((self._other >= 0) & ~self.landed)
+        self._part(self.landed)
         self.touching.land()
+        if self.organ.meeting is not None:
+            self.organ.meeting.land()
         if self._cut.any():
             self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
             self._put()
+
+    def warns(self) -> str:
+        """That there is no room left: what is cut then is cut, and nothing is lost."""
+        found, meeting = [], self.organ.meeting
+        if self.surface.linked.full:
+            found.append(f"More of the {self.organ.name} is cut than can be drawn: further cuts are felt and not seen.")
+        if meeting is not None and meeting.more > 0:
+            found.append(
+                f"There are more than {PIECES_APART} pieces: the {meeting.more} smallest pass through each other."
+            )
+        return " ".join(found + ["Reset to begin again."] * bool(found))
 
     def measures(self) -> list[tuple[Measure, float]]:
         return [(AREA, float(self.numbers[1]) / SQUARE_MILLIMETRE), (PIECES, float(self.numbers[2]))]
@@ -131,5 +155,6 @@ def cutting(organ: Organ) -> System:
         save=kept.save,
         load=kept.load,
         measures=state.measures,
+        warns=state.warns,
         holds=state,
     )

@@ -1,21 +1,25 @@
 """A C-arm over the patient: pulses while the pedal is down, the last picture held while it is not.
 
 A pulse is made in three parts, one a frame, so that no frame is late: lengths in what moves, what comes through, the
-picture. The C-arm turns between pulses. What the beam costs is counted: seconds and dose area product.
+picture. The C-arm turns between pulses. What the beam costs is counted: seconds and dose area product. Where something
+is hidden, clicks in the picture mark it (reading.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viscera import xray
 from viscera.errors import InputError
 from viscera.timing import FRAME
-from viscera.view import Measure, Parameter, Picture
-from viscera.world.system import Kept, LiveParameter, Moment, Show, System
+from viscera.view import Drag, Measure, Parameter, Picture
+from viscera.world.system import Kept, LiveParameter, LiveTable, Moment, Rows, Show, System
+from viscera.world.systems.reading import TABLE, Hidden, Reading
 from viscera.xray import CArm, Xray
 from viscera.xray.xray import PARTS, expose_part
 
@@ -30,6 +34,7 @@ SECONDARY = Parameter(
     "secondary", "Cranial (+) / caudal (−)", "°", -45.0, 45.0, 0.0, "Where the detector stands.", group=GROUP
 )
 ALONG = Parameter("along", "Along the table", "mm", -200.0, 200.0, 0.0, "The C-arm, towards the head.", group=GROUP)
+ACROSS = Parameter("across", "Across the table", "mm", -150.0, 150.0, 0.0, "The C-arm, to the left.", group=GROUP)
 IRIS = Parameter(
     "iris", "Collimator", "mm", 30.0, 190.0, 190.0, "Radius at the detector; smaller is less dose.", group=GROUP
 )
@@ -37,36 +42,61 @@ RATE = Parameter("pulses", "Pulses", "", 0.0, 2.0, 1.0, "Fewer are less dose.", 
 TIME = Measure("fluoroscopy", "Fluoroscopy", "s", "How long the pedal was down.", digits=1)
 DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3, grows=True)
 
-_BEAM, _PRIMARY, _SECONDARY, _ALONG, _IRIS, _RATE, _WAITED, _PART = range(8)
-"""Places in the state: what is wanted, frames since the last pulse began, and the part that comes next (0: none)."""
+_BEAM, _PRIMARY, _SECONDARY, _ALONG, _ACROSS, _IRIS, _RATE, _WAITED, _PART = range(9)
+"""Places in the state: what is wanted, in the order of the parameters, frames since the last pulse began, and the part
+that comes next (0: none)."""
 
 
-def fluoroscopy(machine: Xray, *, name: str = "xray", title: str = "X-ray") -> System:
-    """The system of an X-ray machine (`xray.make`) whose scene others move."""
-    return _Fluoroscopy(machine, name, title).system()
+TURN = Drag("the C-arm", PRIMARY.name, SECONDARY.name, 90.0)
+
+
+def fluoroscopy(
+    machine: Xray,
+    *,
+    name: str = "xray",
+    title: str = "X-ray",
+    drags: Sequence[Drag] = (),
+    hidden: Hidden | None = None,
+) -> System:
+    """The system of an X-ray machine (`xray.make`) whose scene others move. Dragging in its picture turns the
+    C-arm, or slides the patient; `drags`: what else dragging moves. `hidden`: what is to be found in its pictures."""
+    return _Fluoroscopy(machine, name, title, drags, hidden).system()
 
 
 class _Fluoroscopy:
-    def __init__(self, machine: Xray, name: str, title: str) -> None:
+    def __init__(self, machine: Xray, name: str, title: str, drags: Sequence[Drag], hidden: Hidden | None) -> None:
         if machine.pixels % 32:
             raise InputError(f"a picture of {machine.pixels} pixels cannot be streamed.", "Take a multiple of 32.")
         self._machine, self._home = machine, machine.arm
-        self._state = np.zeros(8)
+        self._state = np.zeros(9)
         self._state[_IRIS] = 1e3 * (0.5 * machine.arm.field if machine.arm.iris is None else machine.arm.iris)
         self._state[_RATE] = 1.0
         self._aimed = self._state[_PRIMARY:_RATE].copy()
         """C-arm of the pulse under way."""
-        self._picture = Picture(name, title, machine.pixels, machine.pixels, help="What is dense is bright.")
+        self._seen = self._aimed.copy()
+        """C-arm of the picture that is shown."""
+        self._any = np.zeros(1, dtype=np.bool_)
+        """Whether there is a picture yet."""
+        self._reading = None if hidden is None else Reading(hidden)
+        # What lies in the isocentre follows the hand.
+        slide = Drag("the patient", ACROSS.name, ALONG.name, -1e3 * machine.arm.field / machine.arm.magnification)
+        self._picture = Picture(
+            name, title, machine.pixels, machine.pixels, "What is dense is bright.", (TURN, *drags, slide), BEAM.name,
+            "" if hidden is None else TABLE.name,
+        )  # fmt: skip
         self._pixels = np.zeros((machine.pixels, machine.pixels, 4), dtype=np.uint8)
         self._pixels[..., 3] = 255
+        self._plain = self._pixels.copy()
+        """The picture without marks."""
 
     def system(self) -> System:
         kept = Kept(
-            {"state": self._state, "aimed": self._aimed, "pixels": self._pixels},
-            self._turn,
+            {"state": self._state, "aimed": self._aimed, "seen": self._seen, "any": self._any, "pixels": self._plain}
+            | ({} if self._reading is None else self._reading.kept()),
+            self._loaded,
             (lambda: xray.save(self._machine), lambda saved: xray.load(self._machine, saved)),
         )
-        wanted = ((BEAM, _BEAM), (PRIMARY, _PRIMARY), (SECONDARY, _SECONDARY), (ALONG, _ALONG), (IRIS, _IRIS))
+        offered = (BEAM, PRIMARY, SECONDARY, ALONG, ACROSS, IRIS, RATE)
         return System(
             name=self._picture.name,
             frame=self.frame,
@@ -74,9 +104,15 @@ class _Fluoroscopy:
             load=kept.load,
             shows=[Show(self._picture, {self._picture.name: self._pixels})],
             measures=self.measures,
-            parameters=[LiveParameter(one, self._setter(place)) for one, place in (*wanted, (RATE, _RATE))],
+            parameters=[LiveParameter(one, self._setter(place)) for place, one in enumerate(offered)],
+            tables=() if self._reading is None else [LiveTable(TABLE, self._clicked)],
             holds=self._machine,
         )
+
+    def _clicked(self, rows: Rows) -> None:
+        arm = self._arm(self._seen) if self._any[0] else None
+        if self._reading is not None and self._reading.clicked(rows, arm):
+            self._show()
 
     def _setter(self, place: int) -> Any:
         def change(value: float) -> None:
@@ -99,17 +135,31 @@ class _Fluoroscopy:
         state[_PART] = float((part + 1) % len(PARTS))
         if state[_PART] == 0.0:
             xray.check(self._machine, now.tick)
-            np.copyto(self._pixels, xray.picture(self._machine))
+            self._seen[:], self._any[:] = self._aimed, True
+            np.copyto(self._plain, xray.picture(self._machine))
+            self._show()
+
+    def _loaded(self) -> None:
+        self._turn()
+        self._show()
+
+    def _show(self) -> None:
+        """The last picture, with the marks that were made."""
+        np.copyto(self._pixels, self._plain)
+        if self._reading is not None:
+            self._reading.draw(self._pixels, self._arm(self._seen))
 
     def _turn(self) -> None:
         """The C-arm goes where the pulse wants it."""
-        primary, secondary, along, iris = self._aimed.tolist()
+        xray.aim(self._machine, self._arm(self._aimed))
+
+    def _arm(self, aimed: NDArray[np.float64]) -> CArm:
+        primary, secondary, along, across, iris = aimed.tolist()
         x, y, z = self._home.isocentre
-        arm: CArm = replace(
-            self._home, primary=primary, secondary=secondary, isocentre=(x, y + 1e-3 * along, z), iris=1e-3 * iris
-        )
-        xray.aim(self._machine, arm)
+        place = (x + 1e-3 * across, y + 1e-3 * along, z)
+        return replace(self._home, primary=primary, secondary=secondary, isocentre=place, iris=1e-3 * iris)
 
     def measures(self) -> list[tuple[Measure, float]]:
         machine = self._machine
-        return [(TIME, xray.seconds(machine)), (DOSE, xray.dose_area_product(machine) / SQUARE_CENTIMETRE)]
+        counted = [(TIME, xray.seconds(machine)), (DOSE, xray.dose_area_product(machine) / SQUARE_CENTIMETRE)]
+        return [*counted, *([] if self._reading is None else self._reading.measures())]

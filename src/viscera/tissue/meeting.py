@@ -1,0 +1,234 @@
+"""Tissue meets tissue: cut halves, loose pieces and organs do not pass through each other.
+
+What meets are masses at a surface, each with a normal n_i, away from the masses that it is tied to (the longer the
+flatter the surface is there), and the distance o_i from the mass to its surface. Masses i and j of different pieces, or
+both at cut faces and not tied, that face each other are a pair, with n ∝ n_i − n_j and, h being the side of a cell and
+t how far they lie aside of each other,
+
+    gap = n·(x_j − x_i) − o_i − o_j,   weight w = 1 − (t/h)²:
+
+several partners make one smooth surface. Edges and corners that do not face each other meet as balls. After each
+substep, where a gap is below 0, the pair's closing speed is taken away, and Coulomb's share of its sliding,
+
+    Δv_i = − w/(m_i D) (c n + friction),   D = W_i/m_i + W_j/m_j,   W_i = max(1, Σ w),
+
+c being the closing speed, and it moves apart by a share of its depth. That is one Jacobi step as in touching.py: it
+never overshoots, takes energy and gives none, and what one gets the other loses. Nothing falls through the table, in
+the same way, once there are several pieces.
+
+Who may meet whom is found once a tick. A mass is looked at if it is at a cut, or within reach of another piece's box:
+far from everything all sleep. Then pairs are found through a grid of masses on cpu, and by asking all on cuda. All
+lattices take the same number of substeps, in turn, in one program.
+
+Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
+a cut pass through themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from viscera.device import Program, Stage
+from viscera.errors import InputError
+from viscera.tissue import meeting_kernels, stepping
+from viscera.tissue.cutting import record_cut
+from viscera.tissue.grasping import record_take
+from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES
+from viscera.tissue.pieces import PARTED, Pieces
+from viscera.tissue.substeps import set_substeps
+from viscera.tissue.tissue import Tissue
+from viscera.tissue.touching import record_near
+
+ROUNDS = 4
+"""Of Jacobi's method after each substep."""
+THREADS = 16_384
+"""On cuda, of each kernel."""
+NO_TABLE = -1.0e6
+"""[m]"""
+
+
+@dataclass(eq=False)
+class Meeting:
+    """Of all lattices of a world. It steps them."""
+
+    tissues: Sequence[Tissue]
+    pieces: list[Pieces]
+    meet: Any
+    """`Meet` of meeting_kernels.py."""
+    more: int = 0
+    """Pieces that are not told apart from others: there are more than PIECES."""
+    _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
+    """By the position buffers that are current."""
+    _shapes: list[int] = field(default_factory=list)
+
+    def step(self) -> None:
+        """One tick of all lattices."""
+        tissues = self.tissues
+        for tissue in tissues:
+            tissue.begin_tick()
+        shapes = [tissue.shape_count for tissue in tissues]
+        if shapes != self._shapes:
+            self._programs.clear()
+            self._shapes = shapes
+        key = tuple(tissue.current for tissue in tissues)
+        if key not in self._programs:
+            work = sum(len(tissue.params.nodes) for tissue in tissues) * tissues[0].substeps
+            self._programs[key] = tissues[0].device.record(lambda stage: self._record(stage), work=work)
+        self._programs[key].run()
+        for tissue in tissues:
+            tissue.end_tick()
+
+    def _record(self, stage: Stage) -> None:
+        for tissue in self.tissues:
+            stepping.record_start(stage, tissue)
+            here = tissue.state.position[tissue.current]
+            record_near(stage, tissue, here)
+            record_take(stage, tissue, here)
+        stage.once(self.find_partners)
+        for substep in range(self.tissues[0].substeps):
+            for tissue in self.tissues:
+                stepping.record_substep(stage, tissue, substep, tissue.current)
+            stage.once(lambda substep=substep: self.push_apart((substep + 1) % 2))
+        for tissue in self.tissues:
+            record_cut(stage, tissue, tissue.state.position[(tissue.current + tissue.substeps) % 2])
+            stepping.record_end(stage, tissue)
+
+    def _launch(self, kernel: Any, *args: Any, threads: int | None = None) -> None:
+        """`threads`: the dimension, where it is no argument of the kernel."""
+        device = self.tissues[0].device
+        count = (THREADS if device.is_cuda else 1) if threads is None else threads
+        wp.launch(kernel, dim=count, inputs=[*args, self.meet], device=device.warp)
+
+    def find_partners(self) -> None:
+        """As a tick begins: who may meet whom in it."""
+        device = self.tissues[0].device
+        count, grid = (THREADS, 0) if device.is_cuda else (1, 1)
+        for number, tissue in enumerate(self.tissues):
+            here, state = tissue.state.position[tissue.current], tissue.state
+            args = [tissue.constants, number, 0, count, state.live.array, here, state.velocity]
+            self._launch(meeting_kernels.place_masses, *args)
+        self._launch(meeting_kernels.clear_boxes, threads=PIECES)
+        self._launch(meeting_kernels.find_boxes, count)
+        self._launch(meeting_kernels.find_alert, count, grid)
+        for number, tissue in enumerate(self.tissues):
+            args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
+            self._launch(meeting_kernels.find_normals, *args)
+        self._launch(meeting_kernels.find_partners, count, grid)
+
+    def push_apart(self, tissue_buffer: int) -> None:
+        """After a substep, which has left positions in this buffer, counted from each lattice's current one."""
+        device = self.tissues[0].device
+        count = THREADS if device.is_cuda else 1
+        there = [tissue.state.position[(tissue.current + tissue_buffer) % 2] for tissue in self.tissues]
+        for number, (tissue, place) in enumerate(zip(self.tissues, there, strict=True)):
+            args = [tissue.constants, number, 1, count, tissue.state.live.array, place, tissue.state.velocity]
+            self._launch(meeting_kernels.place_masses, *args)
+        for _ in range(ROUNDS):
+            self._launch(meeting_kernels.push_pairs, count)
+            self._launch(meeting_kernels.take_push, count)
+        for number, (tissue, place) in enumerate(zip(self.tissues, there, strict=True)):
+            args = [tissue.constants, number, count, tissue.state.live.array, self.meet, tissue.state.velocity, place]
+            wp.launch(meeting_kernels.move_masses, dim=count, inputs=args, device=device.warp)
+
+    # --- what is cut ---
+
+    def land(self) -> None:
+        """What `pieces` have found is in force from the next tick on; between two ticks."""
+        if any(one.due for one in self.pieces):
+            for one in self.pieces:
+                one.land()
+            self._put()
+
+    def _put(self) -> None:
+        """The arrays of all pieces' edges, one after the other."""
+        edges, meet = [one.edge for one in self.pieces], self.meet
+        origin = np.asarray(self.tissues[0].params.origin)
+        begin, pieces = np.cumsum([0, *(len(edge.mass) for edge in edges)]), 0
+        columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
+        for tissue, edge in zip(self.tissues, edges, strict=True):
+            params, slot = tissue.params, tissue.layout.slot_of_node[edge.mass]
+            numbers, piece = np.unique(edge.piece, return_inverse=True)
+            free = ~params.anchored[edge.mass]
+            columns["place"].append(slot)
+            columns["rest"].append(tissue.rest_positions()[edge.mass] - origin)
+            columns["inverse_mass"].append(np.where(free, 1.0 / tissue.mass[edge.mass], 0.0))
+            columns["piece"].append(piece + pieces)
+            columns["kind"].append(edge.kind)
+            columns["offset"].append(edge.offset * params.spacing)
+            columns["tied"].append(edge.tied)
+            columns["leans"].append(edge.leans)
+            columns["flat"].append(edge.flat)
+            pieces += len(numbers)
+        whole = {name: np.concatenate(parts) for name, parts in columns.items()}
+        self.more = max(0, pieces - PIECES)
+        whole["piece"] = np.minimum(whole["piece"], PIECES - 1)
+        for name, values in whole.items():
+            target = getattr(meet, name)
+            padded = np.zeros((self._room, *values.shape[1:]), dtype=_COLUMNS[name])
+            padded[: len(values)] = values
+            target.assign(padded if target.dtype == wp.vec3 else padded.ravel())
+        if pieces < 2 and not bool((whole["kind"] & PARTED).any()):
+            begin = np.zeros_like(begin)  # one whole piece meets nothing
+        meet.begin.assign(begin.astype(np.int32))
+        meet.count.assign(np.array([begin[-1], 0, 0, min(pieces, PIECES)], dtype=np.int32))
+
+    @property
+    def _room(self) -> int:
+        return sum(len(tissue.params.nodes) for tissue in self.tissues)
+
+
+_COLUMNS = {
+    "place": np.int32, "rest": np.float32, "inverse_mass": np.float32, "piece": np.int32, "kind": np.int32,
+    "offset": np.float32, "tied": np.int32, "leans": np.int32, "flat": np.float32,
+}  # fmt: skip
+"""What is put into the arrays of `Meet` when something was cut."""
+
+
+def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: float | None = None) -> Meeting:
+    """From now on these lattices meet each other and themselves; before their first tick. `friction` is Coulomb's,
+    of wet tissue on tissue. What is cut off comes to lie on the `table`, at this height [m]."""
+    if not tissues:
+        raise InputError("a meeting of no tissues.", "Give one lattice at least.")
+    if any(tissue.slabs is not None or tissue.params.rest_skipping is not None for tissue in tissues):
+        raise InputError(
+            "contact: a lattice in slabs, or one that skips rest, meets nothing.",
+            "Make the lattices with `slabs=1` and without `rest_skipping`.",
+        )
+    substeps = max(tissue.substeps for tissue in tissues)
+    for tissue in tissues:
+        if tissue.substeps != substeps:
+            set_substeps(tissue, substeps)
+            tissue.set_drag(tissue.params.drag)
+            tissue.forget_programs()
+    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], _arrays(tissues, friction, table))
+    made._put()
+    return made
+
+
+def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> Any:
+    device, room = tissues[0].device.warp, sum(len(tissue.params.nodes) for tissue in tissues)
+
+    def zeros(count: int, dtype: Any = wp.int32) -> wp.array[Any]:
+        return wp.zeros(count, dtype=dtype, device=device)
+
+    meet: Any = meeting_kernels.Meet()
+    meet.spacing = max(tissue.params.spacing for tissue in tissues)
+    meet.friction, meet.dt = friction, float(tissues[0].constants.dt)
+    meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
+    meet.count, meet.begin = zeros(4), zeros(len(tissues) + 1)
+    meet.place, meet.piece, meet.kind, meet.alert = (zeros(room) for _ in range(4))
+    meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
+    meet.rest, meet.x, meet.v, meet.normal, meet.push, meet.shift = (zeros(room, wp.vec3) for _ in range(6))
+    meet.pushed, meet.shifted = zeros(room, wp.vec3), zeros(room, wp.vec3)
+    meet.tied, meet.leans, meet.flat = zeros(NEIGHBOURS * room), zeros(room), zeros(room, wp.float32)
+    meet.low, meet.high = zeros(3 * PIECES, wp.float32), zeros(3 * PIECES, wp.float32)
+    meet.head, meet.after, meet.listed, meet.partners = zeros(BUCKETS), zeros(room), zeros(room), zeros(room)
+    meet.partner, meet.along = zeros(PARTNERS * room), zeros(PARTNERS * room, wp.vec3)
+    meet.weight, meet.reach = zeros(PARTNERS * room, wp.float32), zeros(PARTNERS * room, wp.float32)
+    return meet

@@ -1,0 +1,436 @@
+"""Tissue meets tissue: the kernels of meeting.py, where the equations are.
+
+Each works on a list, some of its places each thread; on cpu there is one thread. What a mass gets it sums itself, over
+its partners in a fixed order, so that a device does the same every time, with any number of cores.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.tissue.kernels import LIVE_VISCOUS_TIME, Lattice, load3, store3
+
+# Loops stay loops: unrolled they take long to compile.
+wp.set_module_options({"enable_backward": False, "max_unroll": 0})
+
+PARTNERS = 12
+"""Of a mass, at most: some four lie opposite."""
+PIECES = 64
+"""That are told apart; what more there are count as one."""
+BUCKETS = 4096
+"""Of the grid of masses on cpu."""
+NEIGHBOURS = 26
+
+FACING = wp.constant(-0.25)
+"""Two masses face each other when the cosine between their normals is below this."""
+BEHIND = wp.constant(-1.0)
+"""A surface that is deeper than this, in cells, is another side of the tissue, and not met."""
+BALL = wp.constant(0.7)
+"""How near masses come whose surfaces do not face each other, as edges, in cells."""
+SLACK = wp.constant(1.5e-3)
+"""How much nearer two masses may come in a tick [m]."""
+SOFT = wp.constant(0.05)
+"""How deep a surface is in another before it is pushed in full, in cells."""
+APART = wp.constant(0.8)
+"""Share of its depth by which it is moved apart in a substep."""
+FARTHEST = wp.constant(0.1)
+"""Nothing is moved farther in a substep than this, in cells."""
+LIFT = wp.constant(0.02)
+"""Out of the table nothing is moved farther in a substep than this, in cells: what was below it would be thrown up."""
+NEAR_TABLE = wp.constant(2.0e-3)
+"""What is nearer to the table than this is looked at [m]."""
+FAR = wp.constant(1.0e9)
+
+_PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
+_NEIGHBOURS = wp.constant(NEIGHBOURS)
+
+
+@wp.struct
+class Meet:
+    """Masses at the surface of all lattices that meet, in the order of the lattices."""
+
+    spacing: float
+    """Of the coarsest lattice [m]."""
+    friction: float
+    dt: float
+    """Of a substep [s]."""
+    table: float
+    """Height of the table over the common origin [m]; far below where there is none."""
+    count: wp.array(dtype=wp.int32)
+    """How many they are; how many are listed; how many pairs found no room; pieces that are told apart."""
+    begin: wp.array(dtype=wp.int32)
+    """First mass of each lattice, and behind the last one."""
+    place: wp.array(dtype=wp.int32)
+    """In its lattice."""
+    rest: wp.array(dtype=wp.vec3)
+    """From the common origin [m]."""
+    inverse_mass: wp.array(dtype=wp.float32)
+    piece: wp.array(dtype=wp.int32)
+    kind: wp.array(dtype=wp.int32)
+    """Bit 1: it has lost a spring."""
+    offset: wp.array(dtype=wp.float32)
+    """From the mass to its surface, along its normal [m]."""
+    tied: wp.array(dtype=wp.int32)
+    """Places of the masses that it is tied to, NEIGHBOURS each; -1 where there is none."""
+    leans: wp.array(dtype=wp.int32)
+    """Bit by bit: from which of them its normal leads away."""
+    flat: wp.array(dtype=wp.float32)
+    """How flat its surface is there: length of its normal."""
+    low: wp.array(dtype=wp.float32)
+    high: wp.array(dtype=wp.float32)
+    """Box around each piece, three floats [m]."""
+    alert: wp.array(dtype=wp.int32)
+    """Of each mass: whether something may be near."""
+    head: wp.array(dtype=wp.int32)
+    after: wp.array(dtype=wp.int32)
+    """On cpu: first mass in each bucket of the grid, and the one after each mass; -1 ends."""
+    x: wp.array(dtype=wp.vec3)
+    v: wp.array(dtype=wp.vec3)
+    normal: wp.array(dtype=wp.vec3)
+    listed: wp.array(dtype=wp.int32)
+    """Masses with partners, or near the table."""
+    partners: wp.array(dtype=wp.int32)
+    """How many each has."""
+    partner: wp.array(dtype=wp.int32)
+    along: wp.array(dtype=wp.vec3)
+    """Unit vector from a mass to its partner's surface."""
+    weight: wp.array(dtype=wp.float32)
+    reach: wp.array(dtype=wp.float32)
+    """Distance along it at which both surfaces touch [m]."""
+    total: wp.array(dtype=wp.float32)
+    """Sum of each mass's weights; 1 at least."""
+    push: wp.array(dtype=wp.vec3)
+    shift: wp.array(dtype=wp.vec3)
+    """What each mass gets in a round: velocity and displacement."""
+    pushed: wp.array(dtype=wp.vec3)
+    shifted: wp.array(dtype=wp.vec3)
+    """The same over all rounds of a substep."""
+
+
+@wp.kernel
+def place_masses(
+    # params
+    lattice: Lattice,
+    number: int,
+    listed: int,
+    threads: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
+    # out
+    meet: Meet,
+):
+    """Where masses of a lattice are and how fast: all, or those that are listed."""
+    tau = live[LIVE_VISCOUS_TIME]
+    if listed == 0:
+        for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
+            i = meet.place[c]
+            v = load3(velocity, lattice.slots, i)
+            meet.x[c] = meet.rest[c] + load3(position, lattice.slots, i) - tau * v
+    else:
+        for n in range(wp.tid(), meet.count[1], threads):
+            c = meet.listed[n]
+            if c >= meet.begin[number] and c < meet.begin[number + 1]:
+                i = meet.place[c]
+                v = load3(velocity, lattice.slots, i)
+                meet.v[c] = v
+                meet.pushed[c] = wp.vec3()
+                meet.shifted[c] = wp.vec3()
+                meet.x[c] = meet.rest[c] + load3(position, lattice.slots, i) - tau * v
+
+
+@wp.kernel
+def clear_boxes(
+    # out
+    meet: Meet,
+):
+    """Each thread a piece."""
+    for axis in range(3):
+        meet.low[3 * wp.tid() + axis] = FAR
+        meet.high[3 * wp.tid() + axis] = -FAR
+    if wp.tid() == 0:
+        meet.count[1] = 0
+        meet.count[2] = 0
+
+
+@wp.kernel
+def find_boxes(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    for c in range(wp.tid(), meet.count[0], threads):
+        row = 3 * meet.piece[c]
+        x = meet.x[c]
+        for axis in range(3):
+            wp.atomic_min(meet.low, row + axis, x[axis])
+            wp.atomic_max(meet.high, row + axis, x[axis])
+
+
+@wp.func
+def meet_reach(spacing: float):
+    """Masses farther apart than this do not meet in this tick [m]; also the side of the grid's cells."""
+    return 1.5 * spacing + SLACK
+
+
+@wp.func
+def cell_of(x: wp.vec3, side: float):
+    """Of the grid on cpu."""
+    return wp.vec3i(int(wp.floor(x[0] / side)), int(wp.floor(x[1] / side)), int(wp.floor(x[2] / side)))
+
+
+@wp.func
+def bucket_of(cell: wp.vec3i):
+    return ((cell[0] * 73856093) ^ (cell[1] * 19349663) ^ (cell[2] * 83492791)) & (_BUCKETS - 1)
+
+
+@wp.kernel
+def find_alert(
+    # params
+    threads: int,
+    grid: int,
+    # out
+    meet: Meet,
+):
+    """Which masses may meet another; on cpu they are put into the grid, the last one first, so that each bucket's
+    masses come in the order of their numbers."""
+    # Arrays of `meet` are read here and not in functions: a call would copy the whole struct.
+    count = meet.count[0]
+    reach = meet_reach(meet.spacing)
+    if grid != 0:
+        for bucket in range(_BUCKETS):
+            meet.head[bucket] = -1
+    for n in range(wp.tid(), count, threads):
+        c = count - 1 - n
+        x = meet.x[c]
+        near = (meet.kind[c] & 1) != 0
+        for piece in range(meet.count[3]):
+            if piece != meet.piece[c] and not near:
+                near = (
+                    x[0] > meet.low[3 * piece] - reach
+                    and x[0] < meet.high[3 * piece] + reach
+                    and x[1] > meet.low[3 * piece + 1] - reach
+                    and x[1] < meet.high[3 * piece + 1] + reach
+                    and x[2] > meet.low[3 * piece + 2] - reach
+                    and x[2] < meet.high[3 * piece + 2] + reach
+                )
+        meet.alert[c] = wp.where(near, 1, 0)
+        if near and grid != 0:
+            bucket = bucket_of(cell_of(x, reach))
+            meet.after[c] = meet.head[bucket]
+            meet.head[bucket] = c
+
+
+@wp.kernel
+def find_normals(
+    # params
+    lattice: Lattice,
+    number: int,
+    threads: int,
+    # in
+    position: wp.array(dtype=wp.float32),
+    # out
+    meet: Meet,
+):
+    """Out of the tissue: away from masses that it is tied to, the longer the flatter its surface is. The springs'
+    positions p stand for u."""
+    for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
+        if meet.alert[c] != 0:
+            i = meet.place[c]
+            own = load3(position, lattice.slots, i)
+            out = wp.vec3()
+            leans = meet.leans[c]
+            for k in range(_NEIGHBOURS):
+                j = meet.tied[_NEIGHBOURS * c + k]
+                if j >= 0 and ((leans >> k) & 1) != 0:
+                    # The neighbours are numbered as places of a cube of 27 without its middle; see linked_cells.STEPS.
+                    place = wp.where(k < 13, k, k + 1)
+                    step = wp.vec3(float(place // 9 - 1), float(place // 3 % 3 - 1), float(place % 3 - 1))
+                    way = step * lattice.spacing
+                    out -= way + load3(position, lattice.slots, j) - own
+            meet.normal[c] = wp.normalize(out) * meet.flat[c]
+
+
+@wp.func
+def are_tied(meet: Meet, c: int, d: int):
+    place = meet.place[d]
+    found = wp.bool(False)
+    for k in range(_NEIGHBOURS):
+        found = found or meet.tied[_NEIGHBOURS * c + k] == place
+    return found
+
+
+@wp.func
+def consider(meet: Meet, c: int, d: int):
+    """Makes d a partner of c, if their surfaces may meet in this tick; it is near, and of another piece or parted."""
+    same = meet.piece[c] == meet.piece[d]
+    way = meet.x[d] - meet.x[c]
+    far = wp.length(way)
+    if far < 1.0e-9:
+        return
+    if same and are_tied(meet, c, d):
+        return
+    n = wp.vec3()
+    weight = float(1.0)
+    reach = BALL * meet.spacing
+    lengths = wp.length(meet.normal[c]) * wp.length(meet.normal[d])
+    if wp.dot(meet.normal[c], meet.normal[d]) < FACING * lengths:
+        n = wp.normalize(meet.normal[c] - meet.normal[d])
+        height = wp.dot(n, way)
+        aside = wp.length(way - height * n) / meet.spacing
+        weight = 1.0 - aside * aside
+        reach = meet.offset[c] + meet.offset[d]
+        if weight <= 0.0 or height - reach < BEHIND * meet.spacing or height - reach > SLACK:
+            return
+    else:
+        if same or far > reach + SLACK:
+            return
+        n = way / far
+    k = meet.partners[c]
+    if k >= _PARTNERS:
+        wp.atomic_add(meet.count, 2, 1)
+        return
+    at = _PARTNERS * c + k
+    meet.partner[at] = d
+    meet.along[at] = n
+    meet.weight[at] = weight
+    meet.reach[at] = reach
+    meet.total[c] = meet.total[c] + weight
+    meet.partners[c] = k + 1
+
+
+@wp.kernel
+def find_partners(
+    # params
+    threads: int,
+    grid: int,
+    # out
+    meet: Meet,
+):
+    count = meet.count[0]
+    reach = meet_reach(meet.spacing)
+    for c in range(wp.tid(), count, threads):
+        meet.partners[c] = 0
+        meet.total[c] = 0.0
+        x = meet.x[c]
+        piece = meet.piece[c]
+        parted = (meet.kind[c] & 1) != 0
+        normal = meet.normal[c]
+        if meet.alert[c] != 0 and grid != 0:
+            own = cell_of(x, reach)
+            for n in range(27):
+                cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
+                d = meet.head[bucket_of(cell)]
+                while d >= 0:
+                    other = meet.piece[d] != piece or (
+                        parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
+                    )
+                    near = other and wp.length_sq(meet.x[d] - x) <= reach * reach
+                    # Cells far from each other may share a bucket.
+                    if near and cell_of(meet.x[d], reach) == cell:
+                        consider(meet, c, d)
+                    d = meet.after[d]
+        if meet.alert[c] != 0 and grid == 0:
+            for d in range(count):
+                other = meet.piece[d] != piece or (
+                    parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
+                )
+                if other and meet.alert[d] != 0 and wp.length_sq(meet.x[d] - x) <= reach * reach:
+                    consider(meet, c, d)
+        low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
+        if meet.partners[c] > 0 or low:
+            meet.total[c] = wp.max(meet.total[c], 1.0)
+            meet.listed[wp.atomic_add(meet.count, 1, 1)] = c
+
+
+@wp.func
+def rub(velocity: wp.vec3, n: wp.vec3, change: float, friction: float):
+    """Change of a sliding velocity by Coulomb's friction, where along n it changes by `change`."""
+    slide = velocity - wp.dot(velocity, n) * n
+    speed = wp.length(slide)
+    found = wp.vec3()
+    if speed > 1.0e-9:
+        found = -slide * (wp.min(friction * change, speed) / speed)
+    return found
+
+
+@wp.kernel
+def push_pairs(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    for n in range(wp.tid(), meet.count[1], threads):
+        c = meet.listed[n]
+        push = wp.vec3()
+        shift = wp.vec3()
+        for k in range(meet.partners[c]):
+            at = _PARTNERS * c + k
+            d = meet.partner[at]
+            # Exactly the other way round for the partner: both see the same numbers.
+            along = meet.along[at]
+            deep = meet.reach[at] - wp.dot(along, meet.x[d] - meet.x[c])
+            yields = meet.total[c] * meet.inverse_mass[c] + meet.total[d] * meet.inverse_mass[d]
+            if deep > 0.0 and yields > 0.0:
+                part = meet.weight[at] * wp.min(1.0, deep / (SOFT * meet.spacing))
+                part = part * meet.inverse_mass[c] / yields
+                speed = meet.v[d] - meet.v[c]
+                closing = wp.max(-wp.dot(along, speed), 0.0)
+                rubs = rub(speed, along, closing, meet.friction)
+                push -= part * (closing * along + rubs)
+                # What sliding is lost was not moved by either, else what sticks would creep.
+                shift -= part * (wp.min(APART * deep, FARTHEST * meet.spacing) * along + meet.dt * rubs)
+        meet.push[c] = push
+        meet.shift[c] = shift
+
+
+@wp.kernel
+def take_push(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    """What each got in a round is in force for the next one."""
+    for n in range(wp.tid(), meet.count[1], threads):
+        c = meet.listed[n]
+        meet.v[c] = meet.v[c] + meet.push[c]
+        meet.x[c] = meet.x[c] + meet.shift[c]
+        meet.pushed[c] = meet.pushed[c] + meet.push[c]
+        meet.shifted[c] = meet.shifted[c] + meet.shift[c]
+
+
+@wp.kernel
+def move_masses(
+    # params
+    lattice: Lattice,
+    number: int,
+    threads: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    # out
+    meet: Meet,
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+):
+    """Masses of a lattice take what they get, and stay over the table."""
+    tau = live[LIVE_VISCOUS_TIME]
+    for n in range(wp.tid(), meet.count[1], threads):
+        c = meet.listed[n]
+        if c >= meet.begin[number] and c < meet.begin[number + 1] and meet.inverse_mass[c] > 0.0:
+            i = meet.place[c]
+            push = meet.pushed[c]
+            shift = meet.shifted[c]
+            below = meet.table + meet.offset[c] - meet.x[c][2]
+            if below > 0.0:
+                up = wp.vec3(0.0, 0.0, 1.0)
+                speed = meet.v[c]
+                lifts = wp.max(-speed[2], 0.0)
+                rubs = rub(speed, up, lifts, meet.friction)
+                push += lifts * up + rubs
+                shift += wp.min(APART * below, LIFT * meet.spacing) * up + meet.dt * rubs
+            store3(velocity_out, lattice.slots, i, load3(velocity_out, lattice.slots, i) + push)
+            store3(position_out, lattice.slots, i, load3(position_out, lattice.slots, i) + shift + tau * push)

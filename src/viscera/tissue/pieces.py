@@ -1,0 +1,114 @@
+"""What of a lattice can meet other tissue: the masses at its surface, cut faces included, and the piece of each.
+
+It is found out beside the ticks, whenever something was cut, and in force when it lands (meeting.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.geometry.linked_cells import STEPS, Lattice
+from viscera.geometry.topology import components
+from viscera.tissue.beneath import nearest_masses
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
+
+if TYPE_CHECKING:
+    from viscera.tissue.tissue import Tissue
+
+PARTED = 1
+"""Bit of `Edge.kind`: it has lost a spring."""
+
+FLAT_TIES, CUT_TIES = 17, 9
+"""Masses that one on a flat side is tied to, and those of them that lie opposite to the other side of a cut. On an edge
+they are 11 and 6, at a corner 7 and 4."""
+STEEP = 4
+"""The normal of a pair is that of the flatter one: an edge counts this power of its share."""
+
+
+class Edge:
+    """The masses at the surface of a lattice; arrays have a row for each."""
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        piece: NDArray[np.int64],
+        outside: NDArray[np.float64],
+        slot: NDArray[np.int32],
+    ) -> None:
+        tied, parted = lattice.tied, lattice.parted()
+        self.mass: NDArray[np.int64] = np.flatnonzero(~tied.all(axis=0))
+        """Number in the lattice."""
+        some = self.mass
+        self.piece = piece[some]
+        """0, 1, … within the lattice."""
+        self.kind = (PARTED * parted[some]).astype(np.int32)
+        self.offset = np.where(parted[some], 0.5, outside[some])
+        """From the mass to its surface, in cells."""
+        self.tied = np.where(tied[:, some], slot[lattice.near[:, some]], -1).T.astype(np.int32)
+        """Places of what it is tied to, shape (masses, 26), in the order of linked_cells.STEPS."""
+        lost = (lattice.near[:, some] >= 0) & ~tied[:, some]
+        # At a cut: away from what lies opposite to what was lost, so that the rim of a cut faces the other rim.
+        across = tied[:, some] & lost[::-1]
+        cut = across.any(axis=0)
+        leans = np.where(cut, across, tied[:, some])
+        self.leans: NDArray[np.int64] = (leans * (1 << np.arange(26))[:, None]).sum(axis=0)
+        """Bit by bit: from which of them its normal leads away."""
+        self.flat = np.minimum(1.0, leans.sum(axis=0) / np.where(cut, CUT_TIES, FLAT_TIES)) ** STEEP
+        """How flat its surface is there, from 0 to 1."""
+
+
+class Pieces:
+    """Of one lattice."""
+
+    def __init__(self, tissue: Tissue) -> None:
+        self.tissue = tissue
+        nodes = tissue.params.nodes
+        index = NodeIndex(nodes)
+        self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
+        self._lattice = Lattice(nodes, DIRECTIONS, self._there)
+        self._outside = _outside(tissue, self._lattice)
+        self._next = self.edge = self._find()
+        self.count = 1
+        self.due = False
+        """Whether there is something to land."""
+
+    def hang(self, whole: NDArray[np.bool_]) -> None:
+        """These springs are left, shape (13, masses)."""
+        self._lattice.lose(whole)
+        self._next = self._find()
+        self.due = True
+
+    def land(self) -> None:
+        self.edge, self.due = self._next, False
+
+    def _find(self) -> Edge:
+        lattice = self._lattice
+        step, low = np.nonzero(lattice.tied[:13])
+        roots = components(len(lattice.nodes), low, lattice.near[step, low].astype(np.int64))
+        # The largest pieces have the lowest numbers: what has no number of its own is small.
+        sizes = np.bincount(roots, minlength=len(roots))
+        order = np.argsort(-sizes, kind="stable")
+        number = np.empty(len(roots), dtype=np.int64)
+        number[order] = np.arange(len(roots))
+        return Edge(lattice, number[roots], self._outside, self.tissue.layout.slot_of_node)
+
+
+def _outside(tissue: Tissue, lattice: Lattice) -> NDArray[np.float64]:
+    """From each mass to the surface that tools touch, along its normal, in cells; 0 where it is the mass itself."""
+    found = np.zeros(len(lattice.nodes))
+    samples = tissue.need_touching().samples
+    if len(samples.normal) <= 1:
+        return found
+    points = samples.rest.numpy().astype(np.float64)
+    owner = nearest_masses(tissue, points + np.asarray(tissue.params.origin))
+    normal = -(STEPS.T @ lattice.tied).T.astype(np.float64)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-9)
+    known = owner >= 0
+    way = points[known] / tissue.params.spacing - lattice.nodes[owner[known]]
+    height = (way * normal[owner[known]]).sum(axis=1)
+    count = np.bincount(owner[known], minlength=len(found))
+    total = np.bincount(owner[known], weights=height, minlength=len(found))
+    return np.clip(total / np.maximum(count, 1), 0.0, 1.0)

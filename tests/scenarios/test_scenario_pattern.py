@@ -1,0 +1,62 @@
+"""Pattern cut: what is counted, and that a steady hand reaches the goals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import viscera
+from viscera import ToolInput
+from viscera.scenarios.pattern import SCISSORS
+from viscera.scenarios.pattern.drill import RADIUS, SECTORS, score
+from viscera.units import SQUARE_MILLIMETRE
+
+
+def circle(radius: float, part: float = 1.0, count: int = 1_000) -> np.ndarray:
+    angle = np.linspace(-np.pi, np.pi * (2.0 * part - 1.0), count, endpoint=False)
+    return radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def test_on_the_line_nothing_is_off_it() -> None:
+    assert score(np.zeros((0, 2))) == (0.0, 0.0)
+    assert score(circle(RADIUS)) == (100.0, 0.0)
+    # 2 mm are allowed.
+    assert score(circle(RADIUS + 0.0019)) == (100.0, 0.0)
+    cut, off = score(circle(RADIUS, part=0.5))
+    assert cut == pytest.approx(50.0, abs=100.0 / SECTORS)
+    assert off == 0.0
+
+
+def test_beside_the_line_the_area_between_counts() -> None:
+    """A ring's area, exactly."""
+    cut, off = score(circle(RADIUS + 0.003))
+    assert cut == 100.0
+    assert off == pytest.approx(np.pi * ((RADIUS + 0.003) ** 2 - RADIUS**2), rel=1e-9)
+
+
+def test_a_bite_is_counted_and_the_goals_are_not_met_by_it() -> None:
+    world = viscera.make("pattern", device="cpu", cores=1)
+    goals = list(world.contents.goals)
+    # From the first bite on; the script's grasper is left out.
+    for tick in range(896, 1100):
+        for one in world.script(tick):
+            if isinstance(one, ToolInput) and one.tool == SCISSORS:
+                world.apply(one)
+        world.advance()
+    world.wait()
+    values = world.measure_values()
+    assert 0.0 < values["circle_cut"] < 20.0
+    assert not all(goal.met(values[goal.measure]) for goal in goals)
+
+
+@pytest.mark.slow
+def test_a_steady_hand_cuts_the_circle_out() -> None:
+    world = viscera.make("pattern", device="cpu")
+    for tick in range(5_200):
+        for one in world.script(tick):
+            world.apply(one)
+        world.advance()
+    world.wait()
+    values = world.measure_values()
+    assert all(goal.met(values[goal.measure]) for goal in world.contents.goals), values
+    assert values["off_line"] * SQUARE_MILLIMETRE < 0.1 * np.pi * RADIUS**2

@@ -1,0 +1,219 @@
+"""Tissue meets tissue: organs, cut halves and loose pieces do not pass through each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from meeting_reference import Reference
+from numpy.typing import NDArray
+
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.timing import TICK
+from viscera.tissue import LatticeParams
+from viscera.tissue.cutting import cut_springs, let_cut, remove_edge, set_edge
+from viscera.tissue.grasping import Mouth, let_grasp, set_jaws
+from viscera.tissue.lattice import Tissue, make_lattice
+from viscera.tissue.materials import Material
+from viscera.tissue.meeting import Meeting, make_meeting
+from viscera.tissue.params import RestSkipping
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
+
+H = 0.0025
+"""Side of a cell [m]."""
+WIDE = Mouth(length=0.018, width=0.02, gap=0.9e-3, opening=0.9)
+
+
+def block(
+    device: Device, origin: tuple[float, float, float], cells: tuple[int, int, int], *, held: bool = False,
+    young: float = 8_000.0, viscous_time: float = 2e-4, drag: float = 10.0,
+) -> Tissue:  # fmt: skip
+    axes = [np.arange(count + 1, dtype=np.int32) for count in cells]
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    material = Material("test", young, 1_000.0, poisson=0.25, viscous_time=viscous_time, toughness=1.0)
+    params = LatticeParams(
+        nodes=nodes, spacing=H, origin=origin, anchored=(nodes[:, 2] == 0) & held, stiffest=young, material=material,
+        drag=drag,
+    )  # fmt: skip
+    return make_lattice(device, params)
+
+
+def places(tissue: Tissue) -> NDArray[np.float64]:
+    return tissue.rest_positions() + tissue.displacement()
+
+
+def overlap(lower: Tissue, upper: Tissue) -> float:
+    """How deep the upper block's underside is in the lower one's upper side, at most [m]: at each of its masses, below
+    the mean height of the four nearest masses of the other."""
+    top = places(lower)[lower.params.nodes[:, 2] == lower.params.nodes[:, 2].max()]
+    bottom = places(upper)[upper.params.nodes[:, 2] == 0]
+    aside = np.hypot(bottom[:, None, 0] - top[None, :, 0], bottom[:, None, 1] - top[None, :, 1])
+    near = np.argsort(aside, axis=1)[:, :4]
+    weight = 1.0 / (np.take_along_axis(aside, near, axis=1) + 1e-6)
+    height = (top[near, 2] * weight).sum(axis=1) / weight.sum(axis=1)
+    return float((height - bottom[:, 2]).max())
+
+
+def hold(tissue: Tissue, start: NDArray[np.float64], end: NDArray[np.float64], *, takes: bool) -> None:
+    frames = np.array([[tip, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] for tip in (start, end)])
+    set_jaws(tissue, 0, 0, WIDE, frames, (0.0, 0.0), grip=50.0, friction=1.0, takes=takes)
+
+
+@pytest.mark.parametrize("speed", [0.1, 1.0])
+def test_two_organs_pressed_together_never_overlap_by_half_a_cell(device: Device, speed: float) -> None:
+    """A grasper presses one 6 mm towards the other, which is 3.5 mm away, and holds it there; measured each tick."""
+    lower = block(device, (0.0, 0.0, 0.0), (12, 12, 4), held=True)
+    upper = block(device, (0.0083, 0.0071, 0.0135), (5, 5, 4), young=6_000.0)
+    let_grasp(upper)
+    meeting = make_meeting([lower, upper])
+    tip = np.array([0.0083 + 2.5 * H, 0.0071 + 2.5 * H, 0.0135 + 2.0 * H])
+    went, worst = 0.0, -np.inf
+    for tick in range(round(0.006 / speed / TICK) + 40):
+        start = tip - [0.0, 0.0, went]
+        went = min(went + speed * TICK, 0.006)
+        hold(upper, start, tip - [0.0, 0.0, went], takes=tick == 0)
+        meeting.step()
+        worst = max(worst, overlap(lower, upper))
+    assert worst <= 0.5 * H
+    assert worst > -0.1 * H
+    # The hand feels the other organ.
+    assert upper.tool_force(0)[0][2] > 0.05
+    assert int(meeting.meet.count.numpy()[2]) == 0
+
+
+def test_pairs_and_pushes_are_those_of_the_reference(device: Device) -> None:
+    """Against float64, pair by pair; two blocks askew in each other, with random speeds."""
+    lower = block(device, (0.0, 0.0, 0.0), (4, 4, 2), viscous_time=0.0)
+    upper = block(device, (0.004, 0.003, 0.0044), (3, 3, 2), viscous_time=0.0)
+    meeting, rng = make_meeting([lower, upper], friction=0.3), np.random.default_rng(5)
+    for tissue in (lower, upper):
+        shape = (len(tissue.params.nodes), 3)
+        tissue.set_motion(rng.normal(size=shape) * 1e-4, rng.normal(size=shape) * 0.1)
+    known = Reference(meeting)
+    pairs = known.pairs()
+    x, v = known.push(pairs, 0.3)
+    meeting.find_partners()
+    meet = meeting.meet
+    count, partner = meet.partners.numpy(), meet.partner.numpy().reshape(len(meet.partners), -1)
+    assert {(c, int(d)) for c in range(len(x)) for d in partner[c, : count[c]]} == set(pairs)
+    assert len(pairs) > 40
+    meeting.push_apart(tissue_buffer=0)
+    after_x, after_v, _ = known.places()
+    assert np.abs(after_v - known.v).max() > 0.05
+    assert np.allclose(after_v, v, atol=1e-5)
+    assert np.allclose(after_x, x, atol=1e-8)
+
+
+def test_what_one_gets_the_other_loses(device: Device) -> None:
+    """Two free blocks without drag or a hand run into each other: momentum stays, energy goes, and they part."""
+    one = block(device, (0.0, 0.0, 0.0), (4, 4, 4), drag=0.0)
+    other = block(device, (0.003, 0.002, 0.0115), (3, 3, 3), drag=0.0)
+    meeting = make_meeting([one, other])
+    speed = np.zeros((len(other.params.nodes), 3))
+    speed[:, 2] = -0.3
+    other.set_motion(np.zeros_like(speed), speed)
+    momentum = other.mass @ speed
+    energy = 0.5 * float(other.mass @ (speed**2).sum(axis=1))
+    for _ in range(60):
+        meeting.step()
+        assert overlap(one, other) <= 0.5 * H
+    now = sum(tissue.mass @ tissue.velocities().astype(np.float64) for tissue in (one, other))
+    assert np.allclose(now, momentum, atol=1e-4 * np.abs(momentum).max())
+    moving = sum(0.5 * float(t.mass @ (t.velocities().astype(np.float64) ** 2).sum(axis=1)) for t in (one, other))
+    assert moving < energy
+    apart = (other.mass @ other.velocities() / other.mass.sum() - one.mass @ one.velocities() / one.mass.sum())[2]
+    assert apart > -0.02
+
+
+def whole_springs(tissue: Tissue) -> NDArray[np.bool_]:
+    index = NodeIndex(tissue.params.nodes)
+    there = [index.find(tissue.params.nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS]
+    return np.stack(there) & ~cut_springs(tissue)
+
+
+def halves(device: Device, *, table: float | None = None) -> tuple[Tissue, Meeting]:
+    """A block held below, cut through level in its middle."""
+    tissue = block(device, (0.0, 0.0, 0.0), (6, 6, 6), held=True)
+    let_cut(tissue)
+    let_grasp(tissue)
+    meeting = make_meeting([tissue], table=table)
+    for tick in range(20):
+        ends = [np.array([[-0.004 + 0.0015 * at, -0.01, 2.4 * H], [-0.004 + 0.0015 * at, 0.03, 2.4 * H]])
+                for at in (tick, tick + 1)]  # fmt: skip
+        set_edge(tissue, 0, 0, *ends, need=0.0)
+        meeting.step()
+    remove_edge(tissue, 0)
+    meeting.pieces[0].hang(whole_springs(tissue))
+    meeting.land()
+    return tissue, meeting
+
+
+def crossing(tissue: Tissue) -> float:
+    """How far the upper half's underside is in the lower half's upper side, at most, beyond where they were cut [m]."""
+    nodes, x = tissue.params.nodes, places(tissue)
+    low, high = x[nodes[:, 2] == 2], x[nodes[:, 2] == 3]
+    aside = np.hypot(high[:, None, 0] - low[None, :, 0], high[:, None, 1] - low[None, :, 1])
+    near = np.argsort(aside, axis=1)[:, :4]
+    weight = 1.0 / (np.take_along_axis(aside, near, axis=1) + 1e-6)
+    height = (low[near, 2] * weight).sum(axis=1) / weight.sum(axis=1)
+    over = np.take_along_axis(aside, near, axis=1)[:, 0] < H
+    return float((height + H - high[:, 2])[over].max()) if over.any() else -np.inf
+
+
+def test_two_halves_rub_and_separate(device: Device) -> None:
+    """The upper half is pressed down by a third of a cell, pushed aside by 2.7, and lifted; all at 0.1 m/s."""
+    tissue, meeting = halves(device)
+    assert crossing(tissue) < 0.3 * H
+    ways = [[0.0, 0.0, -1.0]] * 8 + [[1.0, 0.0, 0.0]] * 67 + [[0.0, 0.0, 1.0]] * 60
+    tip, forces = np.array([3.0 * H, 3.0 * H, 4.0 * H]), []
+    for tick, way in enumerate(ways):
+        end = tip + 1e-4 * np.array(way)
+        hold(tissue, tip, end, takes=tick == 0)
+        tip = end
+        meeting.step()
+        assert crossing(tissue) <= 0.5 * H
+        forces.append(tissue.tool_force(0)[0])
+    sliding = np.mean(forces[30:75], axis=0)
+    assert sliding[2] > 0.1
+    # Coulomb's 0.2 of what presses, less what the halves lean: the rims bend, so that they do not lie level.
+    assert 0.1 * sliding[2] < -sliding[0] < 0.22 * sliding[2]
+    x = places(tissue)
+    nodes = tissue.params.nodes
+    assert x[nodes[:, 2] == 3, 2].min() > x[nodes[:, 2] <= 2, 2].max() + H
+
+
+def test_a_loose_piece_falls_and_comes_to_rest_on_the_table(device: Device) -> None:
+    tissue = block(device, (0.0, 0.0, 0.006), (3, 3, 3))
+    meeting = make_meeting([tissue, block(device, (0.02, 0.0, 0.0), (3, 3, 3), held=True)], table=0.0)
+    tissue.set_gravity((0.0, 0.0, -9.81))
+    for _ in range(300):
+        meeting.step()
+        assert places(tissue)[:, 2].min() > -0.5 * H
+    assert places(tissue)[:, 2].min() == pytest.approx(0.0, abs=0.1 * H)
+    assert np.abs(tissue.velocities()).max() < 0.05
+    # It lies where it fell, as wide as it was.
+    assert np.abs(places(tissue)[:, :2] - tissue.rest_positions()[:, :2]).max() < 0.5 * H
+
+
+def test_one_whole_piece_is_the_same_to_the_bit(device: Device) -> None:
+    one, other = block(device, (0.0, 0.0, 0.0), (4, 4, 4)), block(device, (0.0, 0.0, 0.0), (4, 4, 4))
+    meeting, rng = make_meeting([one]), np.random.default_rng(1)
+    start = rng.normal(size=(len(one.params.nodes), 3)) * 1e-4
+    for tissue in (one, other):
+        tissue.set_motion(start, np.zeros_like(start))
+    for _ in range(20):
+        meeting.step()
+        other.step()
+    assert np.array_equal(one.displacement(), other.displacement())
+
+
+def test_what_cannot_meet_is_refused(cpu: Device) -> None:
+    with pytest.raises(InputError, match="no tissues"):
+        make_meeting([])
+    nodes = block(cpu, (0.0, 0.0, 0.0), (2, 2, 2)).params.nodes
+    params = LatticeParams(
+        nodes=nodes, spacing=H, origin=(0.0, 0.0, 0.0), anchored=nodes[:, 2] == 0, stiffest=8_000.0,
+        material=Material("test", 8_000.0, 1_000.0), rest_skipping=RestSkipping(1e-6, 1e-6),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="skips rest"):
+        make_meeting([make_lattice(cpu, params)])

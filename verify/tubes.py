@@ -1,0 +1,52 @@
+"""Water in tubes of triangles at full size: walls that drag, and walls with density that move."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from verify import tube_cases as cases
+from verify.framework import Measured, figure
+from viscera.device import Device, open_device
+
+AREA = "vessels"
+
+
+@cache
+def _device() -> Device:
+    return open_device()
+
+
+@figure(area=AREA, claim="flow through a tube of triangles is Poiseuille's", bound="flow within 3 %")
+def tube_poiseuille() -> Measured:
+    found = cases.poiseuille_tube(_device(), 16)
+    off = found["flow"] - 1.0
+    return Measured(
+        round(100 * off, 2), "%", abs(off) <= 0.03,
+        f"16 particles across, from rest; velocities {100 * found['rms']:.1f} % of the peak off in the mean (rms), "
+        f"{100 * found['error']:.1f} % at worst",
+    )  # fmt: skip
+
+
+def _wave(phi: float) -> Measured:
+    found = cases.peristalsis(_device(), phi, 10, turns=1.2)
+    off = found["flow"] / found["truth"] - 1.0
+    return Measured(
+        round(100 * off, 1), "%", abs(off) <= 0.15 and found["outside"] == 0,
+        f"10 particles across, λ = 10 a, Re 0.1; {found['flow']:.3f} of πa²c, theory {found['truth']:.3f}; density "
+        f"within {100 * found['denser']:.1f} %, {found['outside']} of {found['count']} particles outside",
+    )  # fmt: skip
+
+
+@figure(area=AREA, claim="a wave of the wall carries Shapiro's flow, φ = 0.3", bound="within 15 %")
+def peristalsis_small() -> Measured:
+    return _wave(0.3)
+
+
+@figure(area=AREA, claim="a wave of the wall carries Shapiro's flow, φ = 0.4", bound="within 15 %")
+def peristalsis_middle() -> Measured:
+    return _wave(0.4)
+
+
+@figure(area=AREA, claim="a wave of the wall carries Shapiro's flow, φ = 0.6", bound="within 15 %")
+def peristalsis_large() -> Measured:
+    return _wave(0.6)
