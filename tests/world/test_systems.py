@@ -145,12 +145,14 @@ def test_cold_skin_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "run", counted)
 
     def frames(count: int) -> None:
-        """Of the systems alone."""
+        """Of the systems alone; heat and burns take turns."""
         nonlocal whose
         ran.clear()
-        for _ in range(count):
+        for number in range(2 * count):
             for whose in names:
-                world.system(whose).frame(Moment(world.tick, world.hands, world.measure_values))
+                system = world.system(whose)
+                if number % system.every == system.phase:
+                    system.frame(Moment(world.tick, world.hands, world.measure_values, number))
 
     frames(3)
     assert not ran

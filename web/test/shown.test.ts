@@ -203,24 +203,6 @@ describe("marks over the picture", () => {
   });
 });
 
-describe("a lattice", () => {
-  it("is drawn without the springs that are cut, and hides its surface only when it is shown instead", () => {
-    const lattices = new SceneLattices(makeLight());
-    const springs = new Uint8Array(new Int32Array([0, 1, 1, 2]).buffer);
-    lattices.setScene([{ name: "a.lattice", surface: "a", springs, radius: 0.001, capacity: 3, parameter: "a_view" }]);
-    lattices.update([]);
-    expect(lattices.count()).toBe(0);
-    expect(lattices.hides("a", { a_view: 1 })).toBe(false);
-    lattices.update([floats("a.lattice", [[0, 0, 0, 0], [1, 0, 0, 1], [2, 0, 0, 1]]), floats("a.lattice/cut", [[1]])]);
-    expect(lattices.count()).toBe(3);
-    expect(lattices.hides("a", { a_view: 1 })).toBe(true);
-    expect(lattices.hides("a", { a_view: 2 })).toBe(false);
-    expect(lattices.hides("b", { a_view: 1 })).toBe(false);
-    const lines = lattices.group.children[0].children[0] as LineSegments;
-    expect(Array.from(lines.geometry.attributes.position.array)).toEqual([0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]);
-  });
-});
-
 describe("a drag across a second picture", () => {
   const drag = { label: "the C-arm", across: "primary", up: "secondary", span: 90 };
   const range = (name: string, minimum: number, maximum: number): Parameter =>
@@ -245,5 +227,20 @@ describe("the room of the view beside a picture", () => {
   it("is the left half of a wide window and the lower half of an upright one", () => {
     expect(besidePictures({ left: 10, top: 20, width: 600, height: 400 })).toEqual({ left: 10, top: 20, width: 300, height: 400 });
     expect(besidePictures({ left: 0, top: 20, width: 300, height: 400 })).toEqual({ left: 0, top: 220, width: 300, height: 200 });
+describe("a lattice", () => {
+  it("is drawn without the springs that are cut, and hides its surface only when it is shown instead", () => {
+    const lattices = new SceneLattices(makeLight());
+    const springs = new Uint8Array(new Int32Array([0, 1, 1, 2]).buffer);
+    lattices.setScene([{ name: "a.lattice", surface: "a", springs, radius: 0.001, capacity: 3, parameter: "a_view" }]);
+    lattices.update([]);
+    expect(lattices.count()).toBe(0);
+    expect(lattices.hides("a", { a_view: 1 })).toBe(false);
+    lattices.update([floats("a.lattice", [[0, 0, 0, 0], [1, 0, 0, 1], [2, 0, 0, 1]]), floats("a.lattice/cut", [[1]])]);
+    expect(lattices.count()).toBe(3);
+    expect(lattices.hides("a", { a_view: 1 })).toBe(true);
+    expect(lattices.hides("a", { a_view: 2 })).toBe(false);
+    expect(lattices.hides("b", { a_view: 1 })).toBe(false);
+    const lines = lattices.group.children[0].children[0] as LineSegments;
+    expect(Array.from(lines.geometry.attributes.position.array)).toEqual([0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]);
   });
 });

@@ -110,6 +110,23 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class Grasps:
+    """Holds what is between its jaws while they are closed. Pulled along them it holds 2·friction·grip, and pulled
+    across them 2·grip; beyond that tissue slips out."""
+
+    parts: tuple[int, int] = (0, 1)
+    """Numbers of the two parts that are its jaws."""
+    width: float = 5.0e-3
+    """Of a jaw [m]."""
+    grip: float = 4.0
+    """Force that each jaw closes with [N], at most."""
+    friction: float = 0.5
+    """Coulomb's, between its teeth and tissue. Chosen so that it holds 4 N: what surgeons pull bowel with is 2.5 N at
+    the mean and 5 N at most (de Visser, Heijnsdijk, Herder and Pistecky, Surg. Endosc. 16, 2002)."""
+    kind: Literal["grasps"] = "grasps"
+
+
+@dataclass(frozen=True)
 class Sews:
     """Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
     is pressed; let go with its point out of the tissue again, the needle is drawn through."""
@@ -145,23 +162,6 @@ class Staples:
     hold: float = 3.0
     """Force at which it slips [N]; estimated."""
     kind: Literal["staples"] = "staples"
-
-
-@dataclass(frozen=True)
-class Grasps:
-    """Holds what is between its jaws while they are closed. Pulled along them it holds 2·friction·grip, and pulled
-    across them 2·grip; beyond that tissue slips out."""
-
-    parts: tuple[int, int] = (0, 1)
-    """Numbers of the two parts that are its jaws."""
-    width: float = 5.0e-3
-    """Of a jaw [m]."""
-    grip: float = 4.0
-    """Force that each jaw closes with [N], at most."""
-    friction: float = 0.5
-    """Coulomb's, between its teeth and tissue. Chosen so that it holds 4 N: what surgeons pull bowel with is 2.5 N at
-    the mean and 5 N at most (de Visser, Heijnsdijk, Herder and Pistecky, Surg. Endosc. 16, 2002)."""
-    kind: Literal["grasps"] = "grasps"
 
 
 @dataclass(frozen=True)

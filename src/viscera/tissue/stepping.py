@@ -60,10 +60,10 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
     if tissue.cutting is not None:
         stage.upload(tissue.cutting.edges)
         stage.upload(tissue.cutting.news)
-    if tissue.sewing is not None:
-        stage.upload(tissue.sewing.hand)
     if tissue.grasping is not None:
         stage.upload(tissue.grasping.jaws)
+    if tissue.sewing is not None:
+        stage.upload(tissue.sewing.hand)
     stage.clear(state.force)
 
 
@@ -75,9 +75,9 @@ def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> 
     record_step(stage, tissue, substep, here, there)
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
+    record_hold(stage, tissue, substep, there)
     record_sew(stage, tissue, substep, there)
     record_clamp(stage, tissue, substep, there)
-    record_hold(stage, tissue, substep, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:

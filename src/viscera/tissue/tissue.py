@@ -108,12 +108,12 @@ class Tissue:
     """The points that tools touch; the masses unless someone gave it a surface (`touching.touch_surface`)."""
     cutting: Cutting | None = None
     """What blades do to it, where they can cut it (`cutting.let_cut`)."""
+    grasping: Grasping | None = None
+    """What jaws hold of it, where they can (`grasping.let_grasp`)."""
     sewing: Sewing | None = None
     """Threads through it, where it can be sewn (`sewing.let_sew`)."""
     clamps: Sewing | None = None
     """Clips and staples on it, where it can have some (`clamping.let_clamp`)."""
-    grasping: Grasping | None = None
-    """What jaws hold of it, where they can (`grasping.let_grasp`)."""
     _balls: dict[int, list[Any]] = field(default_factory=dict)
     """Around each of them: middle in its own frame and radius [m]."""
     shape_count: int = 0
@@ -369,12 +369,12 @@ class Tissue:
             found |= self.cutting.arrays()
             if self.params.has_volume:
                 found["bulk"] = self.bulk
+        if self.grasping is not None:
+            found |= self.grasping.arrays()
         if self.sewing is not None:
             found |= self.sewing.arrays()
         if self.clamps is not None:
             found |= self.clamps.arrays("clamps")
-        if self.grasping is not None:
-            found |= self.grasping.arrays()
         return found
 
     def load(self, arrays: dict[str, NDArray[Any]], ticks: int) -> None:
@@ -389,10 +389,10 @@ class Tissue:
         if self.cutting is not None:
             self.cutting.news.host[0] = 1
             self.cutting.edges.host[:] = arrays["cutting/edges"]
-        if self.sewing is not None:
-            self.sewing.hand.host[:] = arrays["sewing/hand"]
         if self.grasping is not None:
             self.grasping.loaded(arrays)
+        if self.sewing is not None:
+            self.sewing.hand.host[:] = arrays["sewing/hand"]
         self._hand_on()
 
     def _refresh(self) -> None:

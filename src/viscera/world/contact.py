@@ -38,10 +38,10 @@ class Contact:
         """Place in the lattices of each tool that is in the body."""
         self.cutters = Cutters(tools, organs)
         """The edges of those that cut."""
-        self.sewers = Sewers(tools, organs)
-        """The needles and knots of those that sew."""
         self.grippers = Grippers(tools, organs)
         """The jaws of those that grasp."""
+        self.sewers = Sewers(tools, organs)
+        """The needles and knots of those that sew."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -51,8 +51,8 @@ class Contact:
             if not tool.active:
                 self._let_go(tool)
                 self.cutters.rest(tool)
-                self.sewers.rest(tool)
                 self.grippers.rest(tool)
+                self.sewers.rest(tool)
                 holding.state[:] = 0.0
                 continue
             self.grippers.before(tool)
@@ -61,8 +61,8 @@ class Contact:
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
                 continue
-            self.sewers.move(tool, slot)
             self.grippers.move(tool, slot)
+            self.sewers.move(tool, slot)
             if tool.number in self._solids:
                 self._push_solid(tool, slot, pushes.friction, came)
                 continue

@@ -43,6 +43,12 @@ layout(location = 1) out vec4 keptOut;
 const float LAMP_LIGHT = 0.30;
 const float ROOM_LIGHT = 0.075;
 const float DARKEST = 0.01; // less light than this is none
+const float SOFT = 0.12; // share of the box along which it fades towards its sides, which nobody should see
+
+float softAt(vec3 place) {
+  vec2 near = smoothstep(0.0, SOFT, min(place.xy, 1.0 - place.xy));
+  return near.x * near.y;
+}
 
 void main() {
   vec2 uv = gl_FragCoord.xy / uSize;
@@ -60,7 +66,9 @@ void main() {
     float at = from + jitter * step;
     float lit = vignetteAt(uv * uPixels);
     for (int k = 0; k < STEPS; k++) {
-      vec2 medium = texture(tDensity, eye + at * way).rg;
+      vec3 place = eye + at * way;
+      vec2 medium = texture(tDensity, place).rg;
+      medium.x *= softAt(place);
       if (medium.x > 0.0) {
         vec3 loss = uDensest * medium.x * mix(uExtinction, uDyeExtinction, medium.y);
         vec3 through = exp(-loss * metres);

@@ -39,7 +39,7 @@ export class RecordingsPanel {
 
   constructor(private readonly root: HTMLElement, private readonly events: RecordingEvents) {
     const close = h("button", { type: "button", class: "round", "aria-label": "Close", on: { click: () => this.dialog.close() } }, icon("close"));
-    this.dialog = h("dialog", { class: "help recordings", "aria-labelledby": "recordings-title" },
+    this.dialog = h("dialog", { class: "recordings", "aria-labelledby": "recordings-title" },
       h("header", {}, h("h2", { id: "recordings-title" }, "Recordings"), close), this.list);
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();

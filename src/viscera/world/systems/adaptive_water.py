@@ -59,8 +59,6 @@ _EYE = (
 )
 """Of a row of gaze: place in the camera's view, whether it is seen, the camera, and the place in the window."""
 
-NEVER = -1
-
 CRITERION = Parameter(
     "criterion", "Fine by", "", 0.0, 3.0, 0.0, "What decides which particles are small; both: gaze and surface.",
     choices=("gaze", "surface", "both", "none"),
@@ -141,8 +139,6 @@ class _Adapting:
         self._seen = np.array([0.0, 0.0, -np.inf])
         """Last place where the gaze was valid, and when [s], since the world began."""
         self._time = np.zeros(1)
-        self._began = np.full(1, NEVER, dtype=np.int64)
-        """Tick of the first frame: ticks go on over a reset, and the eye's path begins again."""
         self._seed = seed
         self._model = ScanPath(seed)
         work = water.work(self._fluid)
@@ -164,7 +160,7 @@ class _Adapting:
         balls = Particles("sizes", "water", radius, self._capacity, "size")
         ring = Overlay("gaze", "ring", 1)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
-        kept = Kept({"seen": self._seen, "time": self._time, "began_tick": self._began}, self._loaded, own)
+        kept = Kept({"seen": self._seen, "time": self._time}, self._loaded, own)
         return System(
             name="water",
             frame=self.frame,
@@ -189,10 +185,8 @@ class _Adapting:
 
     def frame(self, now: Moment) -> None:
         time = float(self._time[0])
-        # The eye does not wait for a fluid that is too slow.
-        if self._began[0] == NEVER:
-            self._began[0] = now.tick
-        place = self._gaze((now.tick - int(self._began[0])) * TICK)
+        # By the water's own clock: ticks go on over a reset, and the same seed must give the same world.
+        place = self._gaze(time)
         self._refined.before(time)
         self._step.run(self._refined.steps)
         criterion = CRITERIA[int(self._values["criterion"])]

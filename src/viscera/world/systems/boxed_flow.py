@@ -121,7 +121,6 @@ class BoxedFlow:
         self._shown = (shown, per_unit, blood)
         rows = params.cells[1] * params.cells[2]
         self._rows = device.port(rows, wp.int64)
-        self._units = np.zeros(1, dtype=np.int64)
         self.picture = wp.zeros((rows, params.cells[0], 4), dtype=wp.uint8, device=device.warp)
         self._ends = np.zeros((len(tools), *tools[0].end.shape)) if tools else np.zeros((0, 1, 2, 3))
         self._inside = np.zeros(len(tools), dtype=np.bool_)
@@ -176,17 +175,9 @@ class BoxedFlow:
         self._device.synchronize()
 
     def redraw(self) -> None:
-        """Brings solids, the picture and what was counted in it up to the state."""
-        self._restore()
-        self._count()
-
-    def _restore(self) -> None:
-        """What was counted was saved: a step may have put more since."""
+        """Brings solids and the picture up to the state."""
         self.run("follow")
         self.run("show")
-
-    def _count(self) -> None:
-        self._units[0] = self._rows.host.sum()
 
     @property
     def begins(self) -> bool:
@@ -196,7 +187,7 @@ class BoxedFlow:
     @property
     def units(self) -> int:
         """Of what is shown, in the box, as of the last step."""
-        return int(self._units[0])
+        return int(self._rows.host.sum())
 
     def frame(self, now: Moment, put_sources: Callable[[], None]) -> bool:
         """A third of a step; whether it was the last. `put_sources` is called before the first."""
@@ -208,7 +199,6 @@ class BoxedFlow:
         self._clock[0] = (part + 1) % PARTS
         if part < PARTS - 1:
             return False
-        self._count()
         self._clock[1] += 1
         if self._clock[1] % LOOK == 0:
             self.check(now.tick)
@@ -219,7 +209,6 @@ class BoxedFlow:
         if self.begins:
             step()
             self.run("show")
-            self._count()
         self._clock[0] = (int(self._clock[0]) + 1) % PARTS
 
     def check(self, tick: int) -> None:
@@ -288,9 +277,10 @@ class BoxedFlow:
         return Show(volume, {name: self.picture})
 
     def kept(self, more: dict[str, Any]) -> Kept:
-        """State of the flow, of its tools and clock, and more arrays."""
+        """State of the flow, of organ, tools and clock, what is seen of its last whole step, and more arrays."""
         arrays = {"ends": self._ends, "inside": self._inside, "clock": self._clock, "moves": self._moves}
-        arrays |= {"units": self._units, "surface": self.bending.now, "surface_before": self.bending.before}
+        arrays |= {"rows": self._rows.host, "picture": self.picture}
+        arrays |= {"surface": self.bending.now, "surface_before": self.bending.before}
 
         def save() -> Saved:
             return grid.save(self.flow)
@@ -298,4 +288,4 @@ class BoxedFlow:
         def load(saved: Arrays) -> None:
             grid.load(self.flow, saved)
 
-        return Kept(arrays | more, self._restore, (save, load))
+        return Kept(arrays | more, lambda: self.run("follow"), (save, load))

@@ -2,7 +2,7 @@
 
 Checked against Coulomb's law: along its jaws a grasper holds twice its friction times its grip.
 
-    python examples/19_grasp_and_pull.py [--grip 0.5] [--friction 0.5]
+    python examples/20_grasp_and_pull.py [--grip 0.5] [--friction 0.5]
 """
 
 from __future__ import annotations
