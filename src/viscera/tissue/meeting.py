@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, stepping
-from viscera.tissue.cutting import record_cut
 from viscera.tissue.grasping import record_take
 from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES
 from viscera.tissue.pieces import PARTED, Pieces
@@ -96,7 +95,7 @@ class Meeting:
                 stepping.record_substep(stage, tissue, substep, tissue.current)
             stage.once(lambda substep=substep: self.push_apart((substep + 1) % 2))
         for tissue in self.tissues:
-            record_cut(stage, tissue, tissue.state.position[(tissue.current + tissue.substeps) % 2])
+            stepping.record_after(stage, tissue, tissue.current)
             stepping.record_end(stage, tissue)
 
     def _launch(self, kernel: Any, *args: Any, threads: int | None = None) -> None:

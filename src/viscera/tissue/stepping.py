@@ -42,6 +42,11 @@ def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     record_take(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)
+    record_after(stage, tissue, current)
+
+
+def record_after(stage: Stage, tissue: Tissue, current: int) -> None:
+    """What blades, needles and clips do once a tick, when its substeps from the buffer `current` are done."""
     last = tissue.state.position[(current + tissue.substeps) % 2]
     record_cut(stage, tissue, last)
     record_threads(stage, tissue, last)
