@@ -14,7 +14,7 @@ from viscera.tissue.materials import LIVER
 from viscera.world import Organ, block, organ
 from viscera.world.system import Moment
 from viscera.world.systems.boxed_flow import box_over, cells_at
-from viscera.world.systems.smoke import CELLS, MIST, SOOT, UNIT, Smoke
+from viscera.world.systems.smoke import CELLS, MIST, SOOT, UNIT, Smoke, _params
 
 
 @pytest.fixture(scope="module")
@@ -237,6 +237,8 @@ def test_detail_gives_more_and_smaller_cells_in_the_same_box(theatre: tuple[Orga
         assert cells[0] <= 256
     assert tuple(cells_at(1.0, CELLS)) == CELLS
     assert cells_at(8.0, CELLS) == (128, 80, 88)
+    finest = cells_at(1e4, CELLS)
+    assert _params(finest, *box_over(theatre[0], finest, 1.5, 0.75)).dye_steps > 3, "else it spreads too far in a step"
     coarse = Smoke(*theatre, detail=0.125).flow.params
     assert coarse.cells == (32, 20, 24)
     assert coarse.spacing == pytest.approx(2.0 * box_over(theatre[0], CELLS, 1.5, 0.75)[1])

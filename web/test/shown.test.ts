@@ -227,6 +227,9 @@ describe("the room of the view beside a picture", () => {
   it("is the left half of a wide window and the lower half of an upright one", () => {
     expect(besidePictures({ left: 10, top: 20, width: 600, height: 400 })).toEqual({ left: 10, top: 20, width: 300, height: 400 });
     expect(besidePictures({ left: 0, top: 20, width: 300, height: 400 })).toEqual({ left: 0, top: 220, width: 300, height: 200 });
+  });
+});
+
 describe("a lattice", () => {
   it("is drawn without the springs that are cut, and hides its surface only when it is shown instead", () => {
     const lattices = new SceneLattices(makeLight());

@@ -62,6 +62,8 @@ GRAVITY = 9.81
 """[m/s²]"""
 COOLING = 0.4
 """Of warm gas at walls and organs [1/s]; tuned."""
+DIFFUSIVITY = 1.0e-5
+"""Of smoke in gas, with what is too small for the cells [m²/s]; tuned."""
 
 VIEW = Measure("view", "View", "%", "Light that reaches the organ through the smoke, mean over the box.", digits=0)
 HAZY = Measure("hazy", "In haze", "s", "Time with less than 80 % of the view so far.", digits=1, grows=True)
@@ -325,10 +327,11 @@ def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spa
         dt=STEP,
         origin=origin,
         substances=(
-            Substance("smoke", unit=UNIT, diffusivity=1.0e-5),
+            Substance("smoke", unit=UNIT, diffusivity=DIFFUSIVITY),
             Substance("warmth", "semi_lagrangian", lift=GRAVITY / BODY, fading=COOLING),
         ),
         transport="semi_lagrangian",
         cycles=4,
-        dye_steps=3,
+        # In fine cells it spreads over more of them.
+        dye_steps=max(3, math.ceil(6.0 * DIFFUSIVITY * STEP / spacing**2)),
     )
