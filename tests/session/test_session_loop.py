@@ -341,6 +341,7 @@ def test_commands_on_the_heels_of_begin_are_not_lost(tmp_path: Path) -> None:
     for command in (c.Begin(), pose(3, 0.01), c.Pause()):
         commands.offer(command)
     loop = process._begin()
+    assert isinstance(loop, Loop)
     assert process.recorder is not None
     loop._tick()
     found = loop._applied
