@@ -30,9 +30,11 @@ NO_LOOPS = {
 
 
 def modules() -> Iterator[Any]:
-    """All that may hold kernels: benchmarks have their own comparisons, and servers have none."""
+    """All that may hold kernels: benchmarks have their own comparisons, servers have none, and migrations are run by
+    Alembic alone."""
+    others = ("bench", "server", "haptics", "__main__", "training")
     for found in pkgutil.walk_packages(viscera.__path__, "viscera."):
-        if not found.name.startswith(("viscera.bench", "viscera.server", "viscera.haptics", "viscera.__main__")):
+        if not found.name.startswith(tuple(f"viscera.{other}" for other in others)):
             yield importlib.import_module(found.name)
 
 

@@ -185,7 +185,7 @@ def test_a_browser_has_the_world_as_it_is(name: str, tmp_path: Path) -> None:
         assert served.frame is not None
         values = {array.name: numbers(array) for array in served.frame.values}
     # The recording ends where the world stood still; replayed it is the same, or `replay` raises.
-    [recording] = [path for path in tmp_path.iterdir() if path.is_file()]
+    [recording] = tmp_path.glob("*.h5")
     assert recording.name.startswith(f"{name}-")
     again = replay(recording, "cpu", cores=1)
     truth = again.snapshot()
