@@ -50,7 +50,9 @@ const float FIRST_MARK = 0.03; // [m] from the tip
 // What polished metal shows of its surroundings: the ground below, a dark room with soft lamps above.
 vec3 surroundings(vec3 away) {
   float height = dot(away, uUp);
-  vec3 colour = mix(uGround, vec3(0.05, 0.055, 0.065), smoothstep(-0.35, 0.15, height));
+  // The organ is a part of the ground only; around it lie dark drapes.
+  vec3 ground = 0.55 * mix(vec3(dot(uGround, vec3(0.3, 0.6, 0.1))), uGround, 0.4);
+  vec3 colour = mix(ground, vec3(0.05, 0.055, 0.065), smoothstep(-0.35, 0.15, height));
   colour += vec3(0.42, 0.46, 0.50) * smoothstep(0.45, 0.62, height) * (1.0 - smoothstep(0.80, 0.95, height));
   colour += vec3(0.16) * smoothstep(0.25, 0.9, away.z);
   return colour;
