@@ -170,7 +170,7 @@ def serve_page(
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
         haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
-            training=training, database=database,
+        training=training, database=database,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ CREEPING, FEW = 0.2, 8
 CALM = 12
 """Frames: 0.2 s."""
 DROWSY = 8
+"""Frames from one turn of blood that only creeps to the next; chosen."""
 STILL = wp.constant(2.0e-5)
 """What tissue may move and still be at rest [m]."""
 TRICKLE = wp.constant(1000)
