@@ -12,6 +12,7 @@ from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.inputs import Vector3
 from viscera.instruments import Pushes, Tool, felt_at_handle
+from viscera.instruments.bars import MOST_BARS
 from viscera.timing import TICK
 from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
@@ -20,6 +21,8 @@ from viscera.world.grippers import Grippers
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
 from viscera.world.sewers import Sewers
+
+UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 
 
 class Contact:
@@ -42,6 +45,8 @@ class Contact:
         """The jaws of those that grasp."""
         self.sewers = Sewers(tools, organs)
         """The needles and knots of those that sew."""
+        self._bars = np.zeros((MOST_BARS, 2, 3))
+        """Of a tool that is turned and has not gone yet [m]."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -75,11 +80,32 @@ class Contact:
                 )
 
     def _way(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
-        """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it."""
+        """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it. It turns with its hand
+        before."""
+        bars = self._turn(tool, holding)
         way = holding.allow(tool.wish(TICK))
         for organ in self._organs:
-            way = organ.floor.keep_out(tool.end[: tool.bars.count], tool.bars.radii, way)
+            way = organ.floor.keep_out(bars, tool.bars.radii, way)
         return way
+
+    def _turn(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
+        """Where its bars are then [m]. None of them turns in under the table: one that enters so is upright, one that
+        would turn so stays as it is held."""
+        wish, count = tool.wish_turn(TICK), tool.bars.count
+        enters = tool.number not in self.slots
+        if wish is None and not enters:
+            return tool.end[:count]
+        before = UPRIGHT if enters else tool.held.copy()
+        tool.turn(np.zeros(3) if wish is None or enters else holding.allow_turn(wish))
+        tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
+        bars, radii = self._bars[:count], tool.bars.radii[:, None]
+        table = max((organ.floor.table for organ in self._organs), default=-math.inf)
+        lowest = float((bars[:, :, 2] - radii).min(initial=math.inf))
+        if lowest < table and (enters or lowest < float((tool.end[:count, :, 2] - radii).min())):
+            tool.held[:] = before
+            tool.turn(np.zeros(3))
+            tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
+        return bars
 
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
@@ -118,7 +144,7 @@ class Contact:
                     force, torque = organ.tissue.tool_force(slot)
                     fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                     tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
-                holding.feel((fx, fy, fz), slot)
+                holding.feel((fx, fy, fz), (tx, ty, tz), slot)
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()

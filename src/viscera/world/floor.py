@@ -68,7 +68,7 @@ class Floor:
             if short[worst] <= 0.0:
                 break
             way = way + short[worst] * slope[worst]
-        below = self.table - float((points[:, 2] + way[2] - radius).min())
+        below = self.table - float((bars[:, :, 2].min(axis=1) - radii).min()) - float(way[2])
         if below > 0.0:
             way = way + np.array([0.0, 0.0, below])
         return way
