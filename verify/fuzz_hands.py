@@ -29,6 +29,8 @@ BESIDE, ABOVE = 0.02, 0.03
 """How far around the organs hands go [m]."""
 LEAVING = 1_500
 """Ticks in which hands leave and tissue comes to rest."""
+STRONGEST = 2.0 * MOST_FORCE
+"""Of any force [N]: no tool presses harder than `MOST_FORCE`, but threads and jaws pull besides."""
 FREE = 1.0e-3
 """A tool that came free is as near to its hand [m]."""
 
@@ -53,7 +55,7 @@ class Found:
     @property
     def good(self) -> bool:
         left = self.stuck == 0 and self.force_after == 0.0
-        return self.finite and left and self.strongest <= MOST_FORCE and self.lowest > -1.0e-4
+        return self.finite and left and self.strongest <= STRONGEST and self.lowest > -1.0e-4
 
 
 def play(world: World, seconds: float) -> Found:

@@ -29,8 +29,12 @@ class Contact:
     """A lattice feels `TOOLS` instruments at once; one that comes in beyond that touches nothing until another has
     left."""
 
-    def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ]) -> None:
+    def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ], table: float | None = None) -> None:
+        """`table` is the height of one that no organ lies on [m]."""
         self._tools, self._organs = tools, organs
+        tables = [organ.floor.table for organ in organs] + ([] if table is None else [table])
+        self._table = max(tables, default=-math.inf)
+        """Under which no tool goes [m]."""
         self._pushes = [tool.instrument.effect(Pushes) for tool in tools]
         self._solids = {tool.number: _solid(tool, organs) for tool, one in zip(tools, self._pushes, strict=True)
                         if one is not None and one.solid and organs}  # fmt: skip
@@ -39,6 +43,8 @@ class Contact:
         """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
+        self._inside: set[int] = set()
+        """Tools that were in the body in the last tick."""
         self.cutters = Cutters(tools, organs)
         """The edges of those that cut."""
         self.grippers = Grippers(tools, organs)
@@ -54,6 +60,7 @@ class Contact:
         """Tools follow their hands for one tick."""
         for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
             if not tool.active:
+                self._inside.discard(tool.number)
                 self._let_go(tool)
                 self.cutters.rest(tool)
                 self.grippers.rest(tool)
@@ -62,6 +69,7 @@ class Contact:
                 continue
             self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
+            self._inside.add(tool.number)
             came = tool.number not in self.slots
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
@@ -86,22 +94,22 @@ class Contact:
         way = holding.allow(tool.wish(TICK))
         for organ in self._organs:
             way = organ.floor.keep_out(bars, tool.bars.radii, way)
-        return way
+        below = self._table - float((bars[:, :, 2].min(axis=1) - tool.bars.radii).min(initial=math.inf)) - float(way[2])
+        return way + np.array([0.0, 0.0, below]) if below > 0.0 else way
 
     def _turn(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
         """Where its bars are then [m]. None of them turns in under the table: one that enters so is upright, one that
         would turn so stays as it is held."""
         wish, count = tool.wish_turn(TICK), tool.bars.count
-        enters = tool.number not in self.slots
+        enters = tool.number not in self._inside
         if wish is None and not enters:
             return tool.end[:count]
         before = UPRIGHT if enters else tool.held.copy()
         tool.turn(np.zeros(3) if wish is None or enters else holding.allow_turn(wish))
         tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
         bars, radii = self._bars[:count], tool.bars.radii[:, None]
-        table = max((organ.floor.table for organ in self._organs), default=-math.inf)
         lowest = float((bars[:, :, 2] - radii).min(initial=math.inf))
-        if lowest < table and (enters or lowest < float((tool.end[:count, :, 2] - radii).min())):
+        if lowest < self._table and (enters or lowest < float((tool.end[:count, :, 2] - radii).min())):
             tool.held[:] = before
             tool.turn(np.zeros(3))
             tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
@@ -109,6 +117,7 @@ class Contact:
 
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
+        self._inside = {tool.number for tool in self._tools if tool.active}
         for tool in self._tools:
             if tool.number in self._solids and tool.number in self.slots:
                 self._solids[tool.number].place(tool.tip, tool.orientation, tool.jaws, jump=True)

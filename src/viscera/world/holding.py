@@ -10,7 +10,8 @@ sprang into its thinnest bar of radius r within a substep. Of its way, what poin
 q²·v_fastest·Δt: less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving
 are free. So a hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is. q
 falls at once and rises slowly, as tissue that is hit springs to and fro. Turning about the tip is bounded in the same
-way: of its turn, what goes against the direction of the torque on it is at most q²·ω_fastest·Δt.
+way: of its turn, what goes against the direction of the torque on it is at most q²·ω_fastest·Δt, and what goes across
+it is q² of what was wished: a long shaft that turns sideways ploughs.
 
 Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
 the surface unseen, and into it no faster than `INTO` times that radius.
@@ -77,8 +78,11 @@ class Holding:
     def allow_turn(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this turn of a tick it may make: axis times angle [rad]."""
         normal, freedom = self.state[5:], 1.0 - float(self.state[3])
-        into, most = -float(way @ normal), _eased(freedom) * FASTEST_TURN * TICK
-        return way + (into - most) * normal if into > most and normal.any() else way
+        if not normal.any():
+            return way
+        leaves = float(way @ normal)
+        aside = max(freedom, 0.0) ** 2 * (way - leaves * normal)
+        return aside + max(leaves, -_eased(freedom) * FASTEST_TURN * TICK) * normal
 
     def feel(self, force: Vector3, torque: Vector3, slot: int) -> None:
         """After a tick."""
