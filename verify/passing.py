@@ -64,7 +64,7 @@ class Passing:
             for side in (0, 1):
                 step = np.eye(3, dtype=np.int64)[axis] * (2 * side - 1)
                 nodes = self._lattice.find(cells[:, None, :] + BITS[BITS[:, axis] == side])
-                on = int(np.flatnonzero((STEPS == step).all(axis=1))[0])
+                on = int(np.flatnonzero((step == STEPS).all(axis=1))[0])
                 open_ = ~self._lattice.tied[on, nodes].all(axis=1)
                 away = place[:, axis] if side == 0 else 1.0 - place[:, axis]
                 found = np.where(open_, np.minimum(found, away), found)

@@ -80,7 +80,7 @@ def test_what_is_cut_is_seen_and_measured() -> None:
     assert np.abs(after.arrays["flesh"][:points]).max() < 0.05
     uv = after.arrays["flesh/uv"][:count]
     outside = before.counts["flesh/triangles"]
-    assert (uv[outside:] == -1.0).all()
+    assert (uv[outside:] == -3.0).all()
     assert (uv[:outside] > -0.2).all()
     # Far from the cut the texture is where it was.
     far = np.abs(after.arrays["flesh/rest"][triangles[:outside], 1]).min(axis=1) > 2.5 * SPACING

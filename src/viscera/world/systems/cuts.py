@@ -98,6 +98,7 @@ class Cutting:
             target.assign(values)
         self._follow.run()
         self._device.synchronize()
+        self.surface.tell()
         self._part(self._cut)
 
     def _part(self, cut: NDArray[np.bool_]) -> None:
@@ -121,7 +122,7 @@ class Cutting:
         self.touching.land()
         if self.organ.meeting is not None:
             self.organ.meeting.land()
-        if self._cut.any():
+        if self._cut.any() or len(self.surface.linked.links):
             self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
             self._put()
 
@@ -145,6 +146,7 @@ def cutting(organ: Organ) -> System:
     state = Cutting(organ)
     arrays: dict[str, Any] = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
     arrays |= {"landed": state.landed, "numbers": state.numbers, "due": state.due, "torn": state.tearing.torn}
+    arrays |= {"order": state.surface.order}
     arrays |= {"stiffness": organ.shadow.tissue.constants.stiffness, "bulk": organ.shadow.tissue.bulk}
     kept = Kept(arrays, state.loaded)
     return System(
