@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 
 NEWTON = 6
 """Steps to the place in a cell."""
+FOUND = 1e-6
+"""Farther from its point than this, Newton's method has not found the place [m]."""
 STAND_OFF = 1.0
 """Of two cut faces from their masses, together, in cells."""
 
@@ -83,7 +85,7 @@ def _in_box(points: Floats, corners: Floats) -> tuple[Ints, Ints]:
 
 def places_in_cells(points: Floats, corners: Floats) -> Floats:
     """The place ξ in [0, 1]³ of a point in a cell, x(ξ) = Σ w(ξ) x_corner, by Newton's method; NaN outside."""
-    at = np.full(points.shape, 0.5)
+    at, miss = np.full(points.shape, 0.5), np.zeros(points.shape)
     for _ in range(NEWTON):
         sides = np.where(BITS, at[:, None, :], 1.0 - at[:, None, :])
         weights = sides.prod(axis=2)
@@ -95,5 +97,4 @@ def places_in_cells(points: Floats, corners: Floats) -> Floats:
         flat = np.abs(np.linalg.det(slope)) < 1e-18
         slope[flat] = np.eye(3)
         at = np.clip(at - np.linalg.solve(slope, miss[..., None])[..., 0], -2.0, 3.0)
-    missed = np.linalg.norm(miss, axis=1) > 1e-6 if len(points) else np.zeros(0, dtype=np.bool_)
-    return np.where(missed[:, None], np.nan, at)
+    return np.where(np.linalg.norm(miss, axis=1, keepdims=True) > FOUND, np.nan, at)
