@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import viscera
 from verify.passing import Passing
 from viscera.inputs import ToolInput
+from viscera.instruments import Grasps
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.world.world import World
 
@@ -91,8 +92,7 @@ def play(world: World, seconds: float) -> Found:
     """Both hands at once, from the world's own seed."""
     rng, found = np.random.default_rng(world.seed), Found(world.scenario, world.seed, seconds)
     low, high = world.organs[0].body.mesh.bounds
-    numbers = [tool.number for tool in world.hands]
-    hands = [Hand(numbers[:-1]), Hand(numbers[-1:])]
+    hands = _hands(world)
     mass = [organ.tissue.constants.inverse_mass.numpy().copy() for organ in world.organs]
     looks, passing = [], Passing(world.organs[0].tissue)
     for tick in range(round(seconds / TICK)):
@@ -121,6 +121,14 @@ def play(world: World, seconds: float) -> Found:
     values = world.measure_values()
     found.pieces, found.cut_area, found.warning = values["pieces"], values["cut_area"], world.warning
     return found
+
+
+def _hands(world: World) -> list[Hand]:
+    """One has the grasper, or where there is none the last tool; the other takes the rest in turn."""
+    numbers = [tool.number for tool in world.hands]
+    grasps = [tool.number for tool in world.hands if tool.instrument.effect(Grasps) is not None]
+    second = (grasps or numbers)[-1]
+    return [Hand([number for number in numbers if number != second]), Hand([second])]
 
 
 def _cut(world: World) -> NDArray[np.bool_]:
