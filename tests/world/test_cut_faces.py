@@ -105,6 +105,22 @@ def test_what_is_drawn_of_them_is_in_the_upper_part_of_the_texture(cut: World) -
     assert uv[: 3 * (count - shape.inner)].min() > -0.1
 
 
+def test_off_the_cut_the_texture_stays_as_it_was(cut: World) -> None:
+    """Corners whose points were not moved keep their places in it exactly; points that were are at the cut."""
+    surface = cuts_of(cut)
+    first, now = surface._first, surface.linked.shape
+    count = len(first.triangles)
+    before = cut.organs[0].need_skin().atlas.corners[:count].astype(np.float32)
+    shown = cut.snapshot().arrays["flesh/uv"][:count].reshape(-1, 3, 2)
+    places = now.rest[now.triangles[:count]]
+    stayed = (places == first.rest[first.triangles]).all(axis=2)
+    assert np.allclose(shown[stayed], before[stayed], atol=1e-6)
+    moved = places[~stayed]
+    assert 20 < len(moved) < 0.3 * places[..., 0].size
+    middle = surface.inner_faces()[1]
+    assert np.linalg.norm(moved[:, None] - middle, axis=2).min(axis=1).max() < 1.5 * SPACING
+
+
 def test_a_film_goes_from_the_outside_over_the_edge_into_the_cut(cut: World) -> None:
     """Whoever is behind my edge has me behind the same edge; and the surface has no rim but where several cuts
     meet."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from viscera.geometry.linked_cells import BITS, Ints, Lattice, ring_around
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.queries import build_query, closest_points
+from viscera.geometry.untangling import normals, untangled
 
 Floats = NDArray[np.float64]
 
@@ -97,6 +98,8 @@ class LinkedSurface:
         self._seal(mesh)
         most = 8 * (len(self._cells) + NEW_CELLS * room)
         self._number = np.full((2, most), -1, dtype=np.int32)
+        self._looked = normals(self._point.reshape(-1, 3), _halves(self._keys(self._outside)))
+        """Normals of the outside's triangles, uncut."""
         self._point_of = np.zeros(0, dtype=np.int64)
         self.shape = self._shape()
         self.most_points = len(self.shape.rest) + NEW_POINTS * room
@@ -296,16 +299,29 @@ class LinkedSurface:
         slots = np.arange(4 * len(cut)).reshape(-1, 2, 2)
         numbers = [self._numbers(0, _halves(outer)), self._numbers(1, inner)]
         key = self._point_of % INNER
-        rest = self._origin + self._spacing * self._point.reshape(-1, 3)[key]
+        points, nodes, weights = self._untangled(_halves(outer))
+        rest = self._origin + self._spacing * points[key]
         return Shape(
             rest=rest.astype(np.float32),
-            nodes=self._nodes.reshape(-1, HANGS_ON)[key],
-            weights=self._weights.reshape(-1, HANGS_ON)[key].astype(np.float32),
+            nodes=nodes[key],
+            weights=weights[key].astype(np.float32),
             triangles=np.concatenate(numbers).astype(np.int32),
             inner=len(inner),
             slot=np.concatenate([slots[:, 0][parted], slots[:, 1][parted]]),
             key=key,
         )
+
+    def _untangled(self, outer: Ints) -> tuple[Floats, NDArray[np.int32], Floats]:
+        """Points, masses and weights by key. Where cuts cross near the outside, its points may be drawn past each
+        other: none of its triangles is to be turned over."""
+        fitted, home = self._point.reshape(-1, 3), self._home.reshape(-1, 3)
+        nodes, weights = self._nodes.reshape(-1, HANGS_ON), self._weights.reshape(-1, HANGS_ON)
+        points, moved = untangled(fitted, home, outer, self._looked)
+        if len(moved):
+            cell, root = np.divmod(moved, 8)
+            nodes, weights = nodes.copy(), weights.copy()
+            nodes[moved], weights[moved] = self._hang(cell, self._sides[cell] == root[:, None], points[moved])
+        return points, nodes, weights
 
     def _numbers(self, kind: int, keys: Ints) -> NDArray[np.int32]:
         """Numbers of points by their keys; what is new gets the next ones, so that points keep theirs."""
