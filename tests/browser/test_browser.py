@@ -34,7 +34,7 @@ SCRIPTS = ROOT / "tests" / "browser"
 SEED = 1
 COARSE = 0.3
 """Detail of worlds that need many seconds until something is to be seen."""
-LONGEST = 170
+LONGEST = 280
 """For all checks of one script; on an idle machine they take about 30 s."""
 
 

@@ -353,7 +353,7 @@ class World:
         for tool in contents.tools:
             tool.room = self.room
         self._steppers = self._meet(contents)
-        self.contact = Contact(contents.tools, contents.organs)
+        self.contact = Contact(contents.tools, contents.organs, contents.table)
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)
         parts = [*(("tissue", "skin") if contents.organs else ()), *(system.name for system in contents.systems)]

@@ -17,8 +17,9 @@ from viscera.world.organ import Organ
 from viscera.world.system import Moment, Saved, System
 from viscera.world.systems.resting import Rest, awake
 
-MIXING = 4
-"""Every so many steps of the film, fluids mix and clot: that takes as long as all the rest of a step on cpu."""
+MIXINGS = 2
+"""Times in a frame that fluids mix and clot, each for the steps since: that takes as long as all the rest of a step on
+cpu."""
 
 
 def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = None, capacity: int = 5_000) -> Film:
@@ -47,15 +48,19 @@ def _follow_cuts(surface: FilmSurface, part: int, cuts: CutSurface) -> None:
 def flowing(film: Film, rest: Rest | None = None) -> System:
     """As many steps of the film as make a frame."""
     device = film.device
-    mix = device.record(lambda stage: step_film(stage, film, MIXING), work=film.work)
     plain = device.record(lambda stage: step_film(stage, film, 0), work=film.work)
     steps = round(FRAME / film.params.dt)
+    shares = [steps * (n + 1) // MIXINGS - steps * n // MIXINGS for n in range(MIXINGS)]
+    mix = {n: device.record(lambda stage, n=n: step_film(stage, film, n), work=film.work) for n in {*shares} - {0}}
 
     def frame(now: Moment) -> None:
         if not awake(rest):
             return
-        for number in range(steps):
-            (plain if number % MIXING else mix).run()
+        for share in shares:
+            if share:
+                mix[share].run()
+            for _ in range(share - 1):
+                plain.run()
         device.synchronize()
         films.check(film, now.tick)
 
