@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 
 import viscera
 from viscera import Contents, Scenario, Setting, ToolInput, World, film, heat, kit, systems, wounds
 from viscera.blood.wounds.vessels import VESSELS
 from viscera.errors import InputError
 from viscera.skin.spare import GUTTER, squares_for
+from viscera.tissue.burning import make_burning, with_burn_headroom
+from viscera.tissue.burnt_faces import make_face_sampling, sample_faces, set_faces
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
@@ -29,7 +32,7 @@ def build(setting: Setting) -> Contents:
         nodes=body.nodes, spacing=SPACING, origin=body.origin, anchored=body.positions[:, 2] < 0.5 * SPACING,
         material=FLESH, stiffest=FLESH.young, drag=10.0,
     )  # fmt: skip
-    lattice = make_lattice(setting.device, params)
+    lattice = make_lattice(setting.device, with_burn_headroom(params))
     organ = viscera.cuttable("flesh", body, lattice, texels=TEXELS, room=ROOM, inside=True)
     blood = systems.make_film_on(organ, film.FilmParams(), 1_000)
     opened = wounds.make(blood)
@@ -178,10 +181,37 @@ def test_heat_stays_and_spreads_on_a_cut_face(cut: World) -> None:
         program.run()
     heat.check(warmth)
     now = warmth.temperature.numpy()
-    # To its neighbours in the square, and to those of the quad's other half.
-    assert 20.0 < now[own[0]] < 30.0
-    assert now[own[1]] > 1.0
+    # To its neighbours in the square, and to those of the quad's other half; not beyond.
+    square = (skin.face.numpy() - skin.outside) // 2 == (face - skin.outside) // 2
+    assert now[own[0]] < 35.0
+    assert now[own[1]] > 0.1
+    assert np.abs(now[~square]).max() == 0.0
     assert heat.energy(warmth) == pytest.approx(before, rel=1e-4)
+
+
+def test_a_burn_on_a_cut_face_reaches_the_masses_behind_it(cut: World) -> None:
+    organ, surface = cut.organs[0], cuts_of(cut)
+    skin, tissue = organ.need_skin(), organ.tissue
+    springs, sampling = make_burning(tissue), make_face_sampling(skin)
+    behind = surface.masses_behind()
+    set_faces(sampling, behind)
+    faces, middle, normal = surface.inner_faces()
+    # The masses of a face lie behind it, within a cell.
+    node_at = np.full(tissue.layout.slots, -1)
+    node_at[tissue.layout.slot_of_node] = np.arange(len(tissue.params.nodes))
+    place = tissue.rest_positions()[node_at[behind[(faces - skin.outside) // 2]]]
+    depth = ((middle - place) * normal).sum(axis=1)
+    assert np.quantile(depth, 0.1) > 0.0
+    assert np.linalg.norm(middle - place, axis=1).max() < 1.5 * SPACING
+    # One face is burnt through: so is its mass, and no other.
+    burnt = np.zeros(skin.width * skin.height, dtype=np.float32)
+    quad = int(faces[10] - skin.outside) // 2
+    burnt[(skin.face.numpy() - skin.outside) // 2 == quad] = 2.0
+    level = wp.array(burnt, dtype=wp.float32, device="cpu")
+    tissue.device.record(lambda stage: sample_faces(stage, springs, sampling, level)).run()
+    found = springs.burn.numpy()
+    assert np.flatnonzero(found).tolist() == [behind[quad]]
+    assert found[behind[quad]] == pytest.approx(1.0)
 
 
 def test_squares_lie_apart_and_too_many_are_refused() -> None:

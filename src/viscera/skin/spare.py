@@ -78,7 +78,8 @@ def make_spare_skin(mesh: TriangleMesh, quads: int, points: int, cell: float, wi
     triangles = np.concatenate([mesh.triangles, np.zeros((2 * quads, 3), dtype=np.int32)])
     whole = TriangleMesh(vertices, triangles, mesh.name)
     skin = make_skin(whole, _joined(atlas, squares), width, squares.height, device)
-    _give_area(skin, len(mesh.triangles), (cell / squares.side) ** 2)
+    skin.spare = 2 * quads
+    _give_area(skin, (cell / squares.side) ** 2)
     return skin
 
 
@@ -99,8 +100,8 @@ def _joined(atlas: Atlas, squares: Squares) -> Atlas:
     )
 
 
-def _give_area(skin: Skin, outside: int, area: float) -> None:
+def _give_area(skin: Skin, area: float) -> None:
     """Texels of faces that are not there yet have the area at rest [m²] that they will have: heat divides by it."""
     rest: NDArray[np.float32] = skin.rest_area.numpy()
-    rest[skin.face.numpy() >= outside] = area
+    rest[skin.face.numpy() >= skin.outside] = area
     skin.rest_area.assign(rest)

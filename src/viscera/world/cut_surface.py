@@ -37,8 +37,8 @@ class CutSurface:
     def __init__(self, mesh: TriangleMesh, tissue: Tissue, room: int) -> None:
         self._tissue, self._source, self._room = tissue, mesh, room
         nodes = tissue.params.nodes
-        index = NodeIndex(nodes)
-        self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
+        self._index = NodeIndex(nodes)
+        self._there = np.stack([self._index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
         self._restart()
         shape = self.linked.shape
         self.mesh = TriangleMesh(shape.rest.astype(np.float64), shape.triangles, mesh.name)
@@ -162,6 +162,13 @@ class CutSurface:
         found[:outside] = triangles[:outside]
         found[outside + shape.slot] = triangles[outside:]
         return found
+
+    def masses_behind(self) -> NDArray[np.int32]:
+        """Lattice places of the masses behind the quads of cut faces, two for each link in the order of `order`."""
+        nodes = self._tissue.params.nodes
+        axis, low = np.divmod(self.linked.links, len(nodes))
+        high = self._index.find(nodes[low] + np.eye(3, dtype=np.int32)[axis])
+        return self._tissue.layout.slot_of_node[np.stack([low, high], axis=1).ravel()].astype(np.int32)
 
     def inner_faces(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Of the triangles of cut faces in the order in which they were cut: their numbers in the skin, middles in the
