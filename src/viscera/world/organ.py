@@ -185,16 +185,32 @@ def organ(
 
 
 def cuttable(
-    name: str, body: Body, tissue: Tissue, *, look: str = "tissue", texels: int | None = None, room: int = 1_500
+    name: str,
+    body: Body,
+    tissue: Tissue,
+    *,
+    look: str = "tissue",
+    texels: int | None = None,
+    room: int = 1_500,
+    inside: bool = False,
 ) -> Organ:
     """An organ that blades can cut. Its surface is the dual of its lattice (geometry/linked_surface.py), on the body's
-    own mesh; `room` is how many links may be cut, about the side of a cell each."""
+    own mesh; `room` is how many links may be cut, about the side of a cell each. With `inside` its cut faces have
+    texels too: blood runs over them, heat and burns live on them."""
     from viscera.skin import make_skin
+    from viscera.skin.spare import make_spare_skin
     from viscera.world.cut_surface import CutSurface
 
     let_cut(tissue)
     cuts = CutSurface(body.mesh, tissue, room)
-    skin = None if texels is None else make_skin(cuts.mesh, width=texels, device=tissue.device)
+    if inside and texels is None:
+        raise InputError(f"{name}: cut faces with texels need a skin.", "Give `texels` too, as texels=256.")
+    if texels is None:
+        skin = None
+    elif inside:
+        skin = make_spare_skin(cuts.mesh, cuts.quads, cuts.points, body.spacing, texels, tissue.device)
+    else:
+        skin = make_skin(cuts.mesh, width=texels, device=tissue.device)
     return make_organ(name, look, replace(body, mesh=cuts.mesh), tissue, skin, cuts)
 
 
