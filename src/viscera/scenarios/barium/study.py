@@ -24,8 +24,9 @@ from viscera.water import ContactParams, FluidParams
 from viscera.water.boundary.field import make_field
 from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
-from viscera.world.systems.barium import AIMED, Enema, Living, gravity
 from viscera.world.systems.bowel import Bowel
+from viscera.world.systems.bowel_lattice import BowelLattice
+from viscera.world.systems.enema import AIMED, Enema, Living, gravity
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
 
@@ -142,7 +143,9 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
         "wall": lumen.mesh.vertices, "film": lumen.mesh.corners.mean(axis=1), "shown": shown.rest,
         "polyps": lumen.polyps.middle,
     }  # fmt: skip
-    bowel = Bowel(lumen.course, lumen.line, {name: np.asarray(one, dtype=np.float64) for name, one in points.items()})
+    lattice = BowelLattice(lumen.line, fluid, AIMED * FRAME)
+    along = {name: np.asarray(one, dtype=np.float64) for name, one in points.items()}
+    bowel = Bowel(lumen.course, lumen.line, along, lattice)
     share = water.MovingWallVolume(fluid, walls, curvature=1.0 / float(lumen.line.radii.mean()))
     return Living(bowel, shown, share, still, lumen.mesh.triangles)
 
