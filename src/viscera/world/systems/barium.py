@@ -127,6 +127,8 @@ class _Filling:
         """Flow [mL/s], drain, tilt and roll [°], as they are in force."""
         self._drawn = wp.zeros(self._fluid.capacity, dtype=wp.vec4, device=device.warp)
         self._status = device.port(2, wp.int32)
+        self._most = device.port(1, wp.int32)
+        """Units that the drain may take in this frame."""
         self._program = device.record(self._record, work=step_work(self._fluid))
         self._begin_living()
         self._show = device.record(self._record_show, work=self._fluid.capacity)
@@ -264,14 +266,11 @@ class _Filling:
         self._wall[1:] = moves, aims or not bowel.at_rest
 
     def _open_drain(self) -> None:
-        """As long as it has not taken more than its mL/s."""
+        """It may take what its mL/s allow."""
         rate = float(self._set[_DRAIN])
         self._draining[_BUDGET] = min(self._draining[_BUDGET] + FRAME * rate, WAITS * rate)
-        region = self._enema.drain.region.numpy().copy()
-        wanted = float(rate > 0.0 and self._draining[_BUDGET] > 0.0)
-        if region[10] != wanted:
-            region[10] = wanted
-            self._enema.drain.region.assign(region)
+        units = self._draining[_BUDGET] * MILLILITRE / self._enema.coating.unit
+        self._most.host[0] = max(0, int(units)) if rate > 0.0 else 0
 
     def frame(self, now: Moment) -> None:
         self._open_drain()
@@ -308,7 +307,7 @@ class _Filling:
             step_fluid(stage, f)
             if number == 0:
                 # The next step's sort takes out what is marked here: between frames all particles are whole.
-                step_drain(stage, e.coating, f, e.drain)
+                step_drain(stage, e.coating, f, e.drain, self._most)
         step_coating(stage, e.coating, f, e.vessel.contacts.face, FRAME)
 
     def _record_show(self, stage: Stage) -> None:
