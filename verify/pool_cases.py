@@ -22,10 +22,12 @@ from verify.water_cases import GRAVITY, VISCOUS_SHARE, WATER, at_largest_step
 from viscera import water
 from viscera.device import Device
 from viscera.geometry import TriangleMesh, build_query, signed_distance
+from viscera.geometry.primitives import box
 from viscera.geometry.topology import components
 from viscera.water import FluidParams
 from viscera.water.boundary.field import make_field
 from viscera.water.smoothing import spline
+from viscera.water.walls import box_walls
 
 FloatArray = NDArray[np.float64]
 
@@ -133,3 +135,49 @@ def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device)
         "speed": float(np.sqrt((found["velocity"] ** 2).sum(axis=1).mean())),
         "fastest": float(np.linalg.norm(found["velocity"], axis=1).max()), "outside": int((deep < 0.0).sum()),
     }  # fmt: skip
+
+
+def dam_in_a_mesh(device: Device, across: int, until: float = 2.6) -> dict[str, float]:
+    """A column of water, `across` particles wide, twice as high, half as deep, in a long box: of wall particles, and of
+    triangles with density. How far their fronts are apart, over where they are, until T = `until` √(W/2g)."""
+    fronts = [_fronts(device, across, until, mesh=mesh) for mesh in (False, True)]
+    times = np.linspace(0.3, 1.0, 29) * until
+    by_particles, by_mesh = (np.interp(times, *one[:2]) for one in fronts)
+    apart = np.abs(by_mesh / by_particles - 1.0)
+    return {
+        "apart": float(apart.mean()), "worst": float(apart.max()), "until": until, "front": float(by_mesh[-1]),
+        "count": fronts[1][2],
+    }  # fmt: skip
+
+
+def _fronts(device: Device, across: int, until: float, *, mesh: bool) -> tuple[FloatArray, FloatArray, int]:
+    """Times over √(W/2g), and where the front is by then, over W."""
+    column = 0.1
+    s = column / across
+    size = (4.5 * column, 2.5 * column, s * (across // 2))
+    params = at_largest_step(FluidParams(
+        s, (0.0,) * 3, size, dt=0.0, equation="incompressible", fastest=2.0 * math.sqrt(2.0 * GRAVITY * column),
+        gravity=(0.0, -GRAVITY, 0.0),
+    ))  # fmt: skip
+    places = water.block((0.0,) * 3, (column, 2.0 * column, size[2]), s)
+    solid = None if mesh else box_walls((0.0,) * 3, size, s, params.radius, open_sides=("+y",))
+    fluid = water.make(params, places, walls=solid, device=device)
+    if mesh:
+        around = box(size).moved(0.5 * np.asarray(size))
+        walls = water.make_walls(around, radius=0.5 * s, device=device)
+        water.add_wall_density(fluid, walls)
+        water.add_vessel(fluid, walls)
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
+    unit = math.sqrt(column / (2.0 * GRAVITY))
+    steps = math.ceil(until * unit / params.dt)
+    times, fronts = [0.0], [1.0]
+    for step in range(1, steps + 1):
+        program.run()
+        if step % max(1, steps // 40) == 0 or step == steps:
+            x = water.particles(fluid)["position"].astype(np.float64)
+            low = np.sort(x[x[:, 1] < 2.0 * s, 0])
+            # A layer's width of particles is the front, not one that splashed ahead.
+            times.append(step * params.dt / unit)
+            fronts.append((float(low[-across // 2 :].mean()) + 0.5 * s) / column)
+    water.check(fluid)
+    return np.array(times), np.array(fronts), len(places)

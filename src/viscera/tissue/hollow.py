@@ -167,6 +167,21 @@ def give_way(
     next_out[n] = now[n] + dt / (r.slow * area) * force
 
 
+@wp.kernel
+def join_pressures(
+    first: int,
+    # params
+    most: float,
+    # in
+    gas: wp.array(dtype=float),
+    liquid: wp.array(dtype=float),
+    # out
+    pressure_out: wp.array(dtype=float),
+):
+    n = first + wp.tid()
+    pressure_out[n] = gas[0] + wp.min(liquid[n], most)
+
+
 @dataclass(eq=False)
 class Hollow:
     """Made by `make_hollow`."""
@@ -255,6 +270,12 @@ def closing_tension(params: HollowParams, radius: FloatArray, share: FloatArray)
 def substeps(hollow: Hollow, time: float) -> int:
     """How many a time [s] takes; even, since two arrays take turns."""
     return 2 * math.ceil(0.5 * time / (SHARE * hollow.longest))
+
+
+def press_hollow(stage: Stage, hollow: Hollow, gas: Any, liquid: Any, most: float) -> None:
+    """Records its pressure [Pa]: one of gas (float, shape (1,)), and a liquid's at each mass, of which no more than
+    `most` counts."""
+    stage.launch(join_pressures, len(hollow.pressure), [most, gas, liquid, hollow.pressure])
 
 
 def step_hollow(stage: Stage, hollow: Hollow, time: float) -> None:

@@ -17,11 +17,16 @@ from viscera.anatomy.along import Attached
 from viscera.anatomy.colon import Centreline
 from viscera.device import Stage
 from viscera.timing import FRAME
-from viscera.tissue.hollow import HollowParams, check_hollow, closing_tension, make_hollow, step_hollow
+from viscera.tissue.hollow import (
+    HollowParams,
+    check_hollow,
+    closing_tension,
+    make_hollow,
+    press_hollow,
+    step_hollow,
+)
 from viscera.water.boundary.wall_pressure import step_pressure
 from viscera.water.state import Fluid
-
-wp.set_module_options({"enable_backward": False})
 
 FloatArray = NDArray[np.float64]
 
@@ -31,21 +36,6 @@ SMOOTH = 0.15
 """Time over which the liquid's pressure is a mean [s]."""
 HARDEST = 5.0e3
 """A liquid presses with no more than that [Pa]: half a metre of it."""
-
-
-@wp.kernel
-def join(
-    first: int,
-    # params
-    most: float,
-    # in
-    gas: wp.array(dtype=float),
-    liquid: wp.array(dtype=float),
-    # out
-    pressure_out: wp.array(dtype=float),
-):
-    n = first + wp.tid()
-    pressure_out[n] = gas[0] + wp.min(liquid[n], most)
 
 
 class BowelLattice:
@@ -72,7 +62,7 @@ class BowelLattice:
         h = self.hollow
         for port in (self._bed, self._tension, self._gas):
             stage.upload(port)
-        stage.launch(join, len(self.rest), [HARDEST, self._gas.array, self._liquid, h.pressure])
+        press_hollow(stage, h, self._gas.array, self._liquid, HARDEST)
         step_hollow(stage, h, self._time)
 
     def _record_feeling(self, stage: Stage) -> None:
