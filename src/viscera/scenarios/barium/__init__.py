@@ -14,6 +14,7 @@ from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
 from viscera.view import Camera, Drag, Goal
+from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
 from viscera.world.systems.barium import ROLL, TILT, filling
@@ -45,9 +46,9 @@ SCRIPT = (
 """What the scenario's own hand does: fill, tilt, roll to all sides, look, drain."""
 
 
-def build(setting: Setting) -> Contents:
+def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     lumen = find_lumen(setting)
-    enema = make_enema(lumen, setting)
+    enema = make_enema(lumen, setting, structure)
     machine = make_machine(lumen, enema, setting)
     mesh = lumen.mesh
     low, high = mesh.bounds

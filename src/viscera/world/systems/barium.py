@@ -36,7 +36,7 @@ from viscera.water.sph import step_fluid, step_work
 from viscera.water.state import CREATED, LOST
 from viscera.world.system import Kept, LiveParameter, Moment, Show, System
 from viscera.world.systems.bowel import GAS, Bowel
-from viscera.world.systems.enema import AIMED, Enema, gravity
+from viscera.world.systems.enema import Enema, aimed_frames, gravity
 
 wp.set_module_options({"enable_backward": False})
 
@@ -193,7 +193,9 @@ class _Filling:
         e.vessel.moving = True
         self._moving_program = self._device.record(self._record, work=step_work(f))
         f.boundaries, e.vessel.moving = still, False
-        self._aim_program = self._device.record(self._record_aim)
+        self._aimed = aimed_frames(e.vessel.walls)
+        if e.vessel.walls.hashed is not None:
+            self._aim_program = self._device.record(self._record_aim)
 
     def _record_aim(self, stage: Stage) -> None:
         stage.upload(self._wanted)
@@ -252,17 +254,19 @@ class _Filling:
         (self._moving_program if self._wall[2] else self._program).run()
         if self._living.bowel.gives_way:
             self._living.bowel.lattice.feel()
-        self._wall[0] = (self._wall[0] + 1) % (AIMED if self._wall[2] else 1)
+        self._wall[0] = (self._wall[0] + 1) % (self._aimed if self._wall[2] else 1)
 
     def _aim(self, bowel: Bowel) -> None:
-        """Where the wall is to be in `AIMED` frames. After its last way it is aimed once more, at where it stands: its
-        velocity is 0 from then on."""
-        moves = bowel.advance(AIMED)
+        """Where the wall is to be in some frames, or is now where it is a hierarchy. After its last way it is aimed once
+        more, at where it stands: its velocity is 0 from then on."""
+        moves, walls = bowel.advance(self._aimed), self._enema.vessel.walls
         if moves:
             self._move()
         aims = moves or bool(self._wall[1])
-        if aims:
+        if aims and walls.hashed is not None:
             self._aim_program.run()
+        elif aims:
+            water.refit_walls(walls, bowel.of("wall"), FRAME)
         self._wall[1:] = moves, aims or not bowel.at_rest
 
     def _open_drain(self) -> None:

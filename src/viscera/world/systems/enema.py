@@ -18,6 +18,7 @@ from viscera.view import Surface
 from viscera.water.boundary.moving_density import MovingWallVolume
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.wall_density import WallVolume
+from viscera.water.boundary.walls import Walls
 from viscera.water.coating import Coating
 from viscera.water.emitter import Drain, Emitter
 from viscera.water.state import Fluid
@@ -62,6 +63,11 @@ class Living:
     still: WallVolume
     triangles: Any
     """Of the vessel, (n, 3)."""
+
+
+def aimed_frames(walls: Walls) -> int:
+    """A hierarchy is fitted between programs, once a frame."""
+    return AIMED if walls.hashed is not None else 1
 
 
 def gravity(tilt: float, roll: float) -> tuple[float, float, float]:
