@@ -257,8 +257,8 @@ class _Filling:
         self._wall[0] = (self._wall[0] + 1) % (self._aimed if self._wall[2] else 1)
 
     def _aim(self, bowel: Bowel) -> None:
-        """Where the wall is to be in some frames, or is now where it is a hierarchy. After its last way it is aimed once
-        more, at where it stands: its velocity is 0 from then on."""
+        """Where the wall is to be in some frames, or, as a hierarchy, is now. After its last way it is aimed once more,
+        at where it stands: its velocity is 0 from then on."""
         moves, walls = bowel.advance(self._aimed), self._enema.vessel.walls
         if moves:
             self._move()
