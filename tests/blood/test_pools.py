@@ -15,7 +15,7 @@ from viscera.blood import pools
 from viscera.blood.drops.drops import Drops, make_drops, set_tools, step_drops
 from viscera.blood.film.film import Film, make_film, step_film
 from viscera.blood.film.params import FLUIDS, LITTLE, FilmParams
-from viscera.blood.film.state import FATES, POOLED
+from viscera.blood.film.state import FATES, LEFT, POOLED
 from viscera.blood.film.surface import refresh_surface
 from viscera.blood.pools.pools import RUN_OFF, SUCKED, PoolParams
 from viscera.device import Device
@@ -149,15 +149,22 @@ def test_two_bowls_overflow_at_their_rim(device: Device) -> None:
 
 
 def test_what_overflows_the_sheet_is_on_the_drape_and_counted(device: Device) -> None:
-    """The bowl's own rim is lowest in the middle of its sides, 10 mm high: with a hill instead nothing stays."""
+    """With a hill instead of a bowl nothing stays but what clings: no column may keep as much as makes a particle of
+    the film, a quarter of its volume (22 µm deep), since there is no hollow. What is thinner drains as a layer does: on
+    this hill √(3ν CURVE/4gt) = 40 µm are left after 3.2 s (H. Jeffreys, Math. Proc. Camb. Phil. Soc. 26 (1930) 204,
+    for a slope that grows with the way), so the rest is still there, and no more than that."""
     scene = Scene(field(lambda x, y: -bowl(x, y)), device)
     pools.pour(scene.pools, (0.002, 0.001), 300.0 * MICROLITRE)
     before = scene.total()
     scene.run(200)
     assert scene.total() == before
-    assert pools.volume(scene.pools) < 12.0 * MICROLITRE  # a glaze of 7 µm over the hill, less than makes a particle
+    held = scene.pools.view.content.numpy().reshape(-1, FLUIDS).sum(axis=1)
+    assert held.max() < scene.film.params.little_volume // 4
+    clings = pools.volume(scene.pools) + films.volume(scene.film)
     gone = LITTLE * int(scene.pools.gone.numpy()[RUN_OFF])
-    assert gone > 150.0 * MICROLITRE
+    left = LITTLE * int(scene.film.state.gone_volume.numpy()[int(LEFT)])
+    assert gone + left + clings > 299.0 * MICROLITRE  # the rest, if any, is in the air
+    assert clings < np.count_nonzero(held) * LITTLE * (scene.film.params.little_volume // 4)
 
 
 def test_film_runs_into_a_hollow_and_stands_there(device: Device) -> None:
