@@ -32,6 +32,7 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.drops import coupling, flight, kernels, tools
+from viscera.blood.drops.around import nothing_around
 from viscera.blood.drops.impact import ImpactNumbers
 from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
 from viscera.blood.drops.near import Near, check_cohesion, make_near, set_near
@@ -68,6 +69,21 @@ class Reservoir(Protocol):
 
     def suck(self, stage: Stage, hands: Any, purse: Any, taken: Any) -> None:
         """Takes what the rings allow, and adds it to `taken`."""
+
+    def catch(self, stage: Stage) -> None:
+        """Takes the drops that fell into it in this step."""
+
+
+class Catcher(Protocol):
+    """What keeps the drops that hit cloth and instruments: stains (`blood/stains`)."""
+
+    @property
+    def sums(self) -> tuple[Any, Any, Any]:
+        """What runs of cells of cloth and of instruments, and what gauze holds, int64 [pL]."""
+        ...
+
+    def catch(self, stage: Stage) -> None:
+        """Takes those of this step."""
 
 
 @dataclass(eq=False)
@@ -110,6 +126,10 @@ class Drops:
     pieces: tuple[Any, Any]
     """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
+    around: Any
+    """`Around`: what they may hit besides the surface."""
+    stains: Catcher | None = None
+    """Who keeps what hit that; `make_stains` puts itself here."""
     pools: Reservoir | None = None
     """Where fluid stands on it, for suction; `make_pools` puts itself here."""
 
@@ -155,6 +175,7 @@ def make_drops(
         None,
         (integers(capacity), integers(capacity)),
         surface,
+        nothing_around(device),
     )
     if params.cohesion > 0.0 or params.merge_speed > 0.0:
         box = _box(surface, params, film.gravity)
@@ -235,6 +256,9 @@ def step_drops(stage: Stage, drops: Drops) -> None:
     for number in range(drops.params.substeps):
         _couple(stage, drops)
         _move(stage, drops, number)
+    for keeper in (drops.stains, drops.pools):
+        if keeper is not None:
+            keeper.catch(stage)
     _close_ranks(stage, drops)
     remember_surface(stage, drops.tree)
 
@@ -299,7 +323,8 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     pieces, before = drops.pieces
     landed = [drops.numbers, flag, place]
     time = [drops.dt / drops.params.substeps, int(number > 0)]
-    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, *time, view, flag, pieces])
+    ways = [drops.numbers, tree, drops.surface.view, drops.around, *time]
+    stage.launch(flight.move, len(flag), [*ways, view, flag, pieces])
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])

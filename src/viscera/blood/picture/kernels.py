@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.columns import PoolView, fluid_over, is_near
 from viscera.blood.film.state import STAYS
-from viscera.blood.pools.view import PoolView, fluid_over, is_near
 from viscera.blood.views import FilmView
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 

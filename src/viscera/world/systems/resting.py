@@ -19,7 +19,7 @@ from viscera.blood.film.film import Film
 from viscera.blood.film.state import STAYS
 from viscera.blood.pools.flow import Pipes
 from viscera.blood.pools.pools import Pools
-from viscera.blood.pools.view import PoolView
+from viscera.blood.columns import PoolView
 from viscera.blood.views import FilmView
 from viscera.device import BLOCK, Stage
 from viscera.instruments import Rinses, Sucks
