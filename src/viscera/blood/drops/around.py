@@ -94,6 +94,9 @@ class Around:
     soaked: wp.array(dtype=wp.int64)
     soaked_red: wp.array(dtype=wp.int64)
     """What each instrument's gauze has taken up, and the blood in it, shape (tools,) [pL]."""
+    changed: wp.array(dtype=wp.int64)
+    changed_red: wp.array(dtype=wp.int64)
+    """The same as it was last changed for a fresh one, shape (tools,) [pL]."""
     holds: wp.array(dtype=wp.int64)
     """What it can, shape (tools,) [pL]; 0 for one without gauze."""
     pool: PoolView
@@ -179,7 +182,7 @@ def soaks(around: Around, bar: Bar) -> wp.bool:
     """Whether a bar is of gauze that is not full."""
     result = bool(False)
     if bar.gauze != 0:
-        result = around.soaked[bar.tool] < around.holds[bar.tool]
+        result = around.soaked[bar.tool] - around.changed[bar.tool] < around.holds[bar.tool]
     return result
 
 
@@ -294,5 +297,6 @@ def nothing_around(device: Device) -> Any:
     view.bars = wp.zeros(1, dtype=Bar, device=device.warp)
     view.bar_count = wp.zeros(1, dtype=wp.int32, device=device.warp)
     view.head = wp.zeros(1, dtype=wp.float32, device=device.warp)
-    view.soaked, view.soaked_red, view.holds = (wp.zeros(1, dtype=wp.int64, device=device.warp) for _ in range(3))
+    for name in ("soaked", "soaked_red", "changed", "changed_red", "holds"):
+        setattr(view, name, wp.zeros(1, dtype=wp.int64, device=device.warp))
     return view

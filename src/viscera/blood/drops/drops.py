@@ -82,6 +82,9 @@ class Catcher(Protocol):
         """What runs of cells of cloth and of instruments, and what gauze holds, int64 [pL]."""
         ...
 
+    def begin(self, stage: Stage) -> None:
+        """Where the instruments are now."""
+
     def catch(self, stage: Stage) -> None:
         """Takes those of this step."""
 
@@ -249,6 +252,8 @@ def set_tools(
 def step_drops(stage: Stage, drops: Drops) -> None:
     """One step of `drops.dt`: tools, what lets go, flight, impacts, sliding. Between two steps of the film."""
     stage.upload(drops.tools)
+    if drops.stains is not None:
+        drops.stains.begin(stage)
     fit_landing(stage, drops.tree)
     _use_nozzle(stage, drops)
     _suck(stage, drops)

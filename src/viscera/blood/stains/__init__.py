@@ -22,7 +22,20 @@ from viscera.device import Stage
 from viscera.errors import InputError, StateError
 from viscera.states import Arrays, copy_in, copy_out
 
-__all__ = ["Solid", "StainParams", "Stains", "check", "load", "make", "painted", "save", "step", "thickness", "volume"]
+__all__ = [
+    "Solid",
+    "StainParams",
+    "Stains",
+    "change_gauze",
+    "check",
+    "load",
+    "make",
+    "painted",
+    "save",
+    "step",
+    "thickness",
+    "volume",
+]
 
 
 def make(
@@ -56,6 +69,18 @@ def volume(stains: Stains) -> tuple[float, float, float]:
     sums = (view.cloth.cells.content, view.tools.content, view.soaked)
     cloth, tools, gauze = (LITTLE * float(array.numpy().sum(dtype=np.int64)) for array in sums)
     return cloth, tools, gauze
+
+
+def change_gauze(stains: Stains, number: int) -> None:
+    """Instrument `number` gets a fresh one; what the old one took up stays counted. Waits for the device."""
+    view = stains.view
+    for now, then in ((view.soaked, view.changed), (view.soaked_red, view.changed_red)):
+        values = then.numpy()
+        values[number] = now.numpy()[number]
+        then.assign(values)
+    dirty = view.tools.dirty.numpy()
+    dirty[number * (len(dirty) // len(view.soaked))] = 1
+    view.tools.dirty.assign(dirty)
 
 
 def painted(stains: Stains) -> int:
@@ -92,6 +117,8 @@ def _kept(stains: Stains) -> dict[str, object]:
         "tools_dirty": view.tools.dirty,
         "soaked": view.soaked,
         "soaked_red": view.soaked_red,
+        "changed": view.changed,
+        "changed_red": view.changed_red,
         "wet": stains.wet,
         "painted": stains.painted,
         "bars": stains.bars,

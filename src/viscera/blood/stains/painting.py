@@ -148,8 +148,9 @@ def paint_tools(
         return
     total = wp.int64(0)
     area = 6.2831853 * radius[tool] / float(TOOL_COLUMNS) * TOOL_STEP
-    full = float(around.soaked[tool]) / wp.max(float(around.holds[tool]), 1.0)
-    share = float(around.soaked_red[tool]) / wp.max(float(around.soaked[tool]), 1.0)
+    has = float(around.soaked[tool] - around.changed[tool])
+    full = has / wp.max(float(around.holds[tool]), 1.0)
+    share = float(around.soaked_red[tool] - around.changed_red[tool]) / wp.max(has, 1.0)
     for i in range(run * RUN, (run + 1) * RUN):
         row = (i // TOOL_COLUMNS) % TOOL_ROWS
         volume = float(around.tools.content[i])

@@ -120,6 +120,11 @@ class Stains:
         """What runs of cells of cloth and of instruments, and what gauze holds, int64 [pL]."""
         return self.cloth_total, self.tool_total, self.view.soaked
 
+    def begin(self, stage: Stage) -> None:
+        """Where the bars are now."""
+        stage.upload(self.bars)
+        stage.upload(self.bar_count)
+
     def catch(self, stage: Stage) -> None:
         """What has hit something in this step of the drops."""
         air, device = self.drops.state, stage.device.warp
@@ -146,7 +151,8 @@ def make_stains(
     view.blood = drops.film.fluid("blood")
     view.cloth, view.tools, view.most = cloth, make_cells(tool_cells, device), params.steel
     view.bars, view.bar_count = bars.array, bar_count.array
-    view.soaked, view.soaked_red = (wp.zeros(tools, dtype=wp.int64, device=device.warp) for _ in range(2))
+    for name in ("soaked", "soaked_red", "changed", "changed_red"):
+        setattr(view, name, wp.zeros(tools, dtype=wp.int64, device=device.warp))
     view.holds = numbers([round(solid.holds / LITTLE) for solid in solids], wp.int64)
     view.head = numbers([solid.head for solid in solids], wp.float32)
     stains = Stains(
@@ -190,8 +196,7 @@ def _cloth(drops: Drops, params: StainParams, floor: float | None) -> tuple[Any,
 
 def step_stains(stage: Stage, stains: Stains) -> None:
     """After a step of the drops: gauze wipes, cloth wicks, what changed is painted."""
-    stage.upload(stains.bars)
-    stage.upload(stains.bar_count)
+    stains.begin(stage)
     stage.clear(stains.busy)
     _wipe(stage, stains)
     view = stains.view

@@ -1,10 +1,11 @@
 """When blood rests: film, drops, pools and their picture sleep while nothing happens to them.
 
-Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, something waits to join the
-film, the tissue moves, or a parameter of the film has changed. Else, once no more than `CREEPING` of the film's
-particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in every `DROWSY`th frame
-only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then runs slower, and what
-creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry. Volumes stay exact.
+Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, gauze is in the body,
+something waits to join the film, the tissue moves, or a parameter of the film has changed. Else, once no more than
+`CREEPING` of the film's particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in
+every `DROWSY`th frame only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then
+runs slower, and what creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry.
+Volumes stay exact.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from viscera.blood.columns import PoolView
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
 from viscera.blood.film.state import STAYS
 from viscera.blood.pools.flow import Pipes
 from viscera.blood.pools.pools import Pools
-from viscera.blood.columns import PoolView
 from viscera.blood.views import FilmView
 from viscera.device import BLOCK, Stage
-from viscera.instruments import Rinses, Sucks
-from viscera.world.system import Moment, Saved, System
+from viscera.instruments import Rinses, Soaks, Sucks
+from viscera.world.system import Moment, Saved, System, having
 from viscera.world.systems.wounds import Vessels
 
 wp.set_module_options({"enable_backward": False})
@@ -149,7 +150,9 @@ class Rest:
         self._device.synchronize()
         found = self.found.host
         disturbed = found[MOVED] or found[QUEUE] or found[AIR] or self._vessels.bleeds()
-        disturbed = disturbed or now.using(Sucks) or now.using(Rinses) or self._params is not self._film.params
+        wiped = any(tool.active for tool, _ in having(now.tools, Soaks))
+        disturbed = disturbed or wiped or now.using(Sucks) or now.using(Rinses)
+        disturbed = disturbed or self._params is not self._film.params
         self._params = self._film.params
         calm = not disturbed and found[FASTER] <= max(CREEPING * found[COUNT], FEW)
         self._state[0] = self._state[0] + 1 if calm else 0
