@@ -11,7 +11,8 @@ over whose cells its picolitres are shared evenly. Cloth holds a layer c; what i
 
     V_i ← V_i − (max(V_i, c) − max(V_j, c))/4      pair by pair, in whole picolitres,
 
-until no cell has more, or all have the same (the rate is tuned for appearance). Steel keeps a layer of `steel`; what
+until no cell has more, or all have the same (the rate is tuned for appearance). Film that comes down to the cloth, and
+pools that run over where an organ ends, are taken up in the same way. Steel keeps a layer of `steel`; what
 comes on top bounces off. Gauze on an instrument (`Soaks`) takes up all drops, film, pools and stains that it touches
 until it holds as much as it can.
 
@@ -62,6 +63,8 @@ class StainParams:
     """What steel keeps [m]. Tuned for appearance."""
     reach: float = 0.5e-3
     """Gauze takes up what is nearer than this [m]."""
+    touch: float = 0.5e-3
+    """Film nearer to the cloth than this runs into it [m]: twice its thickness at rest."""
     thickest: float = 0.25e-3
     """What 255 means in the pictures [m]."""
 
@@ -234,6 +237,7 @@ def _wipe(stage: Stage, stains: Stains) -> None:
     jobs = [
         (wiping.wipe, WIPERS, [view, reach, WIPERS, view]),
         (wiping.wipe_film, -(-film.capacity // chunk), [view, reach, chunk, film]),
+        (wiping.run_onto_cloth, -(-film.capacity // chunk), [view, stains.params.touch, chunk, film]),
     ]
     pools = stains.drops.pools
     if pools is not None:

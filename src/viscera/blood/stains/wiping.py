@@ -1,11 +1,21 @@
-"""Gauze takes up what it touches: stains of cloth and instruments, film, pools."""
+"""Gauze takes up what it touches: stains of cloth and instruments, film, pools; cloth takes up film that reaches it."""
 
 from __future__ import annotations
 
 import warp as wp
 
 from viscera.blood.columns import DRY, PARTS, PoolView, volume_in
-from viscera.blood.drops.around import RUN, TOOL_COLUMNS, TOOL_ROWS, TOOL_STEP, Around, Cells, from_axis, soaks
+from viscera.blood.drops.around import (
+    RUN,
+    TOOL_COLUMNS,
+    TOOL_ROWS,
+    TOOL_STEP,
+    Around,
+    Cells,
+    cloth_cell,
+    from_axis,
+    soaks,
+)
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import SOAKED, STAYS
 from viscera.blood.pools.flow import part_of
@@ -98,6 +108,33 @@ def wipe_film(
                     wp.atomic_add(around.soaked, swab.tool, wp.int64(volume))
                     wp.atomic_add(around.soaked_red, swab.tool, wp.int64(red))
                     around.tools.dirty[swab.tool * TOOL_ROWS * TOOL_COLUMNS // RUN] = 1
+
+
+@wp.kernel
+def run_onto_cloth(
+    # params
+    around: Around,
+    touch: float,
+    chunk: int,
+    # out
+    film_out: FilmView,
+):
+    """Film that has come down to the cloth is in it. On cpu launched by one core, as atomics there are plain."""
+    begin = wp.tid() * chunk
+    cloth = around.cloth
+    for i in range(begin, wp.min(begin + chunk, film_out.count[0])):
+        x = film_out.position[i]
+        if x[2] < cloth.height + touch and film_out.fate[i] == STAYS:
+            # Beside the organ, where it lies on it.
+            out = film_out.normal[i]
+            n = cloth_cell(cloth, x[0] + cloth.side * out[0], x[1] + cloth.side * out[1])
+            if n >= 0:
+                film_out.fate[i] = SOAKED
+                volume = film_out.volume[i]
+                wp.atomic_add(cloth.cells.content, n, volume)
+                red = wp.clamp(int(float(volume) * film_out.fluid[i][around.blood]), 0, volume)
+                wp.atomic_add(cloth.cells.red, n, red)
+                cloth.cells.dirty[n // RUN] = 1
 
 
 @wp.kernel
