@@ -149,8 +149,8 @@ def test_what_the_organ_hides_from_above_is_not_stained(scene: Scene) -> None:
 
 
 def test_cloth_wicks_until_it_holds_what_it_has(scene: Scene) -> None:
-    """2 mL·10⁻² at one place (0.2 mm of layer: 100 mm²) spread until no cell has more than 0.2 mm; exact at every step.
-    Then nothing is painted any more."""
+    """20 µL at one place are 100 mm² of 0.2 mm: they spread until neighbours differ by a hundredth of that at most, so
+    the middle of a disc of 6 cells in radius holds 6 % more; exact at every step. Then nothing is painted any more."""
     cells = scene.stains.view.cloth.cells
     start = np.zeros(len(cells.content), dtype=np.int32)
     start[scene.cloth().shape[1] * 100 + 200] = 20_000_000
@@ -164,8 +164,10 @@ def test_cloth_wicks_until_it_holds_what_it_has(scene: Scene) -> None:
         assert int(scene.cloth().sum()) == 20_000_000
         assert (cells.red.numpy() == cells.content.numpy()).all()
     holds = 0.2e-3 * 1e-6 / LITTLE
-    assert scene.cloth().max() < 1.05 * holds
-    assert np.count_nonzero(scene.cloth()) > 95
+    assert scene.cloth().max() < 1.07 * holds
+    assert np.count_nonzero(scene.cloth()) > 92
+    wet = np.maximum(scene.cloth(), holds)
+    assert max(np.abs(np.diff(wet, axis=0)).max(), np.abs(np.diff(wet, axis=1)).max()) <= 0.01 * holds
     painted = stains.painted(scene.stains)
     while True:
         scene.run(50)

@@ -97,7 +97,8 @@ vec3 stainLets(float thick) {
   return exp(-2.0 * STAIN_ABSORBS * thick);
 }
 
+// A thick layer is darker: less of what enters finds its way back.
 vec3 stainAdds(float thick) {
-  return STAIN_BODY * (1.0 - exp(-STAIN_DEPTH * thick));
+  return STAIN_BODY * (1.0 - exp(-STAIN_DEPTH * thick)) * mix(0.85, 0.35, smoothstep(0.00003, 0.0002, thick));
 }
 `;

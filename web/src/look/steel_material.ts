@@ -92,7 +92,7 @@ vec3 gauze(vec3 normal, vec3 toLamp, float lamp) {
   vec3 cloth = COTTON * (1.0 + 0.10 * threads.x * threads.y + 0.06 * threads.z);
   #ifdef STAINED
   vec4 stain = stainHere();
-  if (uThickest > 0.0) cloth = mix(cloth, SOAKED * (0.8 + 0.4 * cloth), smoothstep(0.0, 0.45, stain.r) * stain.g);
+  if (uThickest > 0.0) cloth = mix(cloth, SOAKED * (0.8 + 0.4 * cloth), smoothstep(0.0, 0.22, stain.r) * stain.g);
   #endif
   return cloth * lamp * (0.45 * max(dot(normal, toLamp), 0.0) + 0.05);
 }

@@ -14,6 +14,9 @@ wp.set_module_options({"enable_backward": False})
 WICK = wp.constant(4)
 """One over the part of a difference that passes between two cells in one turn; below 2 it would swing."""
 
+STILL = wp.constant(100)
+"""Cells that differ by less than this part of what they hold, one over it, leave each other alone: wicking ends."""
+
 _LITTLE = wp.constant(LITTLE)
 
 
@@ -22,9 +25,10 @@ def _exchange(cells: Cells, i: int, j: int, holds: int) -> wp.bool:
     """Of two cells the one that has more than cloth holds gives; whether anything passed."""
     here = cells.content[i]
     there = cells.content[j]
-    passes = (wp.max(here, holds) - wp.max(there, holds)) / WICK
-    if passes == 0:
+    more = wp.max(here, holds) - wp.max(there, holds)
+    if wp.abs(more) * STILL <= holds:
         return False
+    passes = more / WICK
     source = wp.where(passes > 0, i, j)
     red = int(wp.int64(cells.red[source]) * wp.int64(wp.abs(passes)) / wp.int64(wp.max(cells.content[source], 1)))
     red = wp.where(passes > 0, red, -red)
@@ -113,7 +117,7 @@ def paint_cloth(
     for i in range(run * RUN, (run + 1) * RUN):
         volume = cloth.cells.content[i]
         total += wp.int64(volume)
-        if volume > holds + WICK:
+        if volume > holds:
             wet = 1
         pixel_out[i] = _pixel(float(volume), float(cloth.cells.red[i]), cloth.side * cloth.side, thickest)
     total_out[run] = total

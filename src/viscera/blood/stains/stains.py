@@ -11,8 +11,8 @@ over whose cells its picolitres are shared evenly. Cloth holds a layer c; what i
 
     V_i ← V_i − (max(V_i, c) − max(V_j, c))/4      pair by pair, in whole picolitres,
 
-until no cell has more, or all have the same (the rate is tuned for appearance). Film that comes down to the cloth, and
-pools that run over where an organ ends, are taken up in the same way. Steel keeps a layer of `steel`; what
+until no two cells beside each other differ by more than a hundredth of c (rate and end are tuned for appearance). Film
+that comes down to the cloth, and pools that run over where an organ ends, are taken up. Steel keeps a layer of `steel`; what
 comes on top bounces off. Gauze on an instrument (`Soaks`) takes up all drops, film, pools and stains that it touches
 until it holds as much as it can.
 
