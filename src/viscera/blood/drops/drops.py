@@ -329,7 +329,8 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     landed = [drops.numbers, flag, place]
     time = [drops.dt / drops.params.substeps, int(number > 0)]
     ways = [drops.numbers, tree, drops.surface.view, drops.around, *time]
-    stage.launch(flight.move, len(flag), [*ways, view, flag, pieces])
+    threads, block = -(-view.capacity // view.chunk), max(BLOCK // view.chunk, 1)
+    stage.launch(flight.move, threads, [*ways, view, flag, pieces], block)
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])

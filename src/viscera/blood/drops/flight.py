@@ -246,6 +246,30 @@ def slide_one(numbers: DropNumbers, surface: WalkView, drops: DropView, i: int, 
         drops.fate[i] = FLYING
 
 
+@wp.func
+def _step_one(
+    numbers: DropNumbers,
+    tree: LandingView,
+    surface: WalkView,
+    around: Around,
+    drops: DropView,
+    i: int,
+    time: float,
+    still: int,
+) -> int:
+    """So much time of a drop [s]; how many pieces its splash adds."""
+    pieces = int(0)
+    fate = drops.fate[i]
+    if fate == FLYING:
+        pieces = fly_one(numbers, tree, around, drops, i, time, still)
+        # What hits gently is in the film at once.
+        if drops.fate[i] == SLIDING and wp.length(drops.velocity[i]) < numbers.impact.join_speed:
+            drops.fate[i] = LANDED
+    elif fate == SLIDING:
+        slide_one(numbers, surface, drops, i, time)
+    return pieces
+
+
 @wp.kernel
 def move(
     first: int,
@@ -262,22 +286,15 @@ def move(
     pieces_out: wp.array(dtype=wp.int32),
 ):
     """So much time of every drop [s]; 1 for those that join the film, and how many pieces each splash adds. With
-    `still` the surface stands where it is now: its motion was met before in this step."""
-    i = first + wp.tid()
-    landed_out[i] = 0
-    pieces_out[i] = 0
-    if i >= drops_out.count[0]:
-        return
-    fate = drops_out.fate[i]
-    if fate == FLYING:
-        pieces_out[i] = fly_one(all_numbers[0], tree, around, drops_out, i, time, still)
-        # What hits gently is in the film at once.
-        if drops_out.fate[i] == SLIDING and wp.length(drops_out.velocity[i]) < all_numbers[0].impact.join_speed:
-            drops_out.fate[i] = LANDED
-    elif fate == SLIDING:
-        slide_one(all_numbers[0], surface, drops_out, i, time)
-    if drops_out.fate[i] == LANDED:
-        landed_out[i] = 1
+    `still` the surface stands where it is now: its motion was met before in this step. A thread takes `chunk` drops."""
+    begin = (first + wp.tid()) * drops_out.chunk
+    for i in range(begin, wp.min(begin + drops_out.chunk, drops_out.capacity)):
+        landed_out[i] = 0
+        pieces_out[i] = 0
+        if i < drops_out.count[0]:
+            pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
+            if drops_out.fate[i] == LANDED:
+                landed_out[i] = 1
 
 
 @wp.kernel

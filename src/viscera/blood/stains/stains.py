@@ -12,9 +12,9 @@ over whose cells its picolitres are shared evenly. Cloth holds a layer c; what i
     V_i ← V_i − (max(V_i, c) − max(V_j, c))/4      pair by pair, in whole picolitres,
 
 until no two cells beside each other differ by more than a hundredth of c (rate and end are tuned for appearance). Film
-that comes down to the cloth, and pools that run over where an organ ends, are taken up. Steel keeps a layer of `steel`; what
-comes on top bounces off. Gauze on an instrument (`Soaks`) takes up all drops, film, pools and stains that it touches
-until it holds as much as it can.
+that comes down to the cloth, and pools that run over where an organ ends, are taken up. Steel keeps a layer of `steel`;
+what comes on top bounces off. Gauze on an instrument (`Soaks`) takes up all drops, film, pools and stains that it
+touches until it holds as much as it can.
 
 Stains are in the one ledger: cloth, instruments, gauze (`balance`). Only runs of cells that changed are painted.
 

@@ -97,7 +97,7 @@ def look_at_tissue(
 
 @wp.func
 def _runs(pool: PoolView, dt: float, passed: int, here: int, there: int) -> wp.bool:
-    """Whether what passed between two columns in a step of dt was faster than `SLOW`, in the depth that it came from."""
+    """Whether what passed between two columns in a step of dt was faster than `SLOW`, in the depth it came from."""
     result = bool(False)
     if passed != 0:
         depth = depth_of(pool, volume_in(pool, wp.where(passed > 0, here, there)))
