@@ -131,6 +131,12 @@ class Drops:
     surface: FilmSurface
     around: Any
     """`Around`: what they may hit besides the surface."""
+    chosen: Any
+    listed: Any
+    """Scratch: the list of drops that meet something, int32, shape of the drops, and how many from either end, (2,)."""
+    lists: bool
+    """Whether such a list is made: on cuda, where drops that do different things beside each other wait for each
+    other. Elsewhere only with one core."""
     stains: Catcher | None = None
     """Who keeps what hit that; `make_stains` puts itself here."""
     pools: Reservoir | None = None
@@ -179,6 +185,9 @@ def make_drops(
         (integers(capacity), integers(capacity)),
         surface,
         nothing_around(device),
+        integers(capacity),
+        integers(2),
+        device.is_cuda,
     )
     if params.cohesion > 0.0 or params.merge_speed > 0.0:
         box = _box(surface, params, film.gravity)
@@ -329,8 +338,15 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     landed = [drops.numbers, flag, place]
     time = [drops.dt / drops.params.substeps, int(number > 0)]
     ways = [drops.numbers, tree, drops.surface.view, drops.around, *time]
-    threads, block = -(-view.capacity // view.chunk), max(BLOCK // view.chunk, 1)
-    stage.launch(flight.move, threads, [*ways, view, flag, pieces], block)
+    out = [view, flag, pieces]
+    if drops.lists:
+        free = [drops.numbers, tree, drops.around, *time, *out, drops.chosen, drops.listed]
+        stage.once(drops.listed.zero_)
+        stage.launch(flight.fly_free, len(flag), free)
+        stage.launch(flight.move_listed, len(flag), [*ways, drops.chosen, drops.listed, *out])
+    else:
+        threads, block = -(-view.capacity // view.chunk), max(BLOCK // view.chunk, 1)
+        stage.launch(flight.move, threads, [*ways, *out], block)
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])

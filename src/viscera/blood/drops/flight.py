@@ -14,7 +14,7 @@ import warp as wp
 
 from viscera.blood.drops.around import OUTSIDE, Around, Met, Plunge, from_axis, is_full, meet_around, meet_pool
 from viscera.blood.drops.impact import ImpactNumbers, drag_of, held_by, rubbed, splashes
-from viscera.blood.drops.landing import Landing, LandingView, meet_moving, motion_on, outward, point_on
+from viscera.blood.drops.landing import Landing, LandingView, meet_moving, meets_any, motion_on, outward, point_on
 from viscera.blood.drops.numbers import DropNumbers, Purse
 from viscera.blood.film.state import STAYS
 from viscera.blood.film.walk import WalkView, face_normal, into_plane, position_at, walk, weights_of
@@ -271,6 +271,55 @@ def _step_one(
 
 
 @wp.kernel
+def fly_free(
+    first: int,
+    # params
+    all_numbers: wp.array(dtype=DropNumbers),
+    tree: LandingView,
+    around: Around,
+    time: float,
+    still: int,
+    # out
+    drops_out: DropView,
+    landed_out: wp.array(dtype=wp.int32),
+    pieces_out: wp.array(dtype=wp.int32),
+    list_out: wp.array(dtype=wp.int32),
+    listed_out: wp.array(dtype=wp.int32),
+):
+    """On cuda, before `move`: drops that meet nothing in this step fly; of the others a list is made, those in the air
+    from its beginning, those that slide from its end, so that neighbours in `move` have the same to do. Its order is
+    any, and changes nothing: drops do not see each other here."""
+    i = first + wp.tid()
+    landed_out[i] = 0
+    pieces_out[i] = 0
+    if i >= drops_out.count[0]:
+        return
+    fate = drops_out.fate[i]
+    if fate == SLIDING:
+        list_out[drops_out.capacity - 1 - wp.atomic_add(listed_out, 1, 1)] = i
+    elif fate == FLYING:
+        numbers = all_numbers[0]
+        free = drops_out.late[i] == 0.0
+        if free:
+            x = drops_out.position[i]
+            v = drops_out.velocity[i]
+            drag = drag_of(numbers.impact, drops_out.volume[i])
+            middle = v + (0.5 * time) * _pull(numbers.gravity, drag, v)
+            end = x + time * middle
+            moving = float(wp.where(still != 0, 0.0, 1.0))
+            free = wp.isfinite(end) and meet_around(around, x, end, moving, 2.0).along >= OUTSIDE
+            if free:
+                free = not meets_any(tree, x, end, moving)
+            if free:
+                drops_out.position[i] = end
+                drops_out.velocity[i] = v + time * _pull(numbers.gravity, drag, middle)
+                if _is_outside(numbers, end):
+                    drops_out.fate[i] = LOST
+        if not free:
+            list_out[wp.atomic_add(listed_out, 0, 1)] = i
+
+
+@wp.kernel
 def move(
     first: int,
     # params
@@ -295,6 +344,33 @@ def move(
             pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
             if drops_out.fate[i] == LANDED:
                 landed_out[i] = 1
+
+
+@wp.kernel
+def move_listed(
+    first: int,
+    # params
+    all_numbers: wp.array(dtype=DropNumbers),
+    tree: LandingView,
+    surface: WalkView,
+    around: Around,
+    time: float,
+    still: int,
+    # in
+    chosen: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
+    # out
+    drops_out: DropView,
+    landed_out: wp.array(dtype=wp.int32),
+    pieces_out: wp.array(dtype=wp.int32),
+):
+    """The same of those in the list of `fly_free`."""
+    k = first + wp.tid()
+    if k < listed[0] or k >= drops_out.capacity - listed[1]:
+        i = chosen[k]
+        pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
+        if drops_out.fate[i] == LANDED:
+            landed_out[i] = 1
 
 
 @wp.kernel

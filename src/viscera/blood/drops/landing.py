@@ -236,6 +236,33 @@ def meet_moving(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) 
 
 
 @wp.func
+def meets_any(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) -> wp.bool:
+    """Whether `meet_moving` would find a triangle; done with the first."""
+    best = Landing()
+    best.face = -1
+    best.along = 2.0
+    node = int(0)
+    inner = view.leaves - 1
+    going = bool(True)
+    way = end - start
+    per_step = wp.vec3(_per_step(way[0]), _per_step(way[1]), _per_step(way[2]))
+    while going:
+        if _segment_meets_box(start, per_step, 1.0, view.low[node], view.high[node]):
+            if node < inner:
+                node = 2 * node + 1
+                continue
+            for k in range(LEAF):
+                best = _meet_triangle(view, view.face[LEAF * (node - inner) + k], start, end, moving, best)
+            if best.face >= 0:
+                break
+        while node > 0 and node % 2 == 0:
+            node = (node - 1) // 2
+        going = node > 0
+        node += 1
+    return best.face >= 0
+
+
+@wp.func
 def point_on(view: LandingView, face: int, second: float, third: float) -> wp.vec3:
     corner = view.triangles[face]
     first = 1.0 - second - third
