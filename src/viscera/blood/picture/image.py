@@ -34,11 +34,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from viscera.blood.columns import no_pool
 from viscera.blood.film.params import LITTLE, FilmFluid, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.picture import finish, kernels
 from viscera.blood.picture import native as native_loops
-from viscera.blood.pools.view import no_pool
 from viscera.blood.views import film_view
 from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
