@@ -15,7 +15,7 @@ from viscera.errors import RecordingError
 from viscera.inputs import SetParameter, ToolInput
 from viscera.server import messages as m
 from viscera.session import commands as c
-from viscera.session import watching
+from viscera.session import playing
 from viscera.session.archive import convert, read_recording
 from viscera.session.catalogue import find, list_recordings, write_summary
 from viscera.session.recorder import Recorder, make_header
@@ -75,7 +75,7 @@ class Nothing:
 
 
 def test_every_moment_is_the_same_from_wherever_one_jumps(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "KEEP_TICKS", 320)
+    monkeypatch.setattr(playing, "KEEP_TICKS", 320)
     nothing: Any = Nothing()
     recording = read_recording(archive)
     player = Watching(session_fake_world.make("fake", seed=3), recording, nothing, nothing, nothing)
