@@ -17,10 +17,11 @@ from viscera.session.archive import read_recording
 from viscera.session.replay import feed, make_world
 from viscera.video import Film, film, picture_ticks
 from viscera.video.captions import INK, LOST, MET, Captions, clock, lines_of
-from viscera.view import DrillState, Frame, Goal, Level, Measure, Scene, ToolState
+from viscera.view import Camera, DrillState, Frame, Goal, Level, Measure, Scene, ToolState
 
 SMALL = Film(320, 180, 20.0)
 SECONDS = 0.4
+CAMERA = Camera((0.0, 0.0, 0.2), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +83,9 @@ def told(phase: Any, outcome: Any = "", failed: tuple[str, ...] = (), lost: floa
     measures = (Measure("lost", "Blood lost", "mL", ""), Measure("clips", "Clips", "", "", digits=0))
     goals = (Goal("lost", most=5.0),)
     scene = Scene(
-        "test", "Bleeding", "", "", 0, ((0, 0, 0), (1, 1, 1)), None, measures=measures,
+        "test", "Bleeding", "", "", 0, ((0, 0, 0), (1, 1, 1)), CAMERA, measures=measures,
         levels=(Level("Easy", goals),),
-    )  # fmt: skip # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
     tool = ToolState(0, active=True, force=(0.0, 0.3, 0.4))
     drill = DrillState(phase, outcome, 0, 61.04, failed)
     return lines_of(

@@ -64,14 +64,14 @@ def eye() -> Renderer:
     return draws(open_device("cpu", 1))
 
 
-def rays() -> NDArray[np.float64]:
+def rays() -> NDArray[Any]:
     """Of the middles of the pixels, the first row at the top: x, y and 1 ahead; (HEIGHT, WIDTH, 3)."""
     x = (np.arange(WIDTH) + 0.5 - 0.5 * WIDTH) / FOCAL
     y = (0.5 * HEIGHT - np.arange(HEIGHT) - 0.5) / FOCAL
     return np.dstack([*np.meshgrid(x, y), np.ones((HEIGHT, WIDTH))])
 
 
-def ball_depths(centre: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def ball_depths(centre: NDArray[np.float64], radius: float) -> NDArray[Any]:
     """Of a ball whose centre is given in the eye's frame, infinite where it is missed: |t d − c|² = r²."""
     d = rays()
     square, along = (d * d).sum(axis=2), d @ centre

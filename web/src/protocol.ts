@@ -859,6 +859,10 @@ export interface Watched {
   seconds: number;
   /** Moments worth jumping to [s], with what happened there. */
   marks: [number, string][];
+  /** Whether the picture is a stored one, while the world is computed up to there. */
+  stored: boolean;
+  /** How far that computation is, 0 to 1. */
+  done: number;
 }
 
 /**

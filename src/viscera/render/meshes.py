@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from viscera.device import Device
 from viscera.render.flesh import SurfaceLook, Triangles
@@ -88,7 +88,7 @@ class Meshes:
         self.begin.host[1:] = np.cumsum(np.bincount(flat, minlength=self.most_vertices))
         return True
 
-    def _present(self, surface: Surface, frame: Frame) -> tuple[NDArray[np.int32], ArrayLike, ArrayLike | None]:
+    def _present(self, surface: Surface, frame: Frame) -> tuple[NDArray[np.int32], AnyArray, AnyArray | None]:
         arrays = self._arrays
         if not surface.triangle_capacity:
             rest = arrays[surface.array] if surface.rest is None else surface.rest

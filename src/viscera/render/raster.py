@@ -79,7 +79,7 @@ def number_of(key: wp.int64) -> int:
 
 @wp.func
 def depth_of(key: wp.int64) -> float:
-    return wp.cast(wp.int32(key / _HALF), wp.float32)
+    return wp.cast(wp.int32(key // _HALF), wp.float32)
 
 
 @wp.func

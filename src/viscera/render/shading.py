@@ -127,7 +127,7 @@ def shade_background(
     i = first + wp.tid()
     lens = eye[0]
     width = wp.int32(lens.width)
-    row = i / width
+    row = i // width
     column = i - row * width
     light = cloth_light(around[0], ray_of(lens, column, row)) * vignette(lens, column, row)
     colour_out[i] = wp.vec3ub(to_byte(light[0]), to_byte(light[1]), to_byte(light[2]))
@@ -222,7 +222,7 @@ def surrounded(
 
 @wp.func
 def mean(a: wp.vec3ub, b: wp.vec3ub, c: wp.vec3ub, d: wp.vec3ub, k: int) -> wp.uint8:
-    return wp.uint8((wp.int32(a[k]) + wp.int32(b[k]) + wp.int32(c[k]) + wp.int32(d[k]) + 2) / 4)
+    return wp.uint8((wp.int32(a[k]) + wp.int32(b[k]) + wp.int32(c[k]) + wp.int32(d[k]) + 2) // 4)
 
 
 @wp.kernel
@@ -246,8 +246,8 @@ def shade_pixels(
     e = first + wp.tid()
     lens = eye[0]
     width = wp.int32(lens.width)
-    half = (width + 1) / 2
-    row = e / half
+    half = (width + 1) // 2
+    row = e // half
     column = 2 * (e - row * half) + (row + wp.min(turn, 1)) % 2
     if column >= width:
         return

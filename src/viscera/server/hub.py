@@ -371,6 +371,11 @@ class Hub:
             moments = [(tick / 1000.0, what) for tick, what in report.marks]
             self._watched_recording = m.Watched(recording=name, seconds=report.tick / 1000.0, marks=moments)
             self._tell()
+        elif isinstance(report, c.Source):
+            if self._watched_recording is not None:
+                shown = self._watched_recording
+                self._watched_recording = msgspec.structs.replace(shown, stored=report.stored, done=report.done)
+                self._tell()
         elif isinstance(report, c.SceneChanged):
             self._new_scene(report.scene)
         elif isinstance(report, c.Pace):

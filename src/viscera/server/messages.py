@@ -284,6 +284,10 @@ class Watched(_Part):
     """How long it is."""
     marks: list[tuple[float, str]]
     """Moments worth jumping to [s], with what happened there."""
+    stored: bool = False
+    """Whether the picture is a stored one, while the world is computed up to there."""
+    done: float = 1.0
+    """How far that computation is, 0 to 1."""
 
 
 class SessionState(_Message, tag="session_state"):

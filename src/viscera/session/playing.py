@@ -48,10 +48,15 @@ class Player:
             self._kept[world.tick] = world.save_state()
             self._kept_bytes += state_size(self._kept[world.tick])
 
+    def start_before(self, target: int) -> int:
+        """Where the way to a moment begins [tick]: the latest state that is known, or the world itself."""
+        here = (self.world.tick,) if self.world.tick <= target else ()
+        return max(tick for tick in (*self._kept, *self.recording.checkpoints, *here) if tick <= target)
+
     def load_before(self, target: int) -> bool:
-        """The latest state at or before it; False where the world is nearer by itself."""
-        best = max(tick for tick in (*self._kept, *self.recording.checkpoints) if tick <= target)
-        if best <= self.world.tick <= target:
+        """Goes to `start_before`; False where that is the world itself."""
+        best = self.start_before(target)
+        if best == self.world.tick:
             return False
         state = self._kept.get(best)
         self.world.load_state(state if state is not None else self.recording.checkpoints[best]())

@@ -1,7 +1,8 @@
 """A recording that is watched: the world is made again from its inputs, bit for bit, at any speed, from any moment.
 
-A jump loads the last checkpoint before the moment, or a state that was kept on the way here, shows it, and computes the
-rest. So a picture is there at once, and the exact moment as soon as the machine has made it.
+A jump shows the stored picture of that second, where the recording has one (`stills.py`), then loads the last state
+before the moment and computes the rest. So a picture is there at once, and the world itself as soon as the machine has
+made it; which of the two is seen is told.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ from viscera.session.clock import RealTimeFactor
 from viscera.session.logfile import Recording
 from viscera.session.playing import Player
 from viscera.session.snapshot import SnapshotWriter
+from viscera.session.stills import Stills
 from viscera.session.wire import pack
 from viscera.timing import FRAME
 
 SHOW_S = 0.1
 """Between two pictures while a jump is computed [s]."""
+NEAR = 1_500
+"""So many ticks are computed without a stored picture in between."""
+SETTLE_S = 0.15
+"""After a stored picture, a jump to another moment is waited for so long before the world is computed [s]."""
 ALIVE_S = 0.5
 """The server hears at least this often that it goes round [s]."""
 REST_S = 0.1
@@ -51,6 +57,11 @@ class Watching:
         self.stopping = False
         self._recording = recording
         self._player = Player(world, recording)
+        self._stills = Stills(recording.path)
+        self._stored = False
+        """Whether a stored picture is shown."""
+        self._scene: int | None = None
+        """Which scene of the stills the browsers have; None: the world's own."""
         self._commands, self._reports, self._writer = commands, reports, writer
         self._target: int | None = at or None
         self._speed = 1.0
@@ -106,20 +117,55 @@ class Watching:
         """To the target, as far as until the next command: a picture now and then on the way."""
         target = self._target
         assert target is not None
+        if self._show_still(target):
+            self._commands.wait(SETTLE_S)  # whoever drags a slider jumps again at once
+            if self._interrupted(target):
+                return
+        begin = self._player.start_before(target)
         if self._player.load_before(target):
             self._factor.pause()
-            self._publish()
+            if not self._stored:
+                self._publish()
         while self.world.tick < target:
             self._player.advance(min(self._player.next_frame(), target))
             if time.perf_counter() - self._shown >= SHOW_S:
-                self._publish()
-                self._say_alive()
-                for command in self._commands.take():
-                    self.obey(command)
-                if self._target != target or self.stopping:
+                if self._stored:
+                    self._tell_source((self.world.tick - begin) / max(1, target - begin))
+                else:
+                    self._publish()
+                if self._interrupted(target):
                     return
         self._target = None
         self._publish()
+
+    def _interrupted(self, target: int) -> bool:
+        """Whether a command that came meanwhile wants something else."""
+        self._say_alive()
+        for command in self._commands.take():
+            self.obey(command)
+        return self._target != target or self.stopping
+
+    def _show_still(self, target: int) -> bool:
+        """The stored picture of a moment that the world is far from; False where there is none or none is needed."""
+        if target - self._player.start_before(target) <= NEAR:
+            return False
+        number = self._stills.find(target)
+        still = None if number is None else self._stills.load(number)
+        if number is None or still is None:
+            return False
+        scene = self._stills.scene_of(number)
+        if scene != self._scene:
+            self._scene = scene
+            self._reports.send(c.SceneChanged(self._stills.scene(scene)))
+        self._writer.publish(still.frame, still.write_arrays)
+        self._reports.offer(c.Published())
+        self._stored = True
+        self._tell_source(0.0)
+        return True
+
+    def _tell_source(self, done: float) -> None:
+        self._shown = time.perf_counter()
+        self._reports.offer(c.Source(self._stored, done))
 
     def _stand(self) -> None:
         self._commands.wait(REST_S)
@@ -129,8 +175,11 @@ class Watching:
 
     def _publish(self) -> None:
         world = self.world
-        if world.seed != self._seed:
-            self._seed = world.seed
+        if self._stored:
+            self._stored = False
+            self._tell_source(1.0)
+        if world.seed != self._seed or self._scene is not None:
+            self._seed, self._scene = world.seed, None
             self._reports.send(c.SceneChanged(pack(world.scene())))
         world.show_now()
         frame = world.frame()

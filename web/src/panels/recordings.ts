@@ -23,6 +23,11 @@ export interface RecordingEvents {
   speed(value: number): void;
 }
 
+/** Where the picture comes from. */
+function sourceOf({ stored, done }: Watched): string {
+  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again from its inputs";
+}
+
 const SPEEDS = [0.25, 1, 2, 4, 8];
 
 export class RecordingsPanel {
@@ -81,13 +86,13 @@ export class RecordingsPanel {
     this.root.hidden = watched === null;
     document.body.classList.toggle("watching", watched !== null);
     SPEEDS.forEach((one, i) => this.speeds[i].setAttribute("aria-pressed", String(Math.abs(one - speed) < 1e-6)));
+    if (watched !== null) setText(this.length, `of ${clock(watched.seconds)}, ${sourceOf(watched)}`);
     if (watched === null || (this.watched?.recording === watched.recording && this.watched.seconds === watched.seconds)) {
       this.watched = watched;
       return;
     }
     this.watched = watched;
     this.slider.max = String(watched.seconds);
-    setText(this.length, `of ${clock(watched.seconds)}, made again from its inputs`);
     this.ticks.replaceChildren(...watched.marks.map(([at, what]) => h("i", { class: what === "start" ? "begin" : what,
       style: `left: ${((100 * at) / Math.max(watched.seconds, 1e-3)).toFixed(2)}%`, title: `${what.replace("_", " ")} at ${clock(at)}` })));
   }
