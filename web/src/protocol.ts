@@ -103,6 +103,12 @@ export interface Seek {
   again?: boolean;
 }
 
+/** Make a film of a recording; how far it is, /api/film says. */
+export interface Film {
+  type: "film";
+  recording: string;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -907,6 +913,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Film | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

@@ -114,6 +114,12 @@ class Seek(_Message, tag="seek"):
     again: bool = False
 
 
+class Film(_Message, tag="film"):
+    """Make a film of a recording; how far it is, /api/film says."""
+
+    recording: str
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -139,6 +145,7 @@ class Ping(_Message, tag="ping"):
 
 ClientMessage = (
     Hello
+    | Film
     | Tool
     | SetParameter
     | SetTable
