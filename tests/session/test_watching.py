@@ -3,6 +3,7 @@ any of them."""
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import session_fake_world
 from server_browser import Browser, get, running_server
+from websockets.exceptions import ConnectionClosed
 
 from viscera.errors import RecordingError
 from viscera.inputs import Reset, SetParameter, ToolInput
@@ -220,3 +222,43 @@ def test_stills_that_are_torn_or_of_another_file_are_left_out(pictured: Path, tm
     stills_path(copy).write_bytes(whole)
     StillWriter(copy, keep_until=2_500).close()
     assert [Stills(copy).tick(k) for k in range(len(Stills(copy)))] == [16, 1_008, 2_000]
+
+
+def test_a_second_recording_is_watched_in_a_room_of_its_own(archive: Path) -> None:
+    with running_server(archive.parent) as server, Browser(server) as live:
+        live.wait_state("running")
+        with pytest.raises(ConnectionClosed, match="is not there"):
+            Browser(server, query={"room": "beside", "watch": "../secret.h5"})
+        with Browser(server, query={"room": "beside", "watch": archive.name}) as beside:
+            shown = beside.wait(m.SessionState, lambda state: state.watched is not None).watched
+            assert shown is not None
+            assert shown.recording == archive.name
+            beside.send(m.Control(action="pause"))
+            beside.wait_state("paused")
+            beside.send(m.Seek(at=0.64))
+            beside.wait(m.FrameMessage, lambda frame: frame.state.tick == 640)
+            # The world next door goes on as if nobody were here, with an instrument that nobody took.
+            live.wait(m.FrameMessage, lambda frame: frame.state.tick > 700)
+            live.move(1)
+            live.wait(m.FrameMessage, lambda frame: (live.number, 1) in frame.state.applied)
+
+
+def test_a_film_is_asked_for_watched_over_and_said_to_have_failed(archive: Path) -> None:
+    """The world of these tests is none that a film can be made of, which is told; tests/render has films that can."""
+    with running_server(archive.parent) as server, Browser(server) as browser:
+        browser.wait_state("running")
+        address = f"/api/film?recording={archive.name}"
+        assert json.loads(get(server, address)[2])["state"] == "none"
+        assert get(server, f"{address}&file=1")[0] == 404
+        assert get(server, "/api/film?recording=../secret.h5")[0] == 404
+        browser.send(m.Film(recording="none.h5"))
+        assert "is not there" in browser.wait(m.Problem).message
+        browser.send(m.Film(recording=archive.name))
+        told: dict[str, Any] = {}
+        for _ in range(300):
+            told = json.loads(get(server, address)[2])
+            if told["state"] == "failed":
+                break
+            time.sleep(0.1)
+        assert told["state"] == "failed"
+        assert "fake" in told["message"]

@@ -19,6 +19,7 @@ export function sidesOf(address: string): [string, string] {
   const first = new URL(address);
   const other = first.searchParams.get("beside") ?? "";
   first.searchParams.delete("beside");
+  first.searchParams.set("compared", "1");
   const second = new URL(first);
   second.searchParams.set("watch", other);
   second.searchParams.set("room", "beside");
@@ -40,7 +41,9 @@ export class Compare {
       return { frame, handle: () => frame.contentWindow?.viscera };
     });
     this.play = h("button", { type: "button", on: { click: () => this.toggle() } }, "Pause both");
-    const alone = h("a", { href: sidesOf(address)[0] }, "Close");
+    const one = new URL(address);
+    one.searchParams.delete("beside");
+    const alone = h("a", { href: one.href }, "Close");
     root.className = "compare";
     root.replaceChildren(
       h("header", { class: "compare-bar" }, icon("beside"), this.time, this.slider, this.play, alone),
@@ -58,6 +61,7 @@ export class Compare {
     const shown = watched[0];
     if (first?.frame == null || shown === null || performance.now() < this.heldUntil) return;
     this.slider.value = String(first.frame.time - shown.begin);
+    this.fill();
     setText(this.time, clock(Math.max(0, Number(this.slider.value))));
   }
 
@@ -65,10 +69,15 @@ export class Compare {
     this.heldUntil = performance.now() + 1000;
     const at = Number(this.slider.value);
     setText(this.time, clock(at));
+    this.fill();
     for (const { handle } of this.sides) {
       const one = handle()?.watched() ?? null;
       if (one !== null) handle()?.seek(Math.min(one.seconds, one.begin + at));
     }
+  }
+
+  private fill(): void {
+    this.slider.style.setProperty("--share", String(Number(this.slider.value) / Number(this.slider.max)));
   }
 
   private toggle(): void {

@@ -23,6 +23,8 @@ export function openView(): View | null {
     new Compare(document.body, location.href);
     return null;
   }
+  // Beside another one, a page has room for the picture, its force and its measures.
+  document.body.classList.toggle("compared", new URLSearchParams(location.search).has("compared"));
   const canvas = part("view") as HTMLCanvasElement;
   const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, hand: () => undefined });
   try {

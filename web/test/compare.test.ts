@@ -6,8 +6,8 @@ describe("two recordings side by side", () => {
   const [first, second] = sidesOf("http://host/x/?watch=a.h5&beside=b.h5&at=3.00&token=t");
 
   it("are two pages, the second in a room of its own", () => {
-    expect(first).toBe("http://host/x/?watch=a.h5&at=3.00&token=t");
-    expect(second).toBe("http://host/x/?watch=b.h5&token=t&room=beside");
+    expect(first).toBe("http://host/x/?watch=a.h5&at=3.00&token=t&compared=1");
+    expect(second).toBe("http://host/x/?watch=b.h5&token=t&compared=1&room=beside");
   });
 
   it("speak to the server in their rooms", () => {
