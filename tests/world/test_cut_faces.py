@@ -10,7 +10,9 @@ import warp as wp
 
 import viscera
 from viscera import Contents, Scenario, Setting, ToolInput, World, film, heat, kit, systems, wounds
+from viscera.blood.film.surface import set_triangles
 from viscera.blood.wounds.vessels import VESSELS
+from viscera.blood.wounds.wounds import set_place
 from viscera.errors import InputError
 from viscera.skin.spare import GUTTER, squares_for
 from viscera.tissue.burning import make_burning, with_burn_headroom
@@ -243,6 +245,18 @@ def test_squares_lie_apart_and_too_many_are_refused() -> None:
         squares_for(2_000, 64)
     with pytest.raises(InputError, match="need a skin"):
         viscera.cuttable("block", *_block(), inside=True)
+
+
+def test_what_cannot_ooze_or_be_joined_is_refused(cut: World) -> None:
+    vessels, surface = cut.system("wounds").holds, cut.system("film").holds.surface
+    with pytest.raises(InputError, match="no cut faces"):
+        systems.oozing(viscera.cuttable("block", *_block()), vessels, range(1))
+    with pytest.raises(InputError, match="wounds 5 to 98 are to ooze, there are 12"):
+        systems.oozing(cut.organs[0], vessels, range(5, 99))
+    with pytest.raises(InputError, match="2 triangles for a part"):
+        set_triangles(surface, 0, np.zeros((2, 3), dtype=np.int32))
+    with pytest.raises(InputError, match="no triangle -1"):
+        set_place(vessels.wounds, 0, -1)
 
 
 def _block() -> tuple[Body, Tissue]:
