@@ -103,6 +103,12 @@ export interface Seek {
   again?: boolean;
 }
 
+/** Make a film of a recording; how far it is, /api/film says. */
+export interface Film {
+  type: "film";
+  recording: string;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -896,6 +902,10 @@ export interface Watched {
   seconds: number;
   /** Moments worth jumping to [s], with what happened there. */
   marks: [number, string][];
+  /** Whether the picture is a stored one, while the world is computed up to there. */
+  stored: boolean;
+  /** How far that computation is, 0 to 1. */
+  done: number;
 }
 
 /**
@@ -940,6 +950,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Film | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

@@ -210,6 +210,45 @@ describe("hand", () => {
     expect(sent.map(({ eventTime }) => eventTime)).toEqual([now, now + 2]);
   });
 
+  describe("with two hands", () => {
+    const of = (tool: number) => sent.filter(({ tool: one }) => one.input.tool === tool).map(({ tool: one }) => one.input);
+
+    beforeEach(() => {
+      hand.setScene({ ...SCENE, instruments: [...SCENE.instruments, { ...SCENE.instruments[0], name: "other" }] });
+      hand.moveTo(centre, now);
+      turns(2);
+      hand.swap();
+      hand.moveTo({ x: centre.x + 60, y: centre.y }, now);
+      turns(5);
+    });
+
+    it("leaves the one where it was and moves the other", () => {
+      expect(of(0).at(-1)?.active).toBe(true);
+      expect(last()).toMatchObject({ tool: 1, active: true });
+      const before = of(0).length;
+      hand.moveTo({ x: centre.x - 60, y: centre.y }, now);
+      turns(5);
+      expect(of(0).length).toBe(before);
+    });
+
+    it("takes the first up where it was left, from where it glides to the cursor", () => {
+      const left = of(0).at(-1)?.position ?? [0, 0, 0];
+      hand.swap();
+      turns(1);
+      expect(last().tool).toBe(0);
+      expect(new Vector3(...last().position).distanceTo(new Vector3(...left))).toBeLessThan(0.004);
+      turns(60);
+      expect(last().position[0] - left[0]).toBeGreaterThan(0.008);
+      expect(of(1).at(-1)?.active).toBe(true);
+    });
+
+    it("takes both out of the body", () => {
+      hand.withdraw();
+      hand.withdrawLeft();
+      expect([of(0).at(-1)?.active, of(1).at(-1)?.active]).toEqual([false, false]);
+    });
+  });
+
   describe("with a grasper", () => {
     const grasper: Scene["instruments"][number] = {
       ...SCENE.instruments[0], name: "grasper", icon: "forceps", action: "grasp",

@@ -4,6 +4,7 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
+| `oozing`, `ooze` | faces of cuts ooze until they have clotted |
 | `clamping`, `clamps` | clips and staples are put on, hold, and slip |
 | `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.ooze import oozing as oozing
     from viscera.world.systems.pools import pooling as pooling
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
@@ -87,6 +89,7 @@ _HOMES = {
     "ink": ("ink_on",),
     "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
+    "ooze": ("oozing",),
     "pools": ("pooling",),
     "resting": ("Rest",),
     "saline": ("bathing",),
