@@ -120,7 +120,7 @@ def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> t
         staining(stains, aim, rest),
         flowing(film, rest),
         accounting(film, wounds, drops),
-        painting(organ, film, pools, rest),
+        painting(organ, film, pools, rest, aim),
     ]
     return systems, _parameters(vessels.holds, drops)
 

@@ -34,6 +34,7 @@ import warp as wp
 from viscera.blood.drops.around import RUN, TOOL_COLUMNS, TOOL_ROWS, Bar, Cloth, make_cells
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.params import LITTLE
+from viscera.blood.picture.image import FilmImage
 from viscera.blood.stains import painting, spread, wiping
 from viscera.device import BLOCK, Device, Port, Stage
 from viscera.errors import InputError
@@ -228,6 +229,13 @@ def paint(stage: Stage, stains: Stains, all_of_it: bool) -> None:
 def _held_by_cell(params: StainParams) -> int:
     """[pL]"""
     return round(params.holds * params.side**2 / LITTLE)
+
+
+def wipe_picture(stage: Stage, stains: Stains, image: FilmImage) -> None:
+    """A film's picture is clean where gauze is; `step_film_image` calls it."""
+    texels, block = -(-image.skin.count // image.chunk), max(1, BLOCK // image.chunk)
+    args = [stains.view, stains.params.reach, image.view, image.chunk, image.painting]
+    stage.launch(wiping.wipe_picture, texels, args, block)
 
 
 def _wipe(stage: Stage, stains: Stains) -> None:

@@ -18,6 +18,7 @@ from viscera.blood.drops.around import (
 )
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import SOAKED, STAYS
+from viscera.blood.picture.kernels import AROUND, Painting, Texels, tile_of
 from viscera.blood.pools.flow import part_of
 from viscera.blood.views import FilmView
 
@@ -108,6 +109,33 @@ def wipe_film(
                     wp.atomic_add(around.soaked, swab.tool, wp.int64(volume))
                     wp.atomic_add(around.soaked_red, swab.tool, wp.int64(red))
                     around.tools.dirty[swab.tool * TOOL_ROWS * TOOL_COLUMNS // RUN] = 1
+
+
+@wp.kernel
+def wipe_picture(
+    first: int,
+    # params
+    around: Around,
+    reach: float,
+    view: Texels,
+    chunk: int,
+    # out
+    picture_out: Painting,
+):
+    """Of the film's picture, trails and all: texels within reach of a gauze are clean. Between `splat` and `soften`."""
+    begin = (first + wp.tid()) * chunk
+    for k in range(around.bar_count[0]):
+        swab = around.bars[k]
+        if soaks(around, swab):
+            for i in range(begin, wp.min(begin + chunk, view.texels.shape[0])):
+                t = view.texels[i]
+                shown = wp.max(picture_out.kept[t][0], picture_out.trail[t])
+                if shown > 0.0 and wp.length(from_axis(swab, view.position[t])) < swab.radius + reach:
+                    picture_out.kept[t] = wp.vec4(0.0, 0.0, 0.0, 0.0)
+                    picture_out.trail[t] = 0.0
+                    picture_out.tile[tile_of(view, t)] = picture_out.frame[0]
+                    for n in range(AROUND):
+                        picture_out.tile[tile_of(view, view.around[i, n])] = picture_out.frame[0]
 
 
 @wp.kernel

@@ -149,7 +149,7 @@ def bleed(
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
     rest, aim = Rest(film, drops, wounding.holds, pools), Aim(stains, tools)
-    picture = painting(organ, film, pools, rest)
+    picture = painting(organ, film, pools, rest, aim)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line

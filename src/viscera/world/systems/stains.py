@@ -41,7 +41,7 @@ class Aim:
     """Where the tools' bars are, frame by frame."""
 
     def __init__(self, stains: Stains, tools: Sequence[Tool]) -> None:
-        self._stains = stains
+        self.stains = stains
         self._before = [tool.end.copy() for tool in tools]
         self._active = [False] * len(tools)
         self.swab = False
@@ -57,16 +57,16 @@ class Aim:
                     self._before[number][:] = tool.end
                 gauze = tool.instrument.effect(Soaks) is not None
                 if came and gauze:
-                    marks.change_gauze(self._stains, number)
+                    marks.change_gauze(self.stains, number)
                 self.swab = self.swab or gauze
                 count = self._put(count, number, tool, gauze)
             self._active[number] = tool.active
             self._before[number][:] = tool.end
-        self._stains.bar_count.host[0] = count
+        self.stains.bar_count.host[0] = count
 
     def _put(self, count: int, number: int, tool: Tool, gauze: bool) -> int:
         for bar, part in enumerate(parts_of(tool.instrument)):
-            one = self._stains.bars.host[count]
+            one = self.stains.bars.host[count]
             start, end = tool.end[bar]
             one["start"], one["end"] = start, end
             one["moved"] = 0.5 * (start + end - self._before[number][bar].sum(axis=0))
