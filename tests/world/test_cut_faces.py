@@ -157,6 +157,19 @@ def test_a_film_goes_from_the_outside_over_the_edge_into_the_cut(cut: World) -> 
 
 
 def test_cut_faces_ooze_and_all_blood_is_there(cut: World) -> None:
+    check_blood(cut)
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_they_ooze_too() -> None:
+    world = viscera.make(Scenario("flesh", build), device="cuda")
+    saw(world, 0, 208)
+    world.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
+    world.step(800)
+    check_blood(world)
+
+
+def check_blood(cut: World) -> None:
     values = cut.measure_values()
     assert values["oozes"] == OOZING
     assert values["open_vessels"] == 0.0
