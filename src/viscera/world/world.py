@@ -194,10 +194,7 @@ class World:
         self.seed, self.peak_force = seed, 0.0
         old = self.settings
         self._fill(self._build(seed))
-        for name, value in old.values.items():
-            self.settings.set(name, value)
-        for name, rows in old.rows.items():
-            self.settings.set_rows(name, rows)
+        self.settings.take_over(old)
         self.settings.settle()
         if self._live is not None:
             self._live.refill()

@@ -13,6 +13,7 @@ import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, SPARK_GLSL, TOOL_SHADE
 import type { LightUniforms } from "./light";
 import { SKIN_GLSL } from "./skin_shader";
 import type { SkinTexture } from "./skin_texture";
+import type { Texture } from "../protocol";
 
 interface Look {
   base: string;
@@ -52,9 +53,9 @@ export interface TissueTextures {
 
 /** What a scene paints on a surface, and what the eye wants to see of it. */
 export interface Skin {
-  burn: SkinTexture | null;
-  ink: SkinTexture | null;
-  film: SkinTexture | null;
+  burn: SkinTexture<Texture> | null;
+  ink: SkinTexture<Texture> | null;
+  film: SkinTexture<Texture> | null;
   /** How a burn looks, by its level. */
   stages: DataTexture;
   /** 1 shows temperatures instead of tissue. */

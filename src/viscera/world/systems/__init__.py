@@ -15,6 +15,7 @@
 | `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
 | `pooling`, `pools` | fluid stands in hollows, level, and overflows |
+| `staining`, `stains` | what hit cloth, instruments and gauze stays there; gauze wipes |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
 | `lattice_picture`, `lattice_view` | masses and springs instead of the skin, or beside it |
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
+    from viscera.world.systems.stains import Aim as Aim
+    from viscera.world.systems.stains import make_stains_around as make_stains_around
+    from viscera.world.systems.stains import staining as staining
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.sutures import sewing as sewing
     from viscera.world.systems.water import Stream as Stream
@@ -91,6 +95,7 @@ _HOMES = {
     "saline": ("bathing",),
     "search": ("Search",),
     "smoke": ("smoking",),
+    "stains": ("Aim", "make_stains_around", "staining"),
     "stiffening": ("stiffening",),
     "sutures": ("sewing",),
     "water": ("Stream", "balls", "swirling"),
