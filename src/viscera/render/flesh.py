@@ -295,11 +295,13 @@ def triangle_light(
         tb = triangles.uv[3 * number + 1]
         tc = triangles.uv[3 * number + 2]
         uv = ea * ta + eb * tb + ec * tc
-        if uv[0] < -0.5:  # what a cut opened lies beside the texture
+        bare = uv[0] < -2.5  # what a cut opened has its place in the texture less 2, or none
+        if uv[0] < -0.5:
             flesh.colour = (1.0 + 0.3 * grain[3]) * look.inner
-        else:
-            if look.ink[1] > 0:
-                flesh = ink_flesh(flesh, sample(paint.pixels, look.ink, uv))
+            uv = uv + wp.vec2(2.0, 2.0)
+        elif look.ink[1] > 0:
+            flesh = ink_flesh(flesh, sample(paint.pixels, look.ink, uv))
+        if not bare:
             if look.burn[1] > 0:
                 flesh = burn_flesh(flesh, sample(paint.pixels, look.burn, uv), paint)
             if look.film[1] > 0:
