@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import warp as wp
 
 import viscera
 from viscera import Contents, Scenario, Setting, ToolInput, World, film, heat, kit, systems, wounds
+from viscera.blood.film.surface import set_triangles
 from viscera.blood.wounds.vessels import VESSELS
+from viscera.blood.wounds.wounds import set_place
 from viscera.errors import InputError
 from viscera.skin.spare import GUTTER, squares_for
 from viscera.tissue.burning import make_burning, with_burn_headroom
@@ -18,6 +22,7 @@ from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.world.cut_surface import CutSurface
 from viscera.world.organ import Body
+from viscera.world.system import Saved
 from viscera.world.systems.wounds import Wound
 
 FLESH = Material("flesh", 8_000.0, 1_000.0, poisson=0.35, viscous_time=2e-4, toughness=300.0)
@@ -26,14 +31,14 @@ TOP = CELLS[2] * SPACING
 TEXELS, ROOM, OOZING = 128, 150, 12
 
 
-def build(setting: Setting) -> Contents:
+def build(setting: Setting, room: int = ROOM) -> Contents:
     body = viscera.block(CELLS, SPACING)
     params = LatticeParams(
         nodes=body.nodes, spacing=SPACING, origin=body.origin, anchored=body.positions[:, 2] < 0.5 * SPACING,
         material=FLESH, stiffest=FLESH.young, drag=10.0,
     )  # fmt: skip
     lattice = make_lattice(setting.device, with_burn_headroom(params))
-    organ = viscera.cuttable("flesh", body, lattice, texels=TEXELS, room=ROOM, inside=True)
+    organ = viscera.cuttable("flesh", body, lattice, texels=TEXELS, room=room, inside=True)
     blood = systems.make_film_on(organ, film.FilmParams(), 1_000)
     opened = wounds.make(blood)
     waiting = Wound((0.0, 0.0, TOP), VESSELS["capillary bed"], 5e-5, oozes=True)
@@ -59,17 +64,29 @@ def saw(world: World, begin: int, end: int) -> None:
     world.wait()
 
 
+@dataclass
+class Half:
+    """In the middle of the cut."""
+
+    state: Saved
+    slots: dict[int, np.ndarray]
+
+
 @pytest.fixture(scope="module")
-def cut() -> World:
-    """Cut along its length, a second later; its state in the middle of the cut is in `world.half`."""
+def both() -> tuple[World, Half]:
+    """A world that was cut along its length, a second later, and what it was in the middle."""
     world = viscera.make(Scenario("flesh", build), device="cpu", cores=1)
     saw(world, 0, 96)
-    world.half = world.save_state()  # pyright: ignore[reportAttributeAccessIssue]
-    world.slots_then = slots(world)  # pyright: ignore[reportAttributeAccessIssue]
+    half = Half(world.save_state(), slots(world))
     saw(world, 96, 208)
     world.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
     world.step(800)
-    return world
+    return world, half
+
+
+@pytest.fixture(scope="module")
+def cut(both: tuple[World, Half]) -> World:
+    return both[0]
 
 
 def slots(world: World) -> dict[int, np.ndarray]:
@@ -78,8 +95,8 @@ def slots(world: World) -> dict[int, np.ndarray]:
     return dict(zip(faces.tolist(), middle, strict=True))
 
 
-def test_faces_of_cuts_keep_their_texels_when_more_is_cut(cut: World) -> None:
-    before, now = cut.slots_then, slots(cut)  # pyright: ignore[reportAttributeAccessIssue]
+def test_faces_of_cuts_keep_their_texels_when_more_is_cut(both: tuple[World, Half]) -> None:
+    before, now = both[1].slots, slots(both[0])
     assert len(now) > len(before) > 20
     # Their corners may move to where the cut went on, within the cell.
     assert all(np.linalg.norm(now[face] - place) < SPACING for face, place in before.items())
@@ -140,6 +157,19 @@ def test_a_film_goes_from_the_outside_over_the_edge_into_the_cut(cut: World) -> 
 
 
 def test_cut_faces_ooze_and_all_blood_is_there(cut: World) -> None:
+    check_blood(cut)
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_they_ooze_too() -> None:
+    world = viscera.make(Scenario("flesh", build), device="cuda")
+    saw(world, 0, 208)
+    world.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
+    world.step(800)
+    check_blood(world)
+
+
+def check_blood(cut: World) -> None:
     values = cut.measure_values()
     assert values["oozes"] == OOZING
     assert values["open_vessels"] == 0.0
@@ -157,14 +187,28 @@ def test_cut_faces_ooze_and_all_blood_is_there(cut: World) -> None:
     assert (picture[skin.width :, :, 0] > 20).sum() > 30
 
 
-def test_saved_in_the_middle_of_the_cut_it_goes_on_to_the_bit(cut: World) -> None:
-    end = cut.state_hash()
+def test_saved_in_the_middle_of_the_cut_it_goes_on_to_the_bit(both: tuple[World, Half]) -> None:
+    end = both[0].state_hash()
     again = viscera.make(Scenario("flesh", build), device="cpu", cores=2)
-    again.load_state(cut.half)  # pyright: ignore[reportAttributeAccessIssue]
+    again.load_state(both[1].state)
     saw(again, 96, 208)
     again.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
     again.step(800)
     assert again.state_hash() == end
+
+
+def test_so_it_does_when_more_is_cut_than_there_is_room_for() -> None:
+    """Which of the links are drawn is kept too; blood runs over what is."""
+    scenario = Scenario("flesh", lambda setting: build(setting, room=30))
+    world, again = (viscera.make(scenario, device="cpu", cores=1) for _ in range(2))
+    saw(world, 0, 192)
+    assert "more of the flesh is cut than can be drawn" in world.warning.lower()
+    assert len(cuts_of(world).linked.links) <= 30
+    again.load_state(world.save_state())
+    for one in (world, again):
+        saw(one, 192, 272)
+    assert world.measure_values()["bleeding"] > 0.1
+    assert again.state_hash() == world.state_hash()
 
 
 def test_heat_stays_and_spreads_on_a_cut_face(cut: World) -> None:
@@ -228,6 +272,18 @@ def test_squares_lie_apart_and_too_many_are_refused() -> None:
         squares_for(2_000, 64)
     with pytest.raises(InputError, match="need a skin"):
         viscera.cuttable("block", *_block(), inside=True)
+
+
+def test_what_cannot_ooze_or_be_joined_is_refused(cut: World) -> None:
+    vessels, surface = cut.system("wounds").holds, cut.system("film").holds.surface
+    with pytest.raises(InputError, match="no cut faces"):
+        systems.oozing(viscera.cuttable("block", *_block()), vessels, range(1))
+    with pytest.raises(InputError, match="wounds 5 to 98 are to ooze, there are 12"):
+        systems.oozing(cut.organs[0], vessels, range(5, 99))
+    with pytest.raises(InputError, match="2 triangles for a part"):
+        set_triangles(surface, 0, np.zeros((2, 3), dtype=np.int32))
+    with pytest.raises(InputError, match="no triangle -1"):
+        set_place(vessels.wounds, 0, -1)
 
 
 def _block() -> tuple[Body, Tissue]:
