@@ -102,6 +102,7 @@ class Stains:
     bars: Port
     """`Bar`, shape (most bars,); the host writes those that are in the body, `bar_count` of them."""
     bar_count: Port
+    """How many of them there are, int32, shape (1,)."""
     radius: Any
     """Of each instrument, float32, shape (tools,) [m]."""
     wet: Any
