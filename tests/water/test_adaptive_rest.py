@@ -12,6 +12,7 @@ from viscera.device import Device
 from viscera.scenarios._adaptive.pools import DENSITY, POOLS, pool_params
 from viscera.water import adaptive
 from viscera.water.basin import Basin, Obstacle
+from viscera.water.flat_share import FlatShare
 from viscera.water.sizes import Sizes
 from viscera.water.state import Fluid
 
@@ -33,10 +34,11 @@ def tank(device: Device, *, settling: bool = True) -> Fluid:
     if not settling:
         assert params.sizes is not None
         params = replace(params, sizes=Sizes(2, 2, params.sizes.supports))
-    margin = 0.3 * params.spacing
+    margin = 0.5 * params.spacing
     x = water.block((margin,) * 3, (BOX[0] - margin, BOX[1] - margin, DEPTH), params.spacing)
     fluid = water.make(params, x, capacity=adaptive.most(params, len(x)), device=device)
-    fluid.boundaries.append(Basin(fluid, (0.0, 0.0, 0.0), BOX, [0.3 * one for one in params.spacings]))
+    basin = Basin(fluid, (0.0, 0.0, 0.0), BOX, [0.5 * one for one in params.spacings])
+    fluid.boundaries += [basin, FlatShare(fluid, basin)]
     return fluid
 
 

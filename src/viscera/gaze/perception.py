@@ -9,12 +9,18 @@ unequal ones, are then.
         study.answer(trial.number, first_is_finer=…)
     study.save("answers.csv")
     print(study.right, study.likelihood)
+
+    python -m viscera.gaze.perception FILE…      what several viewers saw, each and together
+
+The scenario `perception` shows it in the page.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -55,6 +61,10 @@ class Study:
             raise InputError(f"trial {number} is not open.", "Answer each trial once.")
         self._answers[number] = first_is_finer
 
+    def restore(self, said: Sequence[int]) -> None:
+        """All answers anew: 1 where the first was called finer, 2 for the second, 0 where nothing was said yet."""
+        self._answers = {number: one == 1 for number, one in enumerate(said) if one}
+
     def _is_right(self, number: int) -> bool:
         return self._answers[number] == (self.trials[number].first == "regular")
 
@@ -92,3 +102,24 @@ def model_viewer(study: Study, sees: float, seed: int) -> None:
     for trial in study.trials:
         truth = trial.first == "regular"
         study.answer(trial.number, first_is_finer=truth if rng.random() < sees else bool(rng.random() < 0.5))
+
+
+def read_answers(path: str | Path) -> tuple[int, int]:
+    """Right answers, and all, of a file that `Study.save` wrote."""
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    if not rows or not set(COLUMNS) <= rows[0].keys() or any(row["right"] not in ("0", "1") for row in rows):
+        raise InputError(f"{path} has no answers of a study.", f"It needs the columns {', '.join(COLUMNS)}.")
+    return sum(row["right"] == "1" for row in rows), len(rows)
+
+
+def report(paths: Sequence[str]) -> str:
+    """One line per viewer, and one for all of them together."""
+    found = [read_answers(path) for path in paths]
+    right, answers = (sum(one[k] for one in found) for k in range(2))
+    lines = [*zip(paths, found, strict=True), ("together", (right, answers))]
+    return "\n".join(f"{name}: {a} of {n} right, likelihood by chance {two_sided(a, n):.3g}" for name, (a, n) in lines)
+
+
+if __name__ == "__main__":
+    print(report(sys.argv[1:]))

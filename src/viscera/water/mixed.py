@@ -37,13 +37,29 @@ def half_power(u: float, layer: int) -> float:
     return p
 
 
+NEWBORN = wp.constant(2.0)
+"""b of a particle that has not met its density yet: beside it stands the density it came from, not what it lacks."""
+_GROWN = wp.constant(1.5)
+
+
 @wp.func
 def older(fresh: wp.vec2, dt: float, settling: float) -> wp.vec2:
-    """How much of the pressure it came from a particle still has, after a step."""
+    """How new a particle is after a step; a newborn stays so until it has met its density."""
     left = float(0.0)
     if settling > 0.0:
-        left = wp.max(fresh[0] - dt / settling, 0.0)
+        left = fresh[0]
+        if left <= _GROWN:
+            left = wp.max(left - dt / settling, 0.0)
     return wp.vec2(left, fresh[1])
+
+
+@wp.func
+def met(fresh: wp.vec2, density: float) -> wp.vec2:
+    """A newborn keeps what its density lacks of that it came from."""
+    now = fresh
+    if fresh[0] > _GROWN:
+        now = wp.vec2(1.0, fresh[1] - density)
+    return now
 
 
 @wp.kernel
@@ -106,8 +122,15 @@ def keep_levels(
 
 
 @wp.func
+def evened(evening: wp.array(dtype=wp.vec2), level: int, density: float) -> float:
+    """What the smallest size would read [kg/m³]; never below half of it, as of a particle on its own."""
+    one = evening[level]
+    return wp.max(one[0] * density + one[1], 0.5 * density)
+
+
+@wp.func
 def settled_pressure(live: Live, fresh: wp.vec2, density: float) -> float:
-    return (1.0 - fresh[0]) * state_pressure(live, density) + fresh[0] * fresh[1]
+    return state_pressure(live, density + fresh[0] * fresh[1])
 
 
 @wp.func
@@ -122,25 +145,32 @@ def find_pressure(
     # params
     grid: GridView,
     thickening: float,
+    evening: wp.array(dtype=wp.vec2),
     live: wp.array(dtype=Live),
     # in
-    density: wp.array(dtype=float),
-    fresh: wp.array(dtype=wp.vec2),
+    level: wp.array(dtype=wp.int32),
     # out
+    density_out: wp.array(dtype=float),
+    fresh_out: wp.array(dtype=wp.vec2),
     pressure_out: wp.array(dtype=float),
     load_out: wp.array(dtype=wp.vec2),
     motion_out: wp.array(dtype=wp.vec4),
 ):
-    """As `density.find_pressure`; p/ρ² goes with the load, and the fourth number of a motion is √k/ρ."""
+    """As `density.find_pressure`, of evened densities; p/ρ² goes with the load, and the fourth number of a motion is
+    √k/ρ."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
-    inverse = 1.0 / density[s]
-    p = settled_pressure(live[0], fresh[s], density[s])
+    density = evened(evening, level[s], density_out[s])
+    density_out[s] = density
+    inverse = 1.0 / density
+    fresh = met(fresh_out[s], density)
+    fresh_out[s] = fresh
+    p = settled_pressure(live[0], fresh, density)
     pressure_out[s] = p
     v = motion_out[s]
     load_out[s] = wp.vec2(p * inverse * inverse, load_out[s][1])
-    motion_out[s] = wp.vec4(v[0], v[1], v[2], inverse * thickness(fresh[s], thickening))
+    motion_out[s] = wp.vec4(v[0], v[1], v[2], inverse * thickness(fresh, thickening))
 
 
 @wp.kernel

@@ -21,12 +21,9 @@ def find_density(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, sizes = fluid, fluid.params.sizes
-    how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.live]
-    stage.launch(
-        mixed.find_pressure,
-        f.capacity,
-        [*how, f.density, f.extra["sorted_fresh"], f.pressure, f.extra["load"], f.motion],
-    )
+    how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.extra["evening"], f.live]
+    out = [f.density, f.extra["sorted_fresh"], f.pressure, f.extra["load"], f.motion]
+    stage.launch(mixed.find_pressure, f.capacity, [*how, f.extra["sorted_level"], *out])
 
 
 def find_forces(stage: Stage, fluid: Fluid, *, then_move: bool) -> None:

@@ -18,7 +18,7 @@ from viscera.neighbors import grid as ng
 from viscera.neighbors.cells import GridView
 from viscera.water import emitter, native
 from viscera.water.density import state_pressure
-from viscera.water.mixed import KEPT_OF_SIZES, settled_pressure, thickness
+from viscera.water.mixed import KEPT_OF_SIZES, evened, met, settled_pressure, thickness
 from viscera.water.native import GROUP
 from viscera.water.state import LOST, Fluid, Live
 
@@ -84,7 +84,7 @@ for (int s = first; s < last; ++s) {
     const auto p = kept.position.data[i], v = kept.velocity.data[i];
     const int level = kept.level.data[i];
     const auto size = table.data[level], young = kept.fresh.data[i];
-    const float left = settling > 0.0f ? young[0] - dt / settling : 0.0f;
+    const float left = settling > 0.0f ? (young[0] > 1.5f ? young[0] : young[0] - dt / settling) : 0.0f;
     out.tag.data[s] = kept.tag.data[i];
     out.level.data[s] = level;
     out.carried.data[s] = kept.carried.data[i];
@@ -153,6 +153,7 @@ def press(
     # params
     grid: GridView,
     thickening: float,
+    evening: wp.array(dtype=wp.vec2),
     live: wp.array(dtype=Live),
     # out
     out: Sorted,
@@ -161,12 +162,15 @@ def press(
     start = (first + wp.tid()) * _GROUP
     numbers = live[0]
     for s in range(start, wp.min(start + _GROUP, grid.cell_start[grid.lost])):
-        density = out.density[s]
+        density = evened(evening, out.level[s], out.density[s])
+        out.density[s] = density
         inverse = 1.0 / density
         fresh = out.fresh[s]
         p = state_pressure(numbers, density)
         thick = inverse
         if fresh[0] > 0.0:
+            fresh = met(fresh, density)
+            out.fresh[s] = fresh
             p = settled_pressure(numbers, fresh, density)
             thick = inverse * thickness(fresh, thickening)
         out.pressure[s] = p
@@ -246,7 +250,7 @@ def sort(stage: Stage, fluid: Fluid) -> None:
 
 def find_pressure(stage: Stage, fluid: Fluid) -> None:
     f, sizes = fluid, fluid.params.sizes
-    how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.live]
+    how = [f.grid.view, 1.0 if sizes is None else sizes.thickening, f.extra["evening"], f.live]
     native.launch(stage, press, f.capacity, [*how, _sorted(f), _axes(f)])
 
 

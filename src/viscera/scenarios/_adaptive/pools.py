@@ -10,7 +10,8 @@ they are chosen here, so that the water fills the view and, in the small box, it
     waves                a box of 1.5 × 0.5 × 1.2 m whose right wall goes 0.15 m to and fro, 0.5 times a second
 
 Two fluids. `document`: hers, gas with k = 3 and Müller's kernels, in steps of 10 ms; so soft that density doubles in
-0.21 m of depth. `stiff`: k = 64, the spline, in steps of 0.8 ms; new particles settle in 0.3 s.
+0.21 m of depth. `stiff`: k = 64, the spline, in steps of 0.8 ms; walls have density, all sizes
+read the same, and new particles settle in 0.1 s.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from viscera.timing import FRAME
 from viscera.view import Camera
 from viscera.water.adaptive import AdaptiveParams
 from viscera.water.basin import Basin, Obstacle
+from viscera.water.flat_share import FlatShare
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.sizes import Sizes
 from viscera.water.smoothing import Kernels, lattice_sum
@@ -48,14 +50,15 @@ DOCUMENT_STEP = 0.01
 """[s], Table 3.1. Sound goes 0.76 of a smoothing length in it; the viscosity keeps it stable."""
 MASS = 0.02
 """Of the largest size [kg], Table 3.2; the smaller one has half of it."""
-KERNEL_PARTICLES = (20.0, 50.0)
-"""x of large and small, Table 3.2: their radii are 45.7 and 49.3 mm."""
-SETTLING, THICKENING = 0.3, 18.0
+KERNEL_PARTICLES = {"document": (20.0, 50.0), "stiff": (40.0, 50.0)}
+"""x of large and small: 20 and 50 in Table 3.2, radii of 45.7 and 49.3 mm. With 20 the flow of large particles is less
+right than that of fewer ones with 50 at the same cost (bench/_adaptive_error.py)."""
+SETTLING, THICKENING = 0.1, 8.0
 """Of new particles in the stiff fluid: tuned so that a resting tank stays at rest."""
 FASTEST = 3.0
 """Speed of flow that steps are chosen for [m/s]."""
-CONTACT = 0.3
-"""Distance of particles from walls, over their own spacing."""
+CONTACT = {"document": 0.3, "stiff": 0.5}
+"""Distance of particles from walls, over their own spacing. Half is where a wall with density wants them."""
 WAVE_STROKE, WAVE_RATE = 0.15, 0.5
 """How far the wall goes [m], and how often a second."""
 CRITERIA = AdaptiveParams()
@@ -169,12 +172,12 @@ def pool_params(pool: Pool, stiffness: Stiffness, *, regular: bool = False, base
 
 def _without_step(pool: Pool, stiffness: Stiffness, regular: bool, base: int) -> FluidParams:
     kernels: Kernels = "muller" if stiffness == "document" else "spline"
-    mass = MASS * BASE / base
-    large, large_radius = spacing_of(mass, KERNEL_PARTICLES[0], kernels)
-    small, small_radius = spacing_of(0.5 * mass, KERNEL_PARTICLES[1], kernels)
+    mass, neighbours = MASS * BASE / base, KERNEL_PARTICLES[stiffness]
+    large, large_radius = spacing_of(mass, neighbours[0], kernels)
+    small, small_radius = spacing_of(0.5 * mass, neighbours[1], kernels)
     stiff = stiffness == "stiff"
     supports = (large_radius / large, small_radius / (large / 2.0 ** (1.0 / 3.0)))
-    sizes = Sizes(2, 2, supports, *((SETTLING, THICKENING) if stiff else ()))
+    sizes = Sizes(2, 2, supports, *((SETTLING, THICKENING, True) if stiff else ()))
     spacing, support = (small, small_radius / small) if regular else (large, supports[0])
     return FluidParams(
         spacing, (0.0, 0.0, 0.0), pool.box, dt=1e-9, support=support, kernels=kernels, rest_density=DENSITY,
@@ -189,7 +192,7 @@ def fill_pool(
     """The water of a pool, at rest as its run begins."""
     params = pool_params(pool, stiffness, regular=regular, base=base)
     count = 2 * base if regular else base
-    margin = CONTACT * params.spacing
+    margin = CONTACT[stiffness] * params.spacing
     low, high = (np.asarray(corner, dtype=np.float64) for corner in pool.column)
     low, high = np.maximum(low, margin), np.minimum(high, np.asarray(pool.box) - margin)
     high[2] = pool.box[2]
@@ -198,6 +201,9 @@ def fill_pool(
     if len(places) < count:
         raise InputError(f"{count} particles do not fit into {pool.name}.", "Take fewer.")
     fluid = water.make(params, places[:count], capacity=2 * base, device=device)
-    basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, [CONTACT * one for one in params.spacings], pool.obstacles)
+    radii = [CONTACT[stiffness] * one for one in params.spacings]
+    basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, radii, pool.obstacles)
     fluid.boundaries.append(basin)
+    if stiffness == "stiff":
+        fluid.boundaries.append(FlatShare(fluid, basin))
     return Filled(pool, fluid, basin, stiffness)

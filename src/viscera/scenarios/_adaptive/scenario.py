@@ -37,9 +37,14 @@ def build(pool: Pool, setting: Setting) -> Contents:
         systems=[adapting(refined, setting.seed)],
         camera=pool.camera,
         bounds=((0.0, 0.0, -FLOOR), pool.box),
-        scenery=[_surface(f"part{number}", mesh) for number, mesh in enumerate(_scenery(pool))],
+        scenery=pool_scenery(pool),
         script=seeded_looks(setting.seed, pool.camera),
     )
+
+
+def pool_scenery(pool: Pool) -> list[Surface]:
+    """Floor and obstacles, as they are drawn."""
+    return [_surface(f"part{number}", mesh) for number, mesh in enumerate(_scenery(pool))]
 
 
 def _scenery(pool: Pool) -> list[TriangleMesh]:

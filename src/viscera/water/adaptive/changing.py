@@ -29,6 +29,7 @@ import warp as wp
 
 from viscera.device import Stage
 from viscera.water.adaptive.matching import Merging, in_groups
+from viscera.water.mixed import NEWBORN
 from viscera.water.state import CREATED, Fluid
 
 wp.set_module_options({"enable_backward": False})
@@ -48,7 +49,8 @@ class Particles:
     carried: wp.array(dtype=wp.vec4)
     """Angular momentum about itself [kg·m²/s; kg·m/s in 2D], and the size it is drawn with, from 0 for the largest."""
     fresh: wp.array(dtype=wp.vec2)
-    """How new it is, from 1 to 0, and the pressure it came from [Pa]: see sizes.py."""
+    """How new it is, from 1 to 0, and what its density lacks [kg/m³]; newborns have the density they came from: see
+    sizes.py."""
     density: wp.array(dtype=float)
     pressure: wp.array(dtype=float)
 
@@ -166,6 +168,16 @@ def turned(tag: int, flat: int, spin: wp.vec3) -> wp.quat:
 
 
 @wp.func
+def felt_density(now: Particles, s: int) -> float:
+    """From which its pressure follows [kg/m³]."""
+    fresh = now.fresh[s]
+    density = now.density[s] + fresh[0] * fresh[1]
+    if fresh[0] == NEWBORN:
+        density = fresh[1]
+    return density
+
+
+@wp.func
 def split_one(
     s: int, at: int, tag: int, flat: int, figure: wp.array(dtype=wp.vec3), reach: wp.array(dtype=float),
     masses: wp.array(dtype=float), now: Particles, next_out: Particles,
@@ -178,6 +190,7 @@ def split_one(
     spin = wp.vec3(carried[0], carried[1], carried[2])
     turn = turned(now.tag[s], flat, spin)
     size = reach[level]
+    density = felt_density(now, s)
     inertia = mass * float(children) * size * size
     omega = spin / inertia
     left = spin
@@ -192,7 +205,7 @@ def split_one(
         next_out.tag[at + k] = wp.where(k == 0, now.tag[s], tag + k - 1)
         next_out.level[at + k] = level
         next_out.carried[at + k] = wp.vec4(left[0], left[1], left[2], carried[3])
-        next_out.fresh[at + k] = wp.vec2(1.0, now.pressure[s])
+        next_out.fresh[at + k] = wp.vec2(NEWBORN, density)
         next_out.density[at + k] = now.density[s]
         next_out.pressure[at + k] = now.pressure[s]
 
@@ -212,12 +225,14 @@ def merge_some(
     velocity = wp.vec3(0.0, 0.0, 0.0)
     seen = float(0.0)
     pressure = float(0.0)
+    density = float(0.0)
     t = s
     while t >= 0:
         way += share * (now.position[t] - now.position[s])
         velocity += share * (now.velocity[t] - now.velocity[s])
         seen += share * now.carried[t][3]
         pressure += share * now.pressure[t]
+        density += share * felt_density(now, t)
         t = follower[t]
     middle = now.position[s] + way
     drift = now.velocity[s] + velocity
@@ -234,7 +249,7 @@ def merge_some(
     next_out.tag[at] = now.tag[s]
     next_out.level[at] = now.level[s] - 1
     next_out.carried[at] = wp.vec4(spin[0], spin[1], spin[2], seen)
-    next_out.fresh[at] = wp.vec2(1.0, pressure)
+    next_out.fresh[at] = wp.vec2(NEWBORN, density)
     next_out.density[at] = now.density[s]
     next_out.pressure[at] = pressure
 

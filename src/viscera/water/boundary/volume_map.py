@@ -32,7 +32,11 @@ lattice within 7 % (without, slopes are 24 % too low)."""
 
 def calibration(params: FluidParams) -> float:
     """κ: what a lattice half a spacing from a flat wall lacks to ρ₀, over the wall's share of its kernels there."""
-    s, radius = params.spacing, params.radius
+    return calibration_of(params.spacing, params.radius)
+
+
+def calibration_of(s: float, radius: float) -> float:
+    """The same for a lattice of this spacing and kernels of this radius [m]."""
     reach = int(np.ceil(radius / s))
     axis = s * np.arange(-reach, reach + 1)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")

@@ -1,0 +1,94 @@
+"""Flat walls with density, and densities that all sizes read alike: closed forms, and one level of water for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from viscera import water
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.scenarios._adaptive.pools import POOLS, pool_params
+from viscera.water.basin import Basin
+from viscera.water.boundary.volume_map import BEHIND, calibration_of, flat_share, flat_slope
+from viscera.water.flat_share import FlatShare
+from viscera.water.params import FluidParams
+from viscera.water.sizes import evening_table
+from viscera.water.smoothing import lattice_sum
+
+STIFF = pool_params(POOLS["dambreak"], "stiff")
+
+
+def alone(params: FluidParams, places: np.ndarray, device: Device) -> tuple[water.Fluid, FlatShare]:
+    """Particles too far from each other to meet, in a box of 1 m."""
+    fluid = water.make(params, places, capacity=len(places), device=device)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), [0.0] * len(params.spacings))
+    return fluid, FlatShare(fluid, basin)
+
+
+def test_the_share_of_a_wall_is_the_integral_over_what_lies_behind_it(cpu: Device) -> None:
+    """λ and ∇λ by closed form against the sum over shells of the kernel, 2 000 of them."""
+    params = replace(STIFF, upper=(1.0, 1.0, 1.0), sizes=None)
+    away = np.array([0.001, 0.01, 0.02, 0.03, 0.045])
+    places = np.stack([away, 0.5 + 0.0 * away, 0.1 + 0.2 * np.arange(5)], axis=1)
+    fluid, share = alone(params, places, cpu)
+    fluid.boundaries.append(share)
+    cpu.record(lambda stage: water.step(stage, fluid)).run()
+    s, h = params.spacing, params.radius
+    own = params.mass * lattice_sum("spline", h, 10.0 * h, 3)
+    found = fluid.density.numpy()
+    slopes = share._share.numpy()
+    for k, tag in enumerate(fluid.sorted_tag.numpy()):
+        distance = float(away[tag]) + BEHIND * s
+        amount = params.rest_density * calibration_of(s, h)
+        assert found[k] - own == pytest.approx(amount * flat_share(distance, h), rel=2e-4, abs=1e-3)
+        assert slopes[k, 0] == pytest.approx(amount * flat_slope(distance, h), rel=2e-4, abs=1e-2)
+
+
+def test_all_sizes_read_the_density_of_the_smallest() -> None:
+    """On lattices of the same true density, at rest and compressed by up to a tenth: within 0.1 %."""
+    assert STIFF.sizes is not None
+    table = evening_table(STIFF)
+    np.testing.assert_array_equal(table[1], (1.0, 0.0))
+    assert evening_table(pool_params(POOLS["dambreak"], "document")).tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    for compressed in (1.0, 1.03, 1.06, 1.1):
+        small = STIFF.spacings[1] * compressed ** (-1.0 / 3.0)
+        read = 0.5 * STIFF.mass * lattice_sum("spline", STIFF.radii[1], small, 3)
+        large = STIFF.mass * lattice_sum("spline", STIFF.radii[0], small * 2.0 ** (1.0 / 3.0), 3)
+        assert float(table[0, 0]) * large + float(table[0, 1]) == pytest.approx(read, rel=1e-3)
+
+
+def level(device: Device, base: int, *, regular: bool, walls: bool = True) -> float:
+    """Height of the middle of 12 kg of water in a box 0.25 m wide, once it rests [m]."""
+    box = (0.25, 0.25, 0.5)
+    params = replace(pool_params(POOLS["dambreak"], "stiff", regular=regular, base=base), upper=box)
+    margin = 0.5 * params.spacing
+    places = water.block((margin,) * 3, tuple(side - margin for side in box), params.spacing)
+    places = places[np.argsort(places[:, 2], kind="stable")][: round(12.0 / params.mass)]
+    fluid = water.make(params, places, capacity=len(places), device=device)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), box, [(0.5 if walls else 0.3) * one for one in params.spacings])
+    fluid.boundaries += [basin, FlatShare(fluid, basin)] if walls else [basin]
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
+    for _ in range(60):
+        program.run(round(0.016 / params.dt))
+        fluid.velocity.assign(0.85 * fluid.velocity.numpy())
+    return float(water.particles(fluid)["position"][:, 2].mean())
+
+
+def test_water_stands_at_one_level_whatever_its_particles_are(cpu: Device) -> None:
+    """12 kg on 0.0625 m² are 0.192 m deep, less 1.5 % by their own weight: the middle is at 0.095 m. Without walls that
+    count it is at 62 to 70 mm."""
+    few, many = (level(cpu, base, regular=True) for base in (4_000, 8_000))
+    large = level(cpu, 8_000, regular=False)
+    assert few == pytest.approx(0.095, abs=2e-3)
+    assert many == pytest.approx(0.095, abs=2e-3)
+    assert large == pytest.approx(many, abs=1.5e-3)
+    assert level(cpu, 4_000, regular=True, walls=False) < many - 25e-3
+
+
+def test_walls_refuse_kernels_that_they_do_not_know(cpu: Device) -> None:
+    params = replace(pool_params(POOLS["dambreak"], "document"), upper=(1.0, 1.0, 1.0))
+    with pytest.raises(InputError, match="spline"):
+        alone(params, np.array([[0.5, 0.5, 0.5]]), cpu)
