@@ -31,14 +31,14 @@ TOP = CELLS[2] * SPACING
 TEXELS, ROOM, OOZING = 128, 150, 12
 
 
-def build(setting: Setting) -> Contents:
+def build(setting: Setting, room: int = ROOM) -> Contents:
     body = viscera.block(CELLS, SPACING)
     params = LatticeParams(
         nodes=body.nodes, spacing=SPACING, origin=body.origin, anchored=body.positions[:, 2] < 0.5 * SPACING,
         material=FLESH, stiffest=FLESH.young, drag=10.0,
     )  # fmt: skip
     lattice = make_lattice(setting.device, with_burn_headroom(params))
-    organ = viscera.cuttable("flesh", body, lattice, texels=TEXELS, room=ROOM, inside=True)
+    organ = viscera.cuttable("flesh", body, lattice, texels=TEXELS, room=room, inside=True)
     blood = systems.make_film_on(organ, film.FilmParams(), 1_000)
     opened = wounds.make(blood)
     waiting = Wound((0.0, 0.0, TOP), VESSELS["capillary bed"], 5e-5, oozes=True)
@@ -157,6 +157,19 @@ def test_a_film_goes_from_the_outside_over_the_edge_into_the_cut(cut: World) -> 
 
 
 def test_cut_faces_ooze_and_all_blood_is_there(cut: World) -> None:
+    check_blood(cut)
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_they_ooze_too() -> None:
+    world = viscera.make(Scenario("flesh", build), device="cuda")
+    saw(world, 0, 208)
+    world.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
+    world.step(800)
+    check_blood(world)
+
+
+def check_blood(cut: World) -> None:
     values = cut.measure_values()
     assert values["oozes"] == OOZING
     assert values["open_vessels"] == 0.0
@@ -182,6 +195,20 @@ def test_saved_in_the_middle_of_the_cut_it_goes_on_to_the_bit(both: tuple[World,
     again.apply(ToolInput(0, (0.05, 0.0, TOP + 0.05), active=False))
     again.step(800)
     assert again.state_hash() == end
+
+
+def test_so_it_does_when_more_is_cut_than_there_is_room_for() -> None:
+    """Which of the links are drawn is kept too; blood runs over what is."""
+    scenario = Scenario("flesh", lambda setting: build(setting, room=30))
+    world, again = (viscera.make(scenario, device="cpu", cores=1) for _ in range(2))
+    saw(world, 0, 192)
+    assert "more of the flesh is cut than can be drawn" in world.warning.lower()
+    assert len(cuts_of(world).linked.links) <= 30
+    again.load_state(world.save_state())
+    for one in (world, again):
+        saw(one, 192, 272)
+    assert world.measure_values()["bleeding"] > 0.1
+    assert again.state_hash() == world.state_hash()
 
 
 def test_heat_stays_and_spreads_on_a_cut_face(cut: World) -> None:

@@ -171,21 +171,35 @@ class LinkedSurface:
 
     # --- cutting ---
 
-    def cut(self, whole: NDArray[np.bool_], axis: Ints, node: Ints, share: Floats, normal: Floats) -> None:
+    def cut(
+        self,
+        whole: NDArray[np.bool_],
+        axis: Ints,
+        node: Ints,
+        share: Floats,
+        normal: Floats,
+        only: Ints | None = None,
+    ) -> None:
         """`whole` is which springs are left; the links along `axis` from `node` are newly cut, at this share of their
-        length, by a blade with this normal."""
+        length, by a blade with this normal. `only` these (as in `links`) have room, where that is known."""
         lost = np.flatnonzero(self.lattice.lose(whole))
         if len(lost) == 0:
             return
         planes, quads, links = [self._planes], [self._cut_quads], [self.links]
         for a in range(3):
             here = np.flatnonzero(axis == a)
-            cells, lower, upper = ring_around(self.lattice.nodes[node[here]], a)
-            if sum(len(one.cell) for one in quads) + 2 * len(here) > 2 * self._room:
+            full = sum(len(one.cell) for one in quads) + 2 * len(here) > 2 * self._room
+            drawn = np.full(len(here), not full)
+            if only is not None:
+                drawn = np.isin(a * len(self.lattice.nodes) + node[here], only)
+            if not drawn.all():
                 # Drawn as if it held: the surface stays closed.
                 self.full = True
-                self.lattice.mend(node[here], a)
+                self.lattice.mend(node[here[~drawn]], a)
+                here = here[drawn]
+            if len(here) == 0:
                 continue
+            cells, lower, upper = ring_around(self.lattice.nodes[node[here]], a)
             cell = self._rows(cells.reshape(-1, 3)).reshape(-1, 4)
             low, high = np.broadcast_to(lower, cell.shape), np.broadcast_to(upper, cell.shape)
             both = np.stack([cell, cell], axis=1).reshape(-1, 4)

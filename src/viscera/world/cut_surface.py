@@ -70,13 +70,15 @@ class CutSurface:
 
     # --- following a cut ---
 
-    def follow(self, springs: NDArray[np.bool_], links: NDArray[np.int64]) -> None:
+    def follow(
+        self, springs: NDArray[np.bool_], links: NDArray[np.int64], only: NDArray[np.int64] | None = None
+    ) -> None:
         """Now these springs are cut, shape (13, masses), and axis springs there (`CutShadow.links`)."""
         new = (links != 0) & ~self._drawn
         self._drawn |= new
         axis, node = np.nonzero(new)
         share, normal = unpack_crossings(links[new])
-        self.linked.cut(self._there & ~springs, axis, node, share, normal)
+        self.linked.cut(self._there & ~springs, axis, node, share, normal, only)
         self.order[: len(self.linked.links)] = self.linked.links
         self.version += 1
         self._draw()
@@ -86,7 +88,7 @@ class CutSurface:
         order = self.order[self.order >= 0].copy()
         self._restart()
         self.version = version - 1
-        self.follow(springs, links)
+        self.follow(springs, links, order)
         self.linked.arrange(order)
         self.order[: len(order)] = order
         self._draw()

@@ -22,6 +22,7 @@ from viscera.timing import FRAME
 from viscera.view import Surface
 from viscera.water import ContactParams, FluidParams
 from viscera.water.boundary.field import make_field
+from viscera.water.boundary.moving_density import SEEN_FROM
 from viscera.water.boundary.walls import Structure
 from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
@@ -117,8 +118,8 @@ def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") 
     steps = math.ceil(FRAME / (0.99 * largest_step(params)))
     fluid = water.make(_params(lumen.mesh, spacing, FRAME / steps), capacity=setting.count(CAPACITY), device=device)
     moves = lumen.line is not None and structure != "field"
-    # A wall that moves is seen as far as kernels reach: from there comes its share in the density.
-    seen = {"deforming": structure == "hashed", "room": ROOM, "reach": fluid.params.radius} if moves else {}
+    # A wall that moves is seen about as far as kernels reach: from there comes its share in the density.
+    seen = {"deforming": structure == "hashed", "room": ROOM, "reach": SEEN_FROM * fluid.params.radius} if moves else {}
     walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device, structure=structure, **seen)
     x, y, z = (float(one) for one in lumen.along)
     emitter = water.add_emitter(fluid, lumen.tip.tolist(), (0.1 * x, 0.1 * y, 0.1 * z), NOZZLE)
