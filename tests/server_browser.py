@@ -21,6 +21,7 @@ from viscera.inputs import ToolInput
 from viscera.server import messages as m
 from viscera.server.app import Server
 from viscera.server.encode import read_message
+from viscera.server.options import ServerOptions
 from viscera.session.process import SessionSpec
 
 SCENARIOS = [
@@ -40,7 +41,8 @@ def running_server(folder: Path, scenario: str = "fake", **options: Any) -> Iter
     }
     options.setdefault("factory", session_fake_world.FACTORY)
     spec = SessionSpec(scenario, recordings=folder, **options)
-    server = Server(spec, SCENARIOS, **{"port": 0, **for_server})
+    static = {"static": for_server.pop("static")} if "static" in for_server else {}
+    server = Server(spec, SCENARIOS, ServerOptions(**{"port": 0, **for_server}), **static)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

@@ -28,12 +28,13 @@ import sys
 from pathlib import Path
 from server_browser import SCENARIOS
 from viscera.server.app import Server
+from viscera.server.options import ServerOptions
 from viscera.session.process import SessionSpec
 import session_fake_world
 
 if __name__ == "__main__":
     spec = SessionSpec(sys.argv[2], recordings=Path(sys.argv[1]), factory=session_fake_world.FACTORY)
-    server = Server(spec, SCENARIOS, port=0)
+    server = Server(spec, SCENARIOS, ServerOptions(port=0))
     server.run(lambda url: print(server.port, flush=True))
 """
 

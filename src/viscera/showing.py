@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show(world: World, *, port: int = 8420, open_browser: bool = True, **options: Any) -> None:
-    """Serves the page with this world, as it is now, until Ctrl-C; `options` are those of `viscera.server.app.serve`.
+    """Serves the page with this world, as it is now, until Ctrl-C; `options` are those of `viscera.server.options`.
 
     The session runs in a process of its own and makes the world anew, so its scenario must be one of the package, or
     be called `SCENARIO` in a Python file (docs/scenarios.md). While such a file is loaded by the session, this does
@@ -40,21 +40,15 @@ def show(world: World, *, port: int = 8420, open_browser: bool = True, **options
 
 def _serve(world: World, source: str, port: int, open_browser: bool, options: dict[str, Any]) -> None:
     from viscera.server.app import serve
+    from viscera.server.options import ServerOptions
+    from viscera.session.process import SessionSpec
 
     with tempfile.TemporaryDirectory(prefix="viscera-") as folder:
         state = Path(folder) / "state.npz"
         saved: dict[str, Any] = world.save_state()
         np.savez(state, **saved)
-        serve(
-            source,
-            seed=world.seed,
-            detail=world.detail,
-            device=world.device.name,
-            port=port,
-            open_browser=open_browser,
-            state=state,
-            **options,
-        )
+        spec = SessionSpec(source, seed=world.seed, detail=world.detail, device=world.device.name, state=state)
+        serve(spec, ServerOptions(port=port, **options), open_browser=open_browser)
 
 
 def _source(world: World) -> str:

@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from viscera.errors import InputError, SessionError
 from viscera.server.app import Server, serve
 from viscera.server.guard import Policy, choose_token, is_loopback
+from viscera.server.options import ServerOptions
 from viscera.server.typescript import DEFAULT_PATH, generate, main
 from viscera.session.process import SessionSpec
 
@@ -68,7 +69,7 @@ def test_a_port_in_use_is_named_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SessionError, match=f"port {port} on 127.0.0.1 is in use") as caught:
-            Server(SessionSpec("fake"), SCENARIOS, port=port)
+            Server(SessionSpec("fake"), SCENARIOS, ServerOptions(port=port))
     assert "--port" in caught.value.hint
 
 
@@ -78,17 +79,17 @@ def test_a_port_in_use_is_named_with_what_to_do(tmp_path: Path) -> None:
 )
 def test_addresses_that_cannot_be(arguments: dict, names: str) -> None:
     with pytest.raises(InputError, match=names):
-        Server(SessionSpec("fake"), SCENARIOS, **arguments)
+        Server(SessionSpec("fake"), SCENARIOS, ServerOptions(**arguments))
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(SessionError, match=r"192\.0\.2\.1"):
-        Server(SessionSpec("fake"), SCENARIOS, host="192.0.2.1", port=0)
+        Server(SessionSpec("fake"), SCENARIOS, ServerOptions(host="192.0.2.1", port=0))
 
 
 def test_serve_refuses_an_unknown_scenario_before_it_binds() -> None:
     with pytest.raises(InputError, match="no-such-scenario"):
-        serve("no-such-scenario")
+        serve(SessionSpec("no-such-scenario"))
 
 
 def test_the_page_or_how_to_get_it(tmp_path: Path) -> None:

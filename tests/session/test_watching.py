@@ -119,6 +119,8 @@ def test_a_page_watches_jumps_and_tries_again_from_there(archive: Path) -> None:
         shown = browser.wait(m.SessionState, lambda state: state.watched is not None).watched
         assert shown is not None
         assert (shown.recording, shown.seconds) == (archive.name, 2.0)
+        lived = [path for path in archive.parent.glob("fake*.h5") if path != archive]
+        assert any(len(Stills(path)) for path in lived), "a live session keeps pictures too"
         browser.wait(m.FrameMessage, lambda frame: frame.state.tick >= 500)
         browser.send(m.Control(action="pause"))
         browser.wait_state("paused")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError
+
+if TYPE_CHECKING:
+    from viscera.session.process import SessionSpec
 
 
 def parse_settings(settings: list[str]) -> dict[str, float]:
@@ -35,10 +39,14 @@ def serve_world(
     haptics_file: Path | None = None,
     training: bool = False,
     database: str | None = None,
-    **options: Any,
+    **words: Any,
 ) -> None:
+    """`words` are fields of `SessionSpec` and of `ServerOptions`."""
+    from viscera.detail import AUTO
     from viscera.haptics.process import HapticSpec
     from viscera.server.app import serve
+    from viscera.server.options import ServerOptions
+    from viscera.session.process import SessionSpec
 
     if haptics_file is not None and not haptics:
         raise InputError("--haptics-file without --haptics has no device to place.", "Add --haptics NAME.")
@@ -46,41 +54,34 @@ def serve_world(
     if training or database:
         from viscera.training.database import default_address
 
-        options["database"] = database or default_address()
-    _check_world(scenario, **options)
-    serve(scenario, recordings=out, open_browser=open_page and _has_screen(), haptics=spec, **options)
+        words["database"] = database or default_address()
+    named = {one.name: words.pop(one.name) for one in fields(ServerOptions) if one.name in words}
+    mesh = words.pop("mesh", None)
+    words.setdefault("detail", AUTO)
+    world = SessionSpec(scenario, mesh=None if mesh is None else str(mesh), recordings=out, **words)
+    _check_world(world)
+    open_browser = open_page and _has_screen()
+    serve(world, ServerOptions(**named), open_browser=open_browser, haptics=spec)
 
 
-def _check_world(
-    scenario: str,
-    *,
-    device: str | None = None,
-    cores: int | None = None,
-    seed: int = 0,
-    mesh: Path | None = None,
-    parameters: dict[str, float] | None = None,
-    detail: Any = "auto",
-    **_: Any,
-) -> None:
+def _check_world(spec: SessionSpec) -> None:
     """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
     from viscera.device import open_device
     from viscera.scenarios import check_seed, find_scenario, make
 
-    find_scenario(scenario)
-    check_seed(seed)
-    if mesh is not None or parameters:
+    find_scenario(spec.scenario)
+    check_seed(spec.seed)
+    if spec.mesh is not None or spec.parameters:
         from viscera import console
         from viscera.detail import AUTO
 
         # How much detail there is in the end is found out by the session, which shows it in the page.
-        given: dict[str, Any] = {} if detail == AUTO else {"detail": detail}
+        given: dict[str, Any] = {} if spec.detail == AUTO else {"detail": spec.detail}
+        given |= {"device": spec.device, "mesh": spec.mesh, "parameters": spec.parameters, "cores": spec.cores}
         with console.progress_bar() as progress:
-            made = make(
-                scenario, device=device, mesh=mesh, parameters=parameters, cores=cores, progress=progress, **given
-            )
-            made.close()
-    elif device is not None or cores is not None:
-        open_device(device, cores)
+            make(spec.scenario, progress=progress, **given).close()
+    elif spec.device is not None or spec.cores is not None:
+        open_device(spec.device, spec.cores)
 
 
 def _has_screen() -> bool:

@@ -295,24 +295,23 @@ def triangle_light(
         tb = triangles.uv[3 * number + 1]
         tc = triangles.uv[3 * number + 2]
         uv = ea * ta + eb * tb + ec * tc
-        bare = uv[0] < -2.5  # what a cut opened has its place in the texture less 2, or none
-        if uv[0] < -0.5:
+        bare = uv[0] < -2.5
+        if uv[0] < -0.5:  # faces that a cut opened have their places less 2, or -3 where they have none
             flesh.colour = (1.0 + 0.3 * grain[3]) * look.inner
             uv = uv + wp.vec2(2.0, 2.0)
         elif look.ink[1] > 0:
             flesh = ink_flesh(flesh, sample(paint.pixels, look.ink, uv))
-        if not bare:
-            if look.burn[1] > 0:
-                flesh = burn_flesh(flesh, sample(paint.pixels, look.burn, uv), paint)
-            if look.film[1] > 0:
-                here = sample(paint.pixels, look.film, uv)
-                height = here[0] * here[0] * THICKEST
-                if height > 0.0:
-                    flesh.wet = step(0.000002, 0.00002, height)
-                    flesh.coat = (1.0 - flesh.wet) * flesh.coat + flesh.wet
-                    cosine = wp.max(-wp.dot(normal, ray) / wp.length(ray), 0.0)
-                    flesh.colour = fluid_through(flesh.colour, here, height, cosine, look)
-                    edges = wp.matrix_from_rows(b - a, c - a, normal)
-                    across = wp.matrix_from_rows(tb - ta, tc - ta)
-                    flesh.slope = fluid_slope(paint.pixels, look.film, uv, edges, across)
+        if look.burn[1] > 0 and not bare:
+            flesh = burn_flesh(flesh, sample(paint.pixels, look.burn, uv), paint)
+        if look.film[1] > 0 and not bare:
+            here = sample(paint.pixels, look.film, uv)
+            height = here[0] * here[0] * THICKEST
+            if height > 0.0:
+                flesh.wet = step(0.000002, 0.00002, height)
+                flesh.coat = (1.0 - flesh.wet) * flesh.coat + flesh.wet
+                cosine = wp.max(-wp.dot(normal, ray) / wp.length(ray), 0.0)
+                flesh.colour = fluid_through(flesh.colour, here, height, cosine, look)
+                edges = wp.matrix_from_rows(b - a, c - a, normal)
+                across = wp.matrix_from_rows(tb - ta, tc - ta)
+                flesh.slope = fluid_slope(paint.pixels, look.film, uv, edges, across)
     return flesh_light(room, flesh, point, normal, wave, shade, look.dry)

@@ -34,13 +34,13 @@ from viscera.render.shading import (
     BallSet,
     BarLook,
     BarSet,
-    Shown,
     see_vertices,
     shade_background,
     shade_pixels,
     tell_parts,
 )
-from viscera.view import AnyArray, Camera, Frame, Particles, Scene, Snapshot
+from viscera.render.shading import Shown as AllShown
+from viscera.view import AnyArray, Camera, Frame, Particles, Scene, Shown, Snapshot
 
 BRIGHTNESS = 2.1
 """Light of a white surface at the distance looked at; the exposure follows it, so coming nearer does not burn the
@@ -310,7 +310,7 @@ class Renderer:
         bars.radius, bars.look = self._bar_radius.array, self._bar_look.array
         balls: Any = BallSet()
         balls.ball, balls.group_of, balls.group = self._balls.array, self._group_of, self._groups
-        shown: Any = Shown()
+        shown: Any = AllShown()
         shown.bar_first, shown.ball_first = first_bar, first_ball
         shown.triangles, shown.looks, shown.paint = self._meshes.triangles(), self._meshes.looks.array, paint
         shown.bars, shown.balls, shown.ghost = bars, balls, self._ghosts.array
@@ -319,11 +319,9 @@ class Renderer:
 
 def _rooms(scene: Scene) -> dict[str, AnyArray]:
     """Room for every array of the scene; that of what is drawn is taken over by who draws it."""
-    groups = (
-        scene.surfaces, scene.textures, scene.particles, scene.markers, scene.threads, scene.lattices, scene.volumes,
-        scene.pictures, scene.overlays,
-    )  # fmt: skip
-    specs = {name: spec for group in groups for one in group for name, spec in one.arrays().items()}
+    listed = [one for value in vars(scene).values() if isinstance(value, tuple) for one in value]
+    shown = [one for one in listed if isinstance(one, Shown)]
+    specs = {name: spec for one in shown for name, spec in one.arrays().items()}
     return {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in specs.items()}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import errno
 import resource
 import signal
@@ -38,7 +39,6 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from viscera import __version__
-from viscera.detail import AUTO, Detail
 from viscera.errors import InputError, SessionError
 from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
@@ -48,6 +48,7 @@ from viscera.server.client import HARD_LIMIT, POLICY, REASON_BYTES, TRY_LATER, C
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
 from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
+from viscera.server.options import ServerOptions
 from viscera.server.rooms import Rooms
 from viscera.server.wishes import Refusal
 from viscera.session.catalogue import list_recordings
@@ -172,29 +173,22 @@ class Server:
         self,
         spec: SessionSpec,
         scenarios: Sequence[m.ScenarioInfo],
+        options: ServerOptions | None = None,
         *,
         own: str | None = None,
-        host: str = "127.0.0.1",
-        port: int = 8420,
-        token: str | None = None,
-        public: str = "",
         static: Path = STATIC,
-        trainer_token: str | None = None,
-        keep_running: bool = False,
-        database: str | None = None,
     ) -> None:
-        """`public` is where a proxy makes it public, `https://name`; who shows `trainer_token` may take the
-        instruments; with `keep_running` the world does not rest while nobody watches; trials are kept in `database`,
-        an address of `training.database`, where one is given."""
-        self.public = check_public(public) if public else ""
-        self.token = choose_token(host, token, self.public)
-        self._socket = _bind(host, port)
+        """`own` is what people call `spec.scenario`, where that is a file of theirs."""
+        options = options or ServerOptions()
+        self.public = check_public(options.public) if options.public else ""
+        self.host = host = options.host
+        self.token = choose_token(host, options.token, self.public)
+        self._socket = _bind(host, options.port)
         self.port = int(self._socket.getsockname()[1])
-        self.host = host
-        trainer = "" if trainer_token is None else choose_token(host, trainer_token)
-        classroom = Classroom(_open_store(database), trainer, is_loopback(host) and not self.public)
+        trainer = "" if options.trainer_token is None else choose_token(host, options.trainer_token)
+        classroom = Classroom(_open_store(options.database), trainer, is_loopback(host) and not self.public)
         self.hub = Hub(
-            spec, list(scenarios), own, trainer_token=trainer, keep_running=keep_running, classroom=classroom
+            spec, list(scenarios), own, trainer_token=trainer, keep_running=options.keep_running, classroom=classroom
         )
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
@@ -300,39 +294,22 @@ def _cannot_bind(host: str, port: int, error: OSError) -> SessionError:
     return SessionError(f"cannot listen on {host}, port {port}: {error.strerror}.", "Use an address of this machine.")
 
 
-def serve(  # noqa: PLR0913 (one argument per option of the command)
-    scenario: str,
+def serve(
+    spec: SessionSpec,
+    options: ServerOptions | None = None,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8420,
-    token: str | None = None,
-    public: str = "",
-    device: str | None = None,
-    seed: int = 0,
-    mesh: str | Path | None = None,
-    parameters: dict[str, float] | None = None,
-    detail: Detail = AUTO,
-    cores: int | None = None,
-    recordings: str | Path | None = None,
     open_browser: bool = False,
     on_ready: Callable[[str], None] | None = None,
     haptics: HapticSpec | None = None,
-    state: Path | None = None,
-    trainer_token: str | None = None,
-    keep_running: bool = False,
-    database: str | None = None,
 ) -> None:
-    """Serves `scenario` until Ctrl-C. Raises `VisceraError` when it cannot begin.
+    """Serves the world of `spec` until Ctrl-C. Raises `VisceraError` when it cannot begin.
 
-    `recordings` is the folder for recordings (the user's data folder unless given); `port` 0 takes any free one;
-    `public` is where a proxy makes it public (docs/security.md); `detail` is that of `viscera.make`; `on_ready` is
-    called with the address once it answers, instead of printing it; `haptics` names the devices that hold the tools;
-    `state` is a saved state to begin with (`SessionSpec.state`); `trainer_token`, `keep_running` and
-    `database` are those of `Server`.
+    `on_ready` is called with the address once it answers, instead of printing it; `haptics` names the devices that hold
+    the tools.
     """
     from viscera.scenarios import catalogue, find_scenario
 
-    first = find_scenario(scenario)
+    first = find_scenario(spec.scenario)
     entries = catalogue() | {first.name: first}
     scenarios = [m.ScenarioInfo(name=one.name, title=one.title, summary=one.summary) for one in entries.values()]
 
@@ -342,23 +319,9 @@ def serve(  # noqa: PLR0913 (one argument per option of the command)
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     with contextlib.ExitStack() as stack:
-        spec = SessionSpec(
-            scenario=scenario,
-            seed=seed,
-            device=device,
-            mesh=str(mesh) if mesh is not None else None,
-            parameters=dict(parameters or {}),
-            detail=detail,
-            cores=cores,
-            recordings=Path(recordings) if recordings is not None else None,
-            haptics=None if haptics is None else stack.enter_context(feel(haptics)),
-            state=state,
-        )
-        server = Server(
-            spec, scenarios, own=first.name, host=host, port=port, token=token, public=public,
-            trainer_token=trainer_token, keep_running=keep_running, database=database,
-        )  # fmt: skip
-        server.run(ready)
+        if haptics is not None:
+            spec = dataclasses.replace(spec, haptics=stack.enter_context(feel(haptics)))
+        Server(spec, scenarios, options, own=first.name).run(ready)
 
 
 @contextlib.contextmanager
