@@ -14,6 +14,7 @@ from verify.water_cases import WATER, at_largest_step
 from viscera import water
 from viscera.device import Device, Stage
 from viscera.geometry.mesh import TriangleMesh
+from viscera.tissue.hollow import closing_tension, make_hollow, step_hollow
 from viscera.water import ContactParams, FluidParams
 
 FloatArray = NDArray[np.float64]
@@ -124,40 +125,107 @@ def pressure_range(r: FloatArray, length: float, viscous: float) -> float:
     return float(np.ptp(pressure))
 
 
-def peristalsis(device: Device, phi: float, across: int, *, waves: float = 10.0, turns: float = 2.0) -> dict[str, Any]:
-    """A wave a (1 + φ cos 2π(z − ct)/λ) runs along a tube of radius a, `across` particles wide, with λ = `waves` a, for
-    `turns` a/c from rest. The wall moves to and from the axis; Re = (c a/ν)(a/λ) = 0.1."""
+def uphill_flow(phi: float, head: float) -> float:
+    """The same, over πa²c, where each wave lifts against a body force: `head` is ρgλ over 8μcλ/a². The long wave's
+    dp/dz = −8μ(q + πr²c)/πr⁴, summed over a wave, gives as much."""
+    r = 1.0 + phi * np.cos(np.linspace(0.0, 2.0 * math.pi, 4001)[1:])
+    q = -(head + float((1.0 / r**2).mean())) / float((1.0 / r**4).mean())
+    return q + float((r**2).mean())
+
+
+class PrescribedWave:
+    """a (1 + φ cos 2π(z − ct)/λ), whatever the water does."""
+
+    def __init__(self, a: float, c: float, phi: float, length: float) -> None:
+        self._a, self._c, self._phi, self._length = a, c, phi, length
+        self._time = 0.0
+
+    def advance(self, time: float) -> None:
+        self._time += time
+
+    def radius(self, z: FloatArray) -> FloatArray:
+        return self._a * (1.0 + self._phi * np.cos(2.0 * math.pi * (z - self._c * self._time) / self._length))
+
+
+class LatticeWave:
+    """The wall is a lattice (tissue/hollow.py) whose muscle is to close it to the same wave; it lags and is stiff."""
+
+    def __init__(self, a: float, c: float, phi: float, length: float, step: float, device: Device) -> None:
+        """`step` [s] is how far one `advance` goes."""
+        self._c, self._length, self._wide, self._time = c, length, a * (1.0 + phi), 0.0
+        self._share = phi / (1.0 + phi)
+        sides = 16
+        self._count = round(length * sides / (2.0 * math.pi * self._wide)), sides
+        self._z = length * np.arange(self._count[0]) / self._count[0]
+        angle = 2.0 * math.pi * np.arange(sides) / sides
+        ring = self._wide * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=1)
+        rest = ring[None] + self._z[:, None, None] * np.array([0.0, 0.0, 1.0])
+        self._hollow = make_hollow(rest, period=(0.0, 0.0, length), device=device)
+        self._program = device.record(lambda stage: step_hollow(stage, self._hollow, step))
+        settling = math.ceil(8.0 * self._hollow.params.time / step)
+        for _ in range(settling):  # the wave stands until the wall has come to it
+            self._squeeze()
+        self._read()
+
+    def _squeeze(self) -> None:
+        h = self._hollow
+        share = self._share * (1.0 - np.cos(2.0 * math.pi * (self._z - self._c * self._time) / self._length))
+        tension = closing_tension(h.params, np.full_like(self._z, self._wide), share)
+        h.tension.assign(np.repeat(tension, self._count[1]).astype(np.float32))
+        self._program.run()
+        h.device.synchronize()
+
+    def _read(self) -> None:
+        place = self._hollow.place.numpy().astype(np.float64).reshape(*self._count, 3)
+        self._radii = np.linalg.norm(place[..., :2], axis=-1).mean(axis=1)
+
+    def advance(self, time: float) -> None:
+        self._time += time
+        self._squeeze()
+        self._read()
+
+    def radius(self, z: FloatArray) -> FloatArray:
+        return np.interp(z, self._z, self._radii, period=self._length)
+
+
+def peristalsis(
+    device: Device, phi: float, across: int, *, waves: float = 10.0, turns: float = 2.0, head: float = 0.0,
+    lattice: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """A wave runs along a tube of radius a, `across` particles wide, with λ = `waves` a, for `turns` a/c from rest. The
+    wall moves to and from the axis; Re = (c a/ν)(a/λ) = 0.1. `head`: a body force against it (`uphill_flow`). The wall
+    is prescribed, or a `lattice`; the truth is that of the radii it has."""
     a, c = 0.01, 0.01
     s, length = 2.0 * a / across, waves * a
     viscosity = WATER * c * a
-
-    def radius(z: FloatArray, time: float = 0.0) -> FloatArray:
-        return a * (1.0 + phi * np.cos(2.0 * math.pi * (z - c * time) / length))
-
     # Water gives way by 1 % of the range of pressure.
-    pressures = pressure_range(radius(np.linspace(0.0, length, 2001)), length, viscosity * c)
+    shape = PrescribedWave(a, c, phi, length)
+    pressures = pressure_range(shape.radius(np.linspace(0.0, length, 2001)), length, viscosity * c)
     sound = math.sqrt(pressures / WATER / 0.01)
     params = FluidParams(
         spacing=s, lower=(-2.0 * a, -2.0 * a, 0.0), upper=(2.0 * a, 2.0 * a, length), dt=0.0, viscosity=viscosity,
-        gravity=(0.0, 0.0, 0.0), periodic=(False, False, True), suction=True, sound_speed=sound, fastest=2.0 * c,
-        background=0.02 * WATER * sound**2,
+        gravity=(0.0, 0.0, -head * 8.0 * viscosity * c / (WATER * a**2)), periodic=(False, False, True), suction=True,
+        sound_speed=sound, fastest=2.0 * c, background=0.02 * WATER * sound**2,
     )  # fmt: skip
     params = at_largest_step(params)
+    step = PARTS * params.dt
+    wave = LatticeWave(a, c, phi, length, step, device) if lattice else shape
     beyond = 1.5 * params.radius
     mesh = tube(lambda z: np.full_like(z, a), -beyond, length + beyond, 0.7 * s)
     z = mesh.vertices[:, 2]
 
-    def wall(time: float) -> FloatArray:
-        return mesh.vertices * np.stack([radius(z, time) / a, radius(z, time) / a, np.ones_like(z)], axis=1)
+    def wall() -> FloatArray:
+        wide = wave.radius(z) / a
+        return mesh.vertices * np.stack([wide, wide, np.ones_like(z)], axis=1)
 
-    fluid = water.make(params, _rings(radius, params), device=device)
-    start = TriangleMesh(wall(0.0), mesh.triangles, "tube")
+    fluid = water.make(params, _rings(wave.radius, params), device=device)
     walls = water.make_walls(
-        start, radius=0.3 * s, device=device, reach=params.radius, deforming=True, room=2.0 * phi * a
-    )
+        TriangleMesh(wall(), mesh.triangles, "tube"), radius=0.3 * s, device=device, reach=params.radius,
+        deforming=True, room=2.0 * phi * a,
+    )  # fmt: skip
     fluid.boundaries.append(water.MovingWallVolume(fluid, walls, drags=True, curvature=1.0 / a))
     water.add_vessel(fluid, walls, ContactParams(friction=0.0), moving=True, parts=PARTS)
-    wanted = wp.array(wall(0.0), dtype=wp.vec3, device=device.warp)
+    wanted = wp.array(wall(), dtype=wp.vec3, device=device.warp)
 
     def frame(stage: Stage) -> None:
         water.aim_walls(stage, walls, wanted)
@@ -165,20 +233,24 @@ def peristalsis(device: Device, phi: float, across: int, *, waves: float = 10.0,
             water.step(stage, fluid)
 
     program = device.record(frame, work=water.work(fluid))
-    frames = math.ceil(turns * a / c / (PARTS * params.dt))
-    volume = math.pi * a**2 * length * (1.0 + 0.5 * phi**2)
+    fine = wave.radius(np.linspace(0.0, length, 2001)[1:])
+    mean = float(fine.mean())
+    reached = 0.5 * float(np.ptp(fine)) / mean
+    frames = math.ceil(turns * a / c / step)
+    room = math.pi * float((fine**2).mean())  # of the tube, per length
     flows = []
     for k in range(frames):
-        wanted.assign(wall((k + 1) * PARTS * params.dt).astype(np.float32))
+        wave.advance(step)
+        wanted.assign(wall().astype(np.float32))
         program.run()
-        flows.append(float(water.particles(fluid)["velocity"][:, 2].mean()) * volume / length / (math.pi * a**2 * c))
+        flows.append(float(water.particles(fluid)["velocity"][:, 2].mean()) * room / (math.pi * mean**2 * c))
         if k % 10 == 0:
             water.check(fluid)
     found = water.particles(fluid)
     away = np.hypot(*found["position"][:, :2].T)
-    now = radius(found["position"][:, 2], frames * PARTS * params.dt)
     return {
-        "flow": float(np.mean(flows[-frames // 3 :])), "truth": shapiro(phi), "flows": np.array(flows),
-        "steps": frames * PARTS, "count": len(away), "outside": int((away > now).sum()),
+        "flow": float(np.mean(flows[-frames // 3 :])), "truth": uphill_flow(reached, head * (mean / a) ** 2),
+        "phi": reached, "flows": np.array(flows), "steps": frames * PARTS, "count": len(away),
+        "outside": int((away > wave.radius(found["position"][:, 2])).sum()),
         "denser": float(np.abs(found["density"] / WATER - 1.0).max()),
     }  # fmt: skip

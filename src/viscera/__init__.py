@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from viscera.blood import ledger as ledger
     from viscera.blood import picture as picture
     from viscera.blood import pools as pools
+    from viscera.blood import stains as stains
     from viscera.blood import wounds as wounds
     from viscera.device import open_device as open_device
     from viscera.heat import burns as burns
@@ -77,6 +78,7 @@ _MODULES = {
     "ledger": "viscera.blood.ledger",
     "picture": "viscera.blood.picture",
     "pools": "viscera.blood.pools",
+    "stains": "viscera.blood.stains",
     "skin": "viscera.skin",
     "tissue": "viscera.tissue",
     "water": "viscera.water",
@@ -132,6 +134,7 @@ __all__ = [  # noqa: RUF022 (worlds first, then phenomena)
     "ledger",
     "picture",
     "pools",
+    "stains",
     "skin",
     "tissue",
     "water",

@@ -16,6 +16,7 @@ from viscera.scores import score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
+    from viscera.session.stills import StillWriter
     from viscera.world import World
 
 LONGEST = 24 * 3600.0
@@ -78,8 +79,10 @@ def run_headless(
     hand: Hand | None = None,
     record: Callable[[int, Input], None] | None = None,
     progress: Progress | None = None,
+    stills: StillWriter | None = None,
 ) -> Result:
-    """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick."""
+    """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick, `stills`
+    what is seen every second."""
     ticks = tick_count(seconds)
     _start_drill(world, hand, record)
     first = world.tick
@@ -92,6 +95,8 @@ def run_headless(
                 if record is not None:
                     record(tick, one)
         world.advance()
+        if stills is not None:
+            stills.see(world)
         if progress is not None and (tick - first) % (4 * TICKS_PER_FRAME) == 0:
             progress(f"{world.time:.2f} s simulated", (tick - first + 1) / ticks)
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
@@ -135,6 +140,7 @@ def record_headless(
     from viscera.session.archive import convert
     from viscera.session.logfile import Failure
     from viscera.session.recorder import Recorder, make_header
+    from viscera.session.stills import StillWriter
 
     header = make_header(
         world.source,
@@ -146,11 +152,14 @@ def record_headless(
         world.detail,
     )
     recorder = Recorder.create(out, header)
+    stills = StillWriter(recorder.path)
     try:
-        result = run_headless(world, seconds, hand, recorder.input, progress)
+        result = run_headless(world, seconds, hand, recorder.input, progress, stills)
     except StateError as error:
         recorder.fail(Failure(error.tick, error.stage, error.message))
         raise
+    finally:
+        stills.close()
     recorder.finish(world.tick, result.state_hash)
     if recorder.notice:
         raise RecordingError(recorder.notice)

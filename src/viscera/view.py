@@ -131,6 +131,32 @@ class Texture:
 
 
 @dataclass(frozen=True)
+class Stains:
+    """Blood on the cloth under everything or on the instruments: the snapshot array of its name, uint8, shape (height,
+    width, 4). Red is 255 √(thickness/`thickest`), of gauze how full it is; green how much of it is blood; blue and
+    alpha are free. Sides are multiples of 32.
+
+    On cloth, rows go along y and columns along x from `corner`, `cell` apart. On instruments, `height` has as many rows
+    for each, in their order, `cell` apart along its axis from the tip; columns go once around it, from its x axis."""
+
+    name: str
+    on: Literal["cloth", "tools"]
+    width: int
+    height: int
+    cell: float
+    """[m]"""
+    thickest: float
+    """[m]"""
+    corner: Vector3 = (0.0, 0.0, 0.0)
+    """Of the cloth [m]."""
+    gauze: tuple[float, ...] = ()
+    """Up to here along its axis each instrument is gauze [m]; −1 for one that is not."""
+
+    def arrays(self) -> dict[str, ArraySpec]:
+        return {self.name: ArraySpec((self.height, self.width, 4), "u1", "tiles")}
+
+
+@dataclass(frozen=True)
 class Particles:
     """Particles that are drawn as one fluid: the snapshot array of its name, float32, shape (capacity, 4): position [m]
     and a shade from 0 to 1. How many there are now stands in `Frame.counts`."""
@@ -420,6 +446,7 @@ class Scene:
     instruments: tuple[Instrument, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     textures: tuple[Texture, ...] = ()
+    stains: tuple[Stains, ...] = ()
     particles: tuple[Particles, ...] = ()
     markers: tuple[Markers, ...] = ()
     threads: tuple[Threads, ...] = ()
@@ -516,7 +543,7 @@ class Snapshot(Frame):
     arrays: dict[str, AnyArray] = field(default_factory=dict)
 
 
-Shown = Surface | Texture | Particles | Markers | Threads | LatticeView | Volume | Picture | Overlay
+Shown = Surface | Texture | Stains | Particles | Markers | Threads | LatticeView | Volume | Picture | Overlay
 """What a scene lists and arrays belong to."""
 
 __all__ = [

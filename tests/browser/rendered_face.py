@@ -1,7 +1,7 @@
 """A face that looks about, drawn by rule, as a video for Chromium's fake camera.
 
 It stands still and looks at each of some places in turn: the irises move, as those of eyes 60 cm before a screen do.
-Four squares in the corner of the picture, black or white, are the number of the place, so that a test knows when to act.
+Four squares in the corner of the picture, black or white, are the number of the place: a test knows when to act.
 """
 
 from __future__ import annotations

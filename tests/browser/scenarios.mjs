@@ -154,6 +154,7 @@ async function hysteroscopy(page) {
   }
   const dim = (await page.evaluate(() => window.viscera.measures())).view;
   const clouded = await density(page, "wall.saline");
+  await bare(page, "hysteroscopy-dim");
   await pressOn(page, SUCKER, vessels[1]);
   for (const share of [0.04, 0.08, 0.12])
     await until(page, (v, view) => v.measures().view > view, dim + share * (100 - dim), `the view clears by ${share}`);

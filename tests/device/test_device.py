@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import time
@@ -71,6 +72,19 @@ def test_stages_wait_for_each_other() -> None:
     assert np.ptp(results[0]) < np.ptp(start)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="asked of x86 cores alone")
+@pytest.mark.parametrize("cores", [1, 2])
+def test_programs_make_no_denormals_and_the_host_still_does(cores: int) -> None:
+    count = 4 * BLOCK
+    device = open_device("cpu", cores=cores)
+    factor = wp.array([1.0e-10], dtype=float, device="cpu")
+    values, sums = wp.full(count, 1.0e-30, dtype=float, device="cpu"), wp.zeros(1, dtype=float, device="cpu")
+    device.record(lambda stage: stage.launch(scale, count, [factor, values, sums])).run()
+    device.close()
+    assert (values.numpy() == 0.0).all()
+    assert (np.full(4, 1.0e-30, dtype=np.float32) * np.float32(1.0e-10) > 0.0).all()
 
 
 def test_an_empty_program_leaves_the_crew_in_step() -> None:

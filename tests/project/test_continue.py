@@ -14,7 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from viscera import anatomy, burns, drops, electrodes, film, heat, ledger, picture, pools, skin, tissue, water, wounds
+from viscera import (
+    anatomy,
+    burns,
+    drops,
+    electrodes,
+    film,
+    heat,
+    ledger,
+    picture,
+    pools,
+    skin,
+    stains,
+    tissue,
+    water,
+    wounds,
+)
 from viscera.device import Device
 from viscera.errors import InputError, StateError
 from viscera.geometry import box, icosphere
@@ -96,6 +111,7 @@ def bleeding(device: Device) -> Rig:
     organ = skin.make(anatomy.gallbladder(), width=256, device=device)
     blood = film.make(organ, film.FilmParams(clot_rate=1.0, dilution=1.0), capacity=4_000, queue=1_000)
     spray = drops.make(blood, capacity=1_000)
+    marks = stains.make(spray, [stains.Solid(1, 2e-3)])
     deep = pools.make(blood, spray)
     cut = wounds.make(blood, drops=spray)
     top = organ.mesh.vertices[organ.mesh.vertices[:, 2].argmax()]
@@ -114,12 +130,14 @@ def bleeding(device: Device) -> Rig:
         wounds.step(stage, cut, coagulated=burnt)
         drops.step(stage, spray)
         pools.step(stage, deep)
+        stains.step(stage, marks)
         for _ in range(8):
             film.step(stage, blood)
         picture.step(stage, image)
         ledger.step(stage, book)
 
-    states = [(film, blood), (wounds, cut), (drops, spray), (pools, deep), (picture, image), (ledger, book)]
+    states = [(film, blood), (wounds, cut), (drops, spray), (pools, deep), (stains, marks)]
+    states += [(picture, image), (ledger, book)]
     return Rig(states, device.record(frame).run)
 
 
@@ -222,7 +240,7 @@ RIGS: dict[str, tuple[Callable[[Device], Rig], int, int]] = {
     "skin and heat": (heated_skin, 5, 7),
     "burns and electrodes": (burning, 6, 9),
     "film with springs": (film_of_springs, 11, 17),
-    "film, wounds, drops, pools, picture, ledger": (bleeding, 5, 7),
+    "film, wounds, drops, pools, stains, picture, ledger": (bleeding, 5, 7),
     "water": (dam, 3, 4),
     "water of constant density": (dam_of_constant_density, 3, 4),
     "water with its own step": (dam_with_its_own_step, 3, 4),

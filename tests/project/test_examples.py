@@ -29,6 +29,7 @@ def test_every_example_ends_in_a_check() -> None:
         ("11_any_closed_mesh.py", ["--particles", "300", "--steps", "3000"], "refused: "),
         ("18_press_and_let_go.py", [], "given back"),
         ("15_barium_under_x_ray.py", ["--seconds", "1"], "seen in the picture"),
+        pytest.param("21_sew.py", [], "1 knot", marks=pytest.mark.slow),
     ],
 )
 def test_example_runs(

@@ -9,7 +9,7 @@ import viscera
 from viscera import ToolInput, World
 from viscera.scenarios.artery import CLIPS, GRASPER, HEIGHT, RADIUS, SCALPEL
 from viscera.tissue.cutting import pack_crossings
-from viscera.world.systems.cut_vessels import pieces_cut
+from viscera.world.systems.cut_vessels import crossings
 
 
 def clip(world: World, x: float) -> None:
@@ -91,11 +91,13 @@ def test_a_line_is_cut_where_a_plane_parts_it() -> None:
     nodes = np.argwhere(np.ones((8, 3, 3))).astype(np.float64)
     line = np.stack([np.arange(0.5, 7.0), np.full(7, 1.2), np.full(7, 1.0)], axis=1)
     links = np.zeros((3, len(nodes)), dtype=np.int64)
-    assert not pieces_cut(line, nodes, links).any()
+    assert np.isnan(crossings(line, nodes, links)).all()
     across = nodes[:, 0] == 3.0
     links[0, across] = pack_crossings(np.full(across.sum(), 0.75), np.tile([1.0, 0.0, 0.0], (across.sum(), 1)))
     # At x = 3.75, between the points at 3.5 and 4.5.
-    assert pieces_cut(line, nodes, links).tolist() == [False, False, False, True, False, False]
+    found = crossings(line, nodes, links)
+    assert np.isfinite(found[:, 0]).tolist() == [False, False, False, True, False, False]
+    assert found[3] == pytest.approx([3.75, 1.2, 1.0], abs=0.01)
     along = np.zeros_like(links)
     along[1] = pack_crossings(np.full(len(nodes), 0.9), np.tile([0.0, 1.0, 0.0], (len(nodes), 1)))
-    assert not pieces_cut(line, nodes, along).any()
+    assert np.isnan(crossings(line, nodes, along)).all()

@@ -79,7 +79,7 @@ def test_vessels_bleed_and_every_drop_is_accounted_for(world: World) -> None:
     assert 0.03 < found["blood_lost"] < 0.12
     balance = balance_of(world)
     assert balance.missing == 0
-    assert balance.given == pytest.approx(balance.film + balance.queue + balance.air + balance.lost, rel=1e-9)
+    assert balance.given == pytest.approx(balance.film + balance.queue + balance.air + balance.cloth, rel=1e-9)
     picture = world.snapshot().arrays["pad.film"]
     assert (picture[..., 0] > 40).sum() > 50
 

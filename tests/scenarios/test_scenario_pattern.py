@@ -52,7 +52,7 @@ def test_a_bite_is_counted_and_the_goals_are_not_met_by_it() -> None:
 @pytest.mark.slow
 def test_a_steady_hand_cuts_the_circle_out() -> None:
     world = viscera.make("pattern", device="cpu")
-    for tick in range(5_200):
+    for tick in range(9_300):
         for one in world.script(tick):
             world.apply(one)
         world.advance()

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 import viscera
-from viscera import Reset, ToolInput, World
+from viscera import Reset, SetParameter, ToolInput, World
 from viscera.blood import pools as standing
+from viscera.blood import stains as marks
+from viscera.blood.constants import BLOOD_DENSITY, SURFACE_TENSION
+from viscera.blood.drops.params import DropParams
 from viscera.blood.wounds.vessels import flow_rate
 from viscera.blood.wounds.wounds import set_clip
 from viscera.scenarios.spurt import CLIPS, OPENING, PRESS, PRESSURE, SUCTION, _vessel
 from viscera.timing import FRAME
 from viscera.tissue.heartbeat import pulse
-from viscera.world.systems.resting import Rest
+from viscera.world.systems.resting import SLOW, Rest
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +134,62 @@ def test_what_rests_is_not_stepped_and_not_painted(world: World) -> None:
     world.step(32)
     world.wait()
     assert rest.awake
+
+
+def test_blood_stains_tools_and_a_swab_takes_it_up(world: World) -> None:
+    """A tool in the jet is stained. The swab on the sheet soaks up film, and is a fresh one after it was taken out.
+    Nothing is missing."""
+    world.take(Reset(0))
+    world.apply(SetParameter("pressure", 160.0))
+    x, y, z = artery(world)
+    for _ in range(30):
+        world.apply(ToolInput(SUCTION, (x, y, z + 0.02), direct=True))
+        world.step(16)
+    ledger, stains = world.system("ledger").holds, world.system("stains").holds
+    assert ledger.balance.tools > 0.0
+    world.apply(ToolInput(SUCTION, (x, y, z + 0.05), active=False))
+    for step in range(20):
+        world.apply(ToolInput(PRESS, (x - 0.001 * step, y, z + 0.002), direct=True))
+        world.step(16)
+    took = ledger.balance.gauze
+    assert took > 0.0
+    assert ledger.balance.missing == 0
+    world.apply(ToolInput(PRESS, (x, y, z + 0.05), active=False))
+    world.step(64)
+    world.apply(ToolInput(PRESS, (x, y, z + 0.04), direct=True))
+    world.step(32)
+    world.wait()
+    assert stains.view.changed.numpy()[PRESS] == round(took / 1e-15)
+
+
+@pytest.mark.slow
+def test_a_spurt_that_was_stopped_falls_asleep_wholly(world: World) -> None:
+    """Film runs down the sheet into the cloth, which wicks; then no turn is taken, no texel and no cell of a stain is
+    painted, and the ledger has it all."""
+    world.take(Reset(0))
+    world.step(2000)
+    set_clip(world.system("wounds").holds.wounds, 0)
+    ledger, stains, rest = world.system("ledger").holds, world.system("stains").holds, world.system("rest").holds
+    seconds = 0
+    while seconds < 60 and (sum(_turns(world, rest) for _ in range(62)) or stains.busy.host[0]):
+        seconds += 1
+    assert seconds < 60
+    assert ledger.balance.cloth > 0.0
+    image, painted = world.system("film_picture").holds, marks.painted(stains)
+    pictures, state = int(image.frame.numpy()[0]), world.system("film").holds.state.position.numpy().copy()
+    world.step(480)
+    world.wait()
+    assert marks.painted(stains) == painted
+    assert int(image.frame.numpy()[0]) == pictures
+    assert (world.system("film").holds.state.position.numpy() == state).all()
+
+
+def test_what_is_slow_is_what_a_contact_line_holds() -> None:
+    """A film of 0.24 mm, held by the hysteresis of drops, on the slope where it runs with `SLOW`: the line holds more
+    than our organs are long, 11 cm."""
+    length = SURFACE_TENSION * DropParams().hysteresis / (BLOOD_DENSITY * 9.81 * 0.24e-3)
+    slope = float(SLOW) / 76e-3
+    assert length / slope > 0.11
 
 
 def _turns(world: World, rest: Rest) -> int:

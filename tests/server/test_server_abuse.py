@@ -21,7 +21,7 @@ from server_browser import SCENARIOS, Browser, get, health, running_server
 from starlette.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
-from viscera.server import client, doors, hub
+from viscera.server import client, doors, hub, running
 from viscera.server import messages as m
 from viscera.server.app import Server
 from viscera.server.doors import MAX_CONNECTIONS, MAX_PER_ADDRESS, Doors
@@ -210,7 +210,7 @@ def test_a_session_that_finds_no_descriptor_is_told_and_can_be_tried_again(monke
 
     told: list[str | None] = []
     tell = Hub._tell
-    monkeypatch.setattr(hub, "LiveSession", fail)
+    monkeypatch.setattr(running, "LiveSession", fail)
     monkeypatch.setattr(Hub, "_tell", lambda self, *what: (told.append(what[0] if what else None), tell(self, *what)))
     asyncio.run(begin())
     assert told[:2] == ["starting", "crashed"]

@@ -41,6 +41,7 @@ class Reference:
             for row, bits in zip(edge.tied, edge.leans, strict=True)
         ]
         self.flat = np.concatenate([edge.flat for edge in edges])
+        self.rest_normal = np.concatenate([edge.normal for edge in edges])
         self._meeting, self.dt = meeting, TICK / meeting.tissues[0].substeps
         self.x, self.v, self.normal = self.places()
 
@@ -51,8 +52,16 @@ class Reference:
             some = self.of == k
             x.append(place[self.mass[some]])
             v.append(tissue.velocities().astype(np.float64)[self.mass[some]])
+            rest = tissue.rest_positions()
             for c in np.flatnonzero(some):
                 out = -(place[self.leans[c]] - place[self.mass[c]]).sum(axis=0)
+                ties = sorted(self.ties[c])
+                # d = F D over all ties, by least squares; a normal turns with the inverse transpose.
+                fitted = np.linalg.lstsq(rest[ties] - rest[self.mass[c]], place[ties] - place[self.mass[c]], rcond=None)
+                if fitted[2] == 3:
+                    turned = np.linalg.det(fitted[0]) * np.linalg.inv(fitted[0]) @ self.rest_normal[c]
+                    if turned @ out > 0.3 * np.linalg.norm(turned) * np.linalg.norm(out):
+                        out = turned
                 normal.append(out / max(np.linalg.norm(out), 1e-12) * self.flat[c])
         return np.concatenate(x), np.concatenate(v), np.array(normal)
 
@@ -97,13 +106,13 @@ class Reference:
                 yields = total[c] * self.yields[c] + total[d] * self.yields[d]
                 if deep <= 0.0 or yields == 0.0:
                     continue
-                part = weight * min(1.0, deep / (0.05 * h)) * self.yields[c] / yields
+                part, soft = weight * self.yields[c] / yields, min(1.0, deep / (0.05 * h))
                 speed = v[d] - v[c]
-                closing = max(-float(n @ speed), 0.0)
+                closing = soft * max(-float(n @ speed), 0.0)
                 slide = speed - float(n @ speed) * n
                 size = float(np.linalg.norm(slide))
                 rub = -slide * min(friction * closing, size) / size if size > 1e-9 else np.zeros(3)
                 dv[c] -= part * (closing * n + rub)
-                dx[c] -= part * (min(0.8 * deep, 0.1 * h) * n + self.dt * rub)
+                dx[c] -= part * (soft * min(0.8 * deep, 0.1 * h) * n + self.dt * rub)
             v, x = v + dv, x + dx
         return x, v

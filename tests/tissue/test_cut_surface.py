@@ -31,6 +31,10 @@ def body_of(name: str) -> Body:
     return block((10, 8, 6), 0.002) if name == "block" else fill(gallbladder(), 700)
 
 
+SPECK = 0.02
+"""Of a cell's side: a triangle that is smaller has no direction to speak of."""
+
+
 class Cut:
     """A body, a blade, and the surface that follows."""
 
@@ -46,7 +50,8 @@ class Cut:
         self.there = np.stack([index.find(body.nodes + np.array(d, dtype=np.int32)) >= 0 for d in DIRECTIONS])
         lattice = Lattice(body.nodes, DIRECTIONS, self.there)
         self.surface = LinkedSurface(lattice, body.mesh, np.array(body.origin), body.spacing, room=room)
-        self.uncut = volume(self.surface.shape)
+        self.first = self.surface.shape
+        self.uncut = volume(self.first)
         self.drawn = np.zeros((3, len(body.nodes)), dtype=bool)
 
     def stroke(self, path: list[Floats]) -> None:
@@ -81,9 +86,14 @@ def is_closed(shape: Shape) -> bool:
     return np.array_equal(np.sort(edges @ [count, 1]), np.sort(edges @ [1, count]))
 
 
-def areas(shape: Shape) -> Floats:
+def normals(shape: Shape) -> Floats:
+    """Of all triangles, as long as their area [m²]."""
     corners = shape.rest[shape.triangles].astype(np.float64)
-    return np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2.0
+    return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2.0
+
+
+def areas(shape: Shape) -> Floats:
+    return np.linalg.norm(normals(shape), axis=1)
 
 
 def volume(shape: Shape) -> float:
@@ -110,6 +120,12 @@ def check(cut: Cut) -> None:
     assert np.allclose(shape.weights.sum(axis=1), 1.0, atol=1e-5)
     # A cut takes nothing away.
     assert volume(shape) == pytest.approx(cut.uncut, rel=0.02)
+    # The outside keeps its triangles, and none is turned over.
+    before, now = normals(cut.first), normals(shape)[: len(cut.first.triangles)]
+    tiny = SPECK * cut.body.spacing**2
+    large = (np.linalg.norm(now, axis=1) > tiny) & (np.linalg.norm(before, axis=1) > tiny)
+    turned = (now * before).sum(axis=1)[large] < 0.0
+    assert not turned.any()
 
 
 def straight(start: Floats, end: Floats, ticks: int = 40) -> list[Floats]:

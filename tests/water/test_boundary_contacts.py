@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from viscera import water
 from viscera.anatomy.colon import colon
 from viscera.bench._tumble import inside_points, make_tumble, outside
 from viscera.device import Device, Stage
@@ -465,6 +466,15 @@ def test_no_step_changes_nothing(device: Device) -> None:
 
 
 # --- what is refused ---------------------------------------------------------------------------------------------
+
+
+def test_a_nozzle_outside_the_lumen_is_refused(cpu: Device) -> None:
+    params = water.FluidParams(0.005, (-0.1,) * 3, (0.1,) * 3, dt=1e-5)
+    pond = water.make(params, capacity=100, device=cpu)
+    water.add_emitter(pond, (0.08, 0.0, 0.0), (0.0, 0.1, 0.0), 0.01)
+    walls = make_walls(icosphere(0.05, 2), radius=RADIUS, device=cpu)
+    with pytest.raises(InputError, match="of an emitter's layer start on the wrong side"):
+        water.add_vessel(pond, walls)
 
 
 def test_particles_that_start_outside_are_counted_and_named(cpu: Device) -> None:

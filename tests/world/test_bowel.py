@@ -7,17 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from viscera import water
 from viscera.anatomy.along import attach, follow
 from viscera.anatomy.colon import centreline, centreline_of, colon, course_of
+from viscera.device import Device
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
+from viscera.timing import FRAME
 from viscera.world.systems.bowel import Bowel
+from viscera.world.systems.bowel_lattice import BowelLattice
 
 
 @pytest.fixture(scope="module")
-def tube() -> tuple[TriangleMesh, Bowel]:
+def tube(cpu: Device) -> tuple[TriangleMesh, Bowel]:
     mesh = colon(2, 2000)
-    return mesh, Bowel(course_of(mesh, 2), centreline_of(mesh, 2), {"wall": mesh.vertices, "one": mesh.vertices[:5]})
+    line = centreline_of(mesh, 2)
+    fluid = water.make(water.FluidParams(0.01, (-0.3, -0.3, -0.3), (0.3, 0.3, 0.3), 2e-4), capacity=64, device=cpu)
+    points = {"wall": mesh.vertices, "one": mesh.vertices[:5]}
+    return mesh, Bowel(course_of(mesh, 2), line, points, BowelLattice(line, fluid, FRAME))
 
 
 def test_a_tube_that_does_not_change_stays_to_the_last_bit() -> None:

@@ -17,6 +17,7 @@ from viscera.tissue.cutting import cut_springs
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.live import WriteArrays
 
 FLESH = Material("flesh", 8_000.0, 1_000.0, poisson=0.35, viscous_time=2e-4, toughness=300.0)
@@ -80,7 +81,7 @@ def test_what_is_cut_is_seen_and_measured() -> None:
     assert np.abs(after.arrays["flesh"][:points]).max() < 0.05
     uv = after.arrays["flesh/uv"][:count]
     outside = before.counts["flesh/triangles"]
-    assert (uv[outside:] == -1.0).all()
+    assert (uv[outside:] == -3.0).all()
     assert (uv[:outside] > -0.2).all()
     # Far from the cut the texture is where it was.
     far = np.abs(after.arrays["flesh/rest"][triangles[:outside], 1]).min(axis=1) > 2.5 * SPACING
@@ -180,3 +181,16 @@ def test_the_example_pays_for_its_cut(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(sys, "argv", ["14_cut.py"])
     runpy.run_path(str(Path(__file__).parents[2] / "examples" / "14_cut.py"), run_name="__main__")
     assert "closed" in capsys.readouterr().out
+
+
+def test_a_bit_smaller_than_a_cell_is_a_crumb_and_no_piece() -> None:
+    world = make()
+    cutting = world.system("cutting").holds
+    nodes = world.organs[0].tissue.params.nodes
+    index = NodeIndex(nodes)
+    other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
+    for loose, pieces, crumbs in ((nodes[:, 0] < 1, 2.0, 0.0), ((nodes == 0).sum(axis=1) == 3, 1.0, 1.0)):
+        cutting._cut = (other >= 0) & (loose != loose[other])
+        cutting._count()
+        values = world.measure_values()
+        assert (values["pieces"], values["crumbs"]) == (pieces, crumbs)

@@ -43,10 +43,11 @@ def world(cpu: Device) -> World:
     return make(cpu)
 
 
-def go(world: World, tool: int, place: ArrayLike, ticks: int) -> float:
-    """The hand goes there at once; the strongest force on its tool meanwhile [N]."""
+def go(world: World, tool: int, place: ArrayLike, ticks: int, turn: ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> float:
+    """The hand goes there at once, turned like this; the strongest force on its tool meanwhile [N]."""
     x, y, z = np.asarray(place, dtype=float).tolist()
-    world.apply(ToolInput(tool, (x, y, z), grip=1.0))
+    a, b, c, d = np.asarray(turn, dtype=float).tolist()
+    world.apply(ToolInput(tool, (x, y, z), (a, b, c, d), grip=1.0))
     strongest = 0.0
     for _ in range(ticks):
         world.step()
@@ -96,13 +97,27 @@ def test_a_blow_is_no_harder_than_a_tool_may_press(world: World) -> None:
         leave(world, tool)
 
 
+@pytest.mark.parametrize("tool", range(len(TOOLS)))
+def test_a_hand_that_turns_takes_its_tool_along_but_not_through_the_table(world: World, tool: int) -> None:
+    """A quarter of a turn in the air is followed; half a turn would put the shaft under the table, at any speed."""
+    high, quarter = (0.0, 0.0, HIGH + 0.02), (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
+    go(world, tool, high, 200, quarter)
+    np.testing.assert_allclose(world.hands[tool].orientation, quarter, atol=1e-5)
+    hand, radii = world.hands[tool], world.hands[tool].bars.radii
+    for _ in range(4):
+        assert go(world, tool, (0.0, 0.0, HIGH - 0.004), 100, (1.0, 0.0, 0.0, 0.0)) < MOST_FORCE
+        assert (hand.end[: len(radii), :, 2].min(axis=1) - radii).min() > -1e-6
+    leave(world, tool)
+
+
 def fuzz(world: World, seconds: float, seed: int) -> None:
-    """Presses, drags and flicks from every side; once the hands have left nothing is left of it."""
+    """Presses, drags, flicks and turns from every side; once the hands have left nothing is left of it."""
     rng = np.random.default_rng(seed)
     for _ in range(round(seconds / 0.25)):
         tool = int(rng.integers(len(TOOLS)))
         place = rng.uniform((-0.04, -0.04, -0.02), (0.04, 0.04, HIGH + 0.02))
-        assert go(world, tool, place, int(rng.integers(20, 480))) < MOST_FORCE
+        turn = rng.normal(size=4)
+        assert go(world, tool, place, int(rng.integers(20, 480)), turn / np.linalg.norm(turn)) < MOST_FORCE
         bars = world.hands[tool].bars
         low = world.hands[tool].end[: bars.count, :, 2].min(axis=1) - bars.radii
         assert low.min() > -1e-4

@@ -13,6 +13,8 @@ from viscera import SetParameter, ToolInput, World
 def world() -> World:
     """The incision's skin, cut by one stroke."""
     world = viscera.make("incision", device="cpu", cores=1, detail=0.5)
+    world.apply(ToolInput(0, (-0.02, 0.001, 0.02), grip=1.0, direct=True))
+    world.step(160)  # until it has come from its home
     for tick in range(128):
         world.apply(ToolInput(0, (-0.02 + 0.0003 * tick, 0.001, 0.004), grip=1.0, direct=True))
         world.advance()

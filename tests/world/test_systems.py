@@ -18,7 +18,7 @@ from viscera.blood.film.border import film_count
 from viscera.blood.wounds.vessels import vessel_mmhg
 from viscera.device import Device, Program
 from viscera.errors import InputError
-from viscera.inputs import Reset, SetParameter, SetTable, ToolInput
+from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Instrument, Pushes, Rinses, Sucks, Tool, kit
 from viscera.scenarios import catalogue
 from viscera.states import copy_out
@@ -262,9 +262,12 @@ def test_a_reset_gives_the_first_world_again_bit_for_bit(name: str) -> None:
     fresh.close()
 
 
-def held_below(world: World) -> list[ToolInput]:
-    """Every hand 5 cm below where it waits, its handle pressed."""
+def held_below(world: World) -> list[Input]:
+    """Every hand 5 cm below where it waits, its handle pressed. A world without hands is worked by its settings: what
+    the scenario's own script sets in the first frames."""
     homes = [tool.instrument.home for tool in world.hands]
+    if not homes:
+        return [one for tick in range(6 * TICKS_PER_FRAME) for one in world.script(tick)]
     return [ToolInput(number, (x, y, z - 0.05), grip=1.0) for number, (x, y, z) in enumerate(homes)]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import viscera
 from viscera import anatomy
 from viscera.device import Device
+from viscera.geometry.embedding import embed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.parts import rotated
 from viscera.geometry.tools import FOOT
@@ -120,6 +121,41 @@ def test_an_instrument_is_felt_everywhere(pad: Organ, instrument: Instrument) ->
 def test_it_is_felt_alike_in_two_hundred_places(pad: Organ, instrument: Instrument) -> None:
     size = felt(pad, instrument, *places(pad.body.mesh, 200))
     assert size.std() < 0.25 * size.mean()
+
+
+# --- what is drawn ---
+
+HELD = 0.003
+"""How deep it is pressed before it is looked at [m]."""
+
+
+def sinks(organ: Organ, tool: Tool, near: NDArray[np.float64]) -> float:
+    """How deep the surface that is drawn reaches into an instrument, or hovers off it where negative [m]."""
+    mesh, params = organ.body.mesh, organ.tissue.params
+    held = embed(mesh.vertices, params.nodes, params.origin, params.spacing)
+    moved = np.einsum("vc,vcx->vx", held.weights, organ.tissue.displacement()[held.indices])
+    corners = (mesh.vertices + moved)[mesh.triangles]
+    corners = corners[np.linalg.norm(corners.mean(axis=1) - near, axis=1) < 0.02]
+    shares = np.array([(a, b, 8 - a - b) for a in range(9) for b in range(9 - a)]) / 8.0
+    points = np.einsum("sc,tcx->tsx", shares, corners).reshape(-1, 3)
+    deepest = -np.inf
+    for bar, radius in zip(tool.end[: tool.bars.count], tool.bars.radii, strict=True):
+        a, axis = bar[0], bar[1] - bar[0]
+        along = np.clip((points - a) @ axis / max(axis @ axis, 1e-20), 0.0, 1.0)
+        deepest = max(deepest, radius - np.linalg.norm(points - a - along[:, None] * axis, axis=1).min())
+    return deepest
+
+
+@pytest.mark.parametrize("instrument", INSTRUMENTS, ids=lambda one: one.name)
+def test_an_instrument_lies_on_the_surface_that_is_drawn(pad: Organ, instrument: Instrument) -> None:
+    """Not in it, nor above it, by more than half a millimetre, when the hand holds still."""
+    points, normals = places(pad.body.mesh, 4)
+    for place, normal in zip(points, normals, strict=True):
+        tool = over(pad, instrument, place, normal)
+        for tick in range(120):
+            go(pad, tool, -(HELD + ABOVE) / 60 * normal * (tick < 60))
+        assert abs(sinks(pad, tool, place)) < 0.5e-3
+        pad.tissue.remove_tool(0)
 
 
 # --- how smooth it is ---

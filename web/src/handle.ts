@@ -57,6 +57,11 @@ export interface Handle {
   measures(): Record<string, number>;
   drill(): DrillState | null;
   tables(): Record<string, number[][]>;
+  /** The recording that is shown: how long it is and where its first drill began [s]; null: it is live. */
+  watched(): { recording: string; seconds: number; begin: number; stored: boolean } | null;
+  /** Jumps in it [s]. */
+  seek(at: number): void;
+  pause(paused: boolean): void;
   stats(): PageStats;
 }
 

@@ -17,6 +17,11 @@ export function isElectric(instrument: Does): boolean {
   return effectOf(instrument, "heats") !== null;
 }
 
+/** Whether its end is of gauze. */
+export function soaks(instrument: Does): boolean {
+  return effectOf(instrument, "soaks") !== null;
+}
+
 /** The ball, or the rod along the shaft, that touches tissue first [m]; a thin one where nothing pushes. */
 export function roundEnd(instrument: Does): { radius: number; length: number; offset: number } {
   return effectOf(instrument, "pushes") ?? { radius: 0.002, length: 0, offset: 0.002 };

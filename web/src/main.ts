@@ -30,7 +30,7 @@ import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
 import { Toolbar } from "./panels/toolbar";
 import { Transport } from "./panels/transport";
-import type { Frame, FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
+import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
 import { openView, part, sameScene } from "./opening";
@@ -109,6 +109,7 @@ class Page {
       seek: (message) => this.connection.send({ type: "seek", ...message }),
       live: () => this.connection.send({ type: "choose", scenario: this.scene?.scene.scenario ?? "" }),
       speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
+      film: (recording) => this.connection.send({ type: "film", recording }),
     });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
@@ -142,7 +143,10 @@ class Page {
         this.header.closeMenu();
         this.insets.shrink();
       },
-    }, (tool) => this.chooseTool(tool));
+    }, (tool) => this.chooseTool(tool), () => {
+      this.hand.swap();
+      this.toolbar.show(this.hand.tool);
+    });
     this.handle = this.makeHandle();
     window.viscera = this.handle;
     roomy.addEventListener("change", () => (this.guide.card.open = roomy.matches));
@@ -239,7 +243,7 @@ class Page {
     this.recordings.setState(state);
     if (state.state === "running" && !this.asked) {
       this.asked = true;
-      this.recordings.fromAddress();
+      this.recordings.fromAddress(state);
     }
     this.holds = state.holder === 0 || state.holder === this.handle.client;
     this.banners.setHand(state, this.handle.client, this.trainer);
@@ -325,7 +329,7 @@ class Page {
     this.hand.felt = Math.hypot(...(state.tools.at(this.hand.tool)?.force ?? [0, 0, 0]));
     this.header.setFrame(state);
     this.force.setFrame(state, this.view.sparks(), this.view.arrows.scale, now);
-    this.force.setStiffness(this.stiffness(state));
+    this.force.setStiffness(this.hand.stiffness(state.tools));
     this.parameters.setValues(state.parameters, now);
     this.insets.setValues(state.parameters, now);
     this.measures.setValues(state.measures, state.drill, now);
@@ -336,14 +340,6 @@ class Page {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
       roundTrip: this.connection.roundTrip, pixelShare: this.view.pixelShare(),
     }, now);
-  }
-
-  /** Force along the surface's normal over depth, of the tool in the hand [N/m]; null where nothing is pressed. */
-  private stiffness({ tools }: Frame): number | null {
-    const tool = tools.find((candidate) => candidate.tool === this.hand.tool);
-    if (tool?.active !== true) return null;
-    const depth = this.hand.depthAt(tool.position);
-    return depth === null ? null : Math.hypot(...tool.force) / depth;
   }
 
   private placeLabels(): void {
@@ -387,6 +383,9 @@ class Page {
       measures: () => this.lastFrame?.state.measures ?? {},
       drill: () => this.lastFrame?.state.drill ?? null,
       tables: () => this.lastFrame?.state.tables ?? {},
+      watched: () => this.recordings.shown(),
+      seek: (at) => this.connection.send({ type: "seek", at }),
+      pause: (paused) => this.connection.send({ type: "control", action: paused ? "pause" : "resume" }),
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),

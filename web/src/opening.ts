@@ -1,5 +1,6 @@
 // What the page begins with: its elements, and a view to draw in.
 
+import { Compare } from "./compare";
 import { Banners } from "./panels/banners";
 import type { SceneDescription } from "./protocol";
 import { View } from "./view";
@@ -18,6 +19,12 @@ export function part(id: string): HTMLElement {
 }
 
 export function openView(): View | null {
+  if (new URLSearchParams(location.search).has("beside")) {
+    new Compare(document.body, location.href);
+    return null;
+  }
+  // Beside another one, a page has room for the picture, its force and its measures.
+  document.body.classList.toggle("compared", new URLSearchParams(location.search).has("compared"));
   const canvas = part("view") as HTMLCanvasElement;
   const banners = new Banners(part("banners"), { restart: () => undefined, retry: () => undefined, hand: () => undefined });
   try {

@@ -103,6 +103,12 @@ export interface Seek {
   again?: boolean;
 }
 
+/** Make a film of a recording; how far it is, /api/film says. */
+export interface Film {
+  type: "film";
+  recording: string;
+}
+
 /** End this session and start the named scenario for everyone who watches. */
 export interface Choose {
   type: "choose";
@@ -221,6 +227,19 @@ export interface Sucks {
   /** [m³/s] */
   rate: number;
   kind: "sucks";
+}
+
+/**
+ * Its end is gauze: whatever fluid that touches is taken up, with the handle pressed or not, until it is full. One
+ * that is taken out of the body comes back with a fresh one.
+ */
+export interface Soaks {
+  /**
+   * [m³]; estimated. A swab of 10 cm × 10 cm, many layers thick, is full with some 60 mL (Bose, Regan and
+   * Paterson-Brown, BJOG 113, 2006); what is held on a stick is a small part of one.
+   */
+  holds: number;
+  kind: "soaks";
 }
 
 /** A jet out of the tip, along the shaft. Several that work at once take turns, frame by frame. */
@@ -351,7 +370,7 @@ export interface Part {
 export interface Instrument {
   name: string;
   /** What it does. */
-  effects: (Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates)[];
+  effects: (Pushes | Heats | Sucks | Soaks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates)[];
   /** Where it waits, outside the body [m]. */
   home: Vector3;
   /** Where its shaft goes through the body wall [m]: it turns about this point. None: a free hand holds it. */
@@ -402,6 +421,29 @@ export interface Texture {
   absorption: Vector3;
   /** What a thick layer of that fluid scatters back, linear RGB. */
   body: Vector3;
+}
+
+/**
+ * Blood on the cloth under everything or on the instruments: the snapshot array of its name, uint8, shape (height,
+ * width, 4). Red is 255 √(thickness/`thickest`), of gauze how full it is; green how much of it is blood; blue and
+ * alpha are free. Sides are multiples of 32.
+ *
+ * On cloth, rows go along y and columns along x from `corner`, `cell` apart. On instruments, `height` has as many rows
+ * for each, in their order, `cell` apart along its axis from the tip; columns go once around it, from its x axis.
+ */
+export interface Stains {
+  name: string;
+  on: "cloth" | "tools";
+  width: number;
+  height: number;
+  /** [m] */
+  cell: number;
+  /** [m] */
+  thickest: number;
+  /** Of the cloth [m]. */
+  corner: Vector3;
+  /** Up to here along its axis each instrument is gauze [m]; −1 for one that is not. */
+  gauze: number[];
 }
 
 /**
@@ -612,6 +654,7 @@ export interface Scene {
   instruments: Instrument[];
   parameters: Parameter[];
   textures: Texture[];
+  stains: Stains[];
   particles: Particles[];
   markers: Markers[];
   threads: Threads[];
@@ -859,6 +902,10 @@ export interface Watched {
   seconds: number;
   /** Moments worth jumping to [s], with what happened there. */
   marks: [number, string][];
+  /** Whether the picture is a stored one, while the world is computed up to there. */
+  stored: boolean;
+  /** How far that computation is, 0 to 1. */
+  done: number;
 }
 
 /**
@@ -903,6 +950,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Film | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

@@ -6,6 +6,7 @@ import {
 import { Drape } from "./look/drape";
 import { FAINTEST, FAINTEST_AT_WORK, ForceArrows } from "./look/force_arrow";
 import { InstrumentModel } from "./look/instrument";
+import type { Steel } from "./look/instrument";
 import { aimLight, castShades, makeLight, setSpark } from "./look/light";
 import { SceneMarkers } from "./look/markers";
 import { makeNoiseTexture } from "./look/noise_texture";
@@ -13,7 +14,9 @@ import { SceneParticles } from "./look/particles";
 import { Resolution } from "./look/resolution";
 import { Skins } from "./look/skins";
 import { Spark } from "./look/spark";
+import { SceneStains } from "./look/stains";
 import { makeSteelMaterial } from "./look/steel_material";
+import type { Finish } from "./look/steel_material";
 import { TissueSurface } from "./look/surface";
 import { SceneLattices } from "./look/lattice";
 import { SceneThreads } from "./look/threads";
@@ -55,13 +58,10 @@ export class View {
   private readonly over = new Scene();
   private readonly light = makeLight();
   private readonly drape: Drape;
-  private readonly steel = {
-    polished: makeSteelMaterial(this.light, "polished"),
-    marked: makeSteelMaterial(this.light, "marked"),
-    insulated: makeSteelMaterial(this.light, "insulated"),
-  };
-  readonly markers = new SceneMarkers(this.steel.polished, this.light);
-  readonly threads = new SceneThreads(this.steel.polished, this.light);
+  readonly stains = new SceneStains();
+  private readonly polished = makeSteelMaterial(this.light, "polished");
+  readonly markers = new SceneMarkers(this.polished, this.light);
+  readonly threads = new SceneThreads(this.polished, this.light);
   readonly lattices = new SceneLattices(this.light);
   readonly volumes: SceneVolumes;
   private readonly spark = new Spark();
@@ -85,7 +85,7 @@ export class View {
     this.resolution = new Resolution(this.software, detail !== null);
     this.scene.background = new Color("#020304");
     this.textures = { noise: makeNoiseTexture(this.software), vessels: makeVesselTexture(this.software) };
-    this.drape = new Drape(this.light, this.software);
+    this.drape = new Drape(this.light, this.stains.cloth, this.software);
     this.drape.mesh.visible = false;
     this.particles = new SceneParticles(this.light, this.software, detail !== null);
     this.volumes = new SceneVolumes(this.light, this.software);
@@ -99,13 +99,14 @@ export class View {
       part.dispose();
     }
     this.skins.setScene(scene);
+    this.stains.setScene(scene.stains);
     this.particles.setScene(scene.particles);
     this.markers.setScene(scene.markers);
     this.threads.setScene(scene.threads);
     this.lattices.setScene(scene.lattices);
     this.volumes.setScene(scene.volumes);
     this.surfaces = scene.surfaces.map((info) => new TissueSurface(info, this.material(info)));
-    this.instruments = scene.instruments.map((info) => new InstrumentModel(info, this.steel));
+    this.instruments = scene.instruments.map((info, number) => new InstrumentModel(info, this.steel(number, scene)));
     this.scene.add(...[...this.surfaces, ...this.instruments].map((part) => part.mesh));
     this.drape.mesh.visible = false;
     this.corners = [];
@@ -141,6 +142,7 @@ export class View {
   /** The server tells everything anew, but only what is not zero. */
   clear(): void {
     this.skins.clear();
+    this.stains.clear();
     this.volumes.clear();
     for (const surface of this.surfaces) surface.forget();
   }
@@ -148,7 +150,7 @@ export class View {
   /** False when they are of nothing that is drawn here. */
   putTiles(tiles: ArrayTiles, side: number): boolean {
     this.dirty = true;
-    return this.skins.put(tiles, side) || this.volumes.put(tiles, side);
+    return this.skins.put(tiles, side) || this.stains.put(tiles, side) || this.volumes.put(tiles, side);
   }
 
   /** Triangles of a frame to come. */
@@ -223,6 +225,7 @@ export class View {
     if (!this.drewLast) return false;
     this.aim();
     this.skins.upload(this.renderer);
+    this.stains.upload(this.renderer);
     this.drawScene(since);
     this.drawOver();
     this.framesDrawn += 1;
@@ -265,6 +268,12 @@ export class View {
     this.drape.lay(box, this.camera.up, lying.map((surface) => surface.positions));
     this.drape.mesh.visible = lying.length === this.surfaces.length;
     this.corners = boxCorners(box);
+  }
+
+  private steel(number: number, { instruments }: ShownScene): Steel {
+    const stains = this.stains.ofTool(number, instruments.length);
+    const make = (finish: Finish) => makeSteelMaterial(this.light, finish, stains);
+    return { polished: make("polished"), marked: make("marked"), insulated: make("insulated"), gauze: make("gauze") };
   }
 
   private material({ name, material, uv, triangle_capacity }: Surface): ShaderMaterial {

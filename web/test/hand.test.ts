@@ -13,7 +13,7 @@ const SCENE: Scene = {
   scenario: "palpation", title: "", summary: "", instructions: "", seed: 0, detail: 1, masses: 0,
   bounds: [[-0.1, -0.1, 0], [0.1, 0.1, 0.1]],
   camera: { position: [0, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 },
-  force_scale: 0.1, surfaces: [], parameters: [],
+  force_scale: 0.1, surfaces: [], stains: [], parameters: [],
   instruments: [{
     name: "probe", effects: [{ kind: "pushes", radius: RADIUS, length: 0, offset: 0, friction: 0.1, solid: false }], home: [0, 0, 0.1],
     trocar: null, length: 0.36, acts_at: [0, 0, 0], label: "", icon: "probe", action: "", parts: [],
@@ -208,6 +208,45 @@ describe("hand", () => {
     hand.moveTo({ x: 420, y: 300 }, now + 4);
     hand.moveTo({ x: 430, y: 300 }, now + 10);
     expect(sent.map(({ eventTime }) => eventTime)).toEqual([now, now + 2]);
+  });
+
+  describe("with two hands", () => {
+    const of = (tool: number) => sent.filter(({ tool: one }) => one.input.tool === tool).map(({ tool: one }) => one.input);
+
+    beforeEach(() => {
+      hand.setScene({ ...SCENE, instruments: [...SCENE.instruments, { ...SCENE.instruments[0], name: "other" }] });
+      hand.moveTo(centre, now);
+      turns(2);
+      hand.swap();
+      hand.moveTo({ x: centre.x + 60, y: centre.y }, now);
+      turns(5);
+    });
+
+    it("leaves the one where it was and moves the other", () => {
+      expect(of(0).at(-1)?.active).toBe(true);
+      expect(last()).toMatchObject({ tool: 1, active: true });
+      const before = of(0).length;
+      hand.moveTo({ x: centre.x - 60, y: centre.y }, now);
+      turns(5);
+      expect(of(0).length).toBe(before);
+    });
+
+    it("takes the first up where it was left, from where it glides to the cursor", () => {
+      const left = of(0).at(-1)?.position ?? [0, 0, 0];
+      hand.swap();
+      turns(1);
+      expect(last().tool).toBe(0);
+      expect(new Vector3(...last().position).distanceTo(new Vector3(...left))).toBeLessThan(0.004);
+      turns(60);
+      expect(last().position[0] - left[0]).toBeGreaterThan(0.008);
+      expect(of(1).at(-1)?.active).toBe(true);
+    });
+
+    it("takes both out of the body", () => {
+      hand.withdraw();
+      hand.withdrawLeft();
+      expect([of(0).at(-1)?.active, of(1).at(-1)?.active]).toEqual([false, false]);
+    });
   });
 
   describe("with a grasper", () => {

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -167,7 +166,7 @@ def run_live(
         "frames_behind": behind,
         "peak_force": world.peak_force,
         "real_time_priority": got_priority,
-        "cores": os.cpu_count(),
+        "cores": world.device.cores,
     }
 
 

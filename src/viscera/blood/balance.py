@@ -1,7 +1,8 @@
 """Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
 
     given + leaked + rinsed + begun
-        = film + queue + pool + air + lost + run off + sucked + expired + drained + left + dissolved + broken
+        = film + queue + pool + air + cloth + tools + gauze
+          + lost + run off + sucked + expired + drained + left + dissolved + broken
 
 holds exactly at the end of every frame: both sides are sums of integers. What the vessels still have is
 `BLOOD_VOLUME` − given, so the total over vessels, film and drops is constant too. The sums are made on the device, from
@@ -15,11 +16,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 import warp as wp
 
+from viscera.blood.columns import PoolView, volume_in
 from viscera.blood.drops.drops import Drops
 from viscera.blood.drops.numbers import Purse
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import BROKEN, DISSOLVED, DRAINED, EXPIRED, FATES, LEFT, STAYS, SUCKED, FilmState
-from viscera.blood.pools.view import PoolView, volume_in
 from viscera.blood.views import DROP_BROKEN, DROP_FATES, DROP_SUCKED, LOST, RUN_OFF, DropView, FilmView, QueueView
 from viscera.blood.wounds.kernels import WoundView
 from viscera.blood.wounds.wounds import Wounds
@@ -31,9 +32,10 @@ wp.set_module_options({"enable_backward": False})
 BLOOD_VOLUME = 5.0e-3
 """In an adult's vessels [m³] (Hall, Guyton and Hall, ch. 25)."""
 
-FILM, QUEUE, AIR, GIVEN, HELD, RINSED, LEAKED, POOL, POOL_GONE, GONE = 0, *range(FATES, FATES + 8), FATES + 9
+FILM, QUEUE, AIR, GIVEN, HELD, RINSED, LEAKED, POOL, POOL_GONE = 0, *range(FATES, FATES + 8)
+CLOTH, TOOLS, GAUZE, GONE = range(POOL_GONE + 2, POOL_GONE + 6)
 """Entries of the ledger [pL]: the film by fate, then the others, what has run off a pool and what was sucked out of it,
-then what has gone from the air by fate."""
+stains, then what has gone from the air by fate."""
 
 ENTRIES = GONE + DROP_FATES
 
@@ -56,10 +58,16 @@ class Balance:
     pool: float
     """Standing in hollows."""
     air: float
+    cloth: float
+    """Stains beside the organs."""
+    tools: float
+    """Stains on instruments."""
+    gauze: float
+    """Taken up by gauze."""
     lost: float
-    """On the drape."""
+    """Fallen beside everything: on the floor."""
     run_off: float
-    """Landed on a film that was full, or overflowed where the organ ends: on the drape, too."""
+    """Landed on a film that was full, or overflowed where the organ ends and there is no cloth."""
     sucked: float
     expired: float
     drained: float
@@ -175,6 +183,24 @@ def count_rest(
         entries_out[GONE + k] = air_gone[k]
 
 
+@wp.kernel
+def count_stains(
+    # in
+    cloth: wp.array(dtype=wp.int64),
+    tools: wp.array(dtype=wp.int64),
+    gauze: wp.array(dtype=wp.int64),
+    # out
+    entries_out: wp.array(dtype=wp.int64),
+):
+    """One thread: the sums of runs of cells."""
+    for i in range(cloth.shape[0]):
+        entries_out[CLOTH] = entries_out[CLOTH] + cloth[i]
+    for i in range(tools.shape[0]):
+        entries_out[TOOLS] = entries_out[TOOLS] + tools[i]
+    for i in range(gauze.shape[0]):
+        entries_out[GAUZE] = entries_out[GAUZE] + gauze[i]
+
+
 def make_ledger(state: FilmState, wounds: Wounds, drops: Drops) -> Ledger:
     """What is there now counts as begun."""
     device = state.device
@@ -201,6 +227,9 @@ def step_ledger(stage: Stage, ledger: Ledger) -> None:
         size = -(-pools.count // pools.view.chunk)
         counted = [pools.view, pools.gone, out]
         stage.once(lambda: wp.launch(count_pool, dim=size, inputs=counted, device=device))
+    if drops.stains is not None:
+        stains = [*drops.stains.sums, out]
+        stage.once(lambda: wp.launch(count_stains, dim=1, inputs=stains, device=device))
     stage.once(lambda: wp.launch(count_rest, dim=1, inputs=[*rest, out], device=device))
     stage.download(ledger.entries)
 
@@ -214,6 +243,9 @@ def read_balance(ledger: Ledger) -> Balance:
         "queue": entry[QUEUE],
         "pool": entry[POOL],
         "air": entry[AIR],
+        "cloth": entry[CLOTH],
+        "tools": entry[TOOLS],
+        "gauze": entry[GAUZE],
         "lost": entry[GONE + int(LOST)],
         "run_off": entry[GONE + int(RUN_OFF)] + entry[POOL_GONE],
         "sucked": entry[FILM + int(SUCKED)] + entry[GONE + int(DROP_SUCKED)] + entry[POOL_GONE + 1],

@@ -19,7 +19,7 @@ FLYING = wp.constant(0)
 LANDED = wp.constant(1)
 """Met the surface and joined the film's queue."""
 LOST = wp.constant(2)
-"""Left the scene's box: it is on the drape."""
+"""Left the scene's box."""
 DROP_SUCKED = wp.constant(3)
 DROP_BROKEN = wp.constant(4)
 """Its position is not finite; `check_balance` raises."""
@@ -29,7 +29,13 @@ SLIDING = wp.constant(6)
 """Has met the surface and slides over it, until it is slow enough to join the film; still a drop."""
 MERGED = wp.constant(7)
 """Part of another drop now, with all its volume."""
-DROP_FATES = 8
+ON_CLOTH = wp.constant(8)
+"""Hit the cloth beside the organs and is a stain there."""
+ON_TOOL = wp.constant(9)
+"""Hit an instrument: a stain on it, or in its gauze."""
+INTO_POOL = wp.constant(10)
+"""Fell into a pool and is part of it."""
+DROP_FATES = 11
 
 
 @wp.func

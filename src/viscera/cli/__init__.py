@@ -216,6 +216,37 @@ def replay(
         raise RecordingError(f"{file} does not replay to what was recorded.", f"It was {done.note}.")
 
 
+@app.command("video")
+def film_recording(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording: .h5, or the log of a session that died.")],
+    out: Annotated[Path, typer.Option("--out", metavar="NAME.mp4", help="Where the film goes: .mp4 or .webm.")],
+    size: Annotated[str, typer.Option("--size", metavar="WxH", help="Of the pictures [pixel].")] = "1280x720",
+    rate: Annotated[float, typer.Option("--rate", help="Pictures per second.")] = 30.0,
+    begin: Annotated[float, typer.Option("--from", help="Where it begins [s].")] = 0.0,
+    end: Annotated[
+        float | None, typer.Option("--to", help="Where it ends [s]; with the recording if not given.")
+    ] = None,
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """Film a recording, with the measures on it; needs no browser."""
+    from viscera import console
+    from viscera.video import Film, film
+
+    width, _, height = size.partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise InputError(f"--size {size!r} is not WIDTHxHEIGHT.", "For example: --size 1280x720")
+    what = Film(int(width), int(height), rate, begin, end)
+    with console.progress_bar() as progress:
+        result = film(file, out, what, device=device, progress=progress).as_json()
+    if as_json:
+        console.print_json(result)
+    else:
+        console.print_pairs(
+            [(key, f"{value:.4g}" if isinstance(value, float) else str(value)) for key, value in result.items()]
+        )
+
+
 @app.command("mesh")
 def look_at_mesh(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY or GLB.")],

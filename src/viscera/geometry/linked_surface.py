@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from viscera.geometry.linked_cells import BITS, Ints, Lattice, ring_around
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.queries import build_query, closest_points
+from viscera.geometry.untangling import normals, untangled
 
 Floats = NDArray[np.float64]
 
@@ -45,8 +46,9 @@ class Quads:
     corner: Ints
 
 
-Planes = tuple[Ints, Ints, Floats, Floats]
-"""In which links were cut, as their cells see it: rows of cells, corners, places [cells], normals."""
+Planes = tuple[Ints, Ints, Floats, Floats, Ints]
+"""In which links were cut, as their cells see it: rows of cells, corners, places [cells], normals, and links; in the
+order of the links, so that sums over them are the same however they came."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,9 @@ class Shape:
     """Shape (triangles, 3): first those of the outside, as many as ever, then those of cut faces."""
     inner: int
     """Triangles of cut faces."""
+    slot: Ints
+    """Of each of them a number that it keeps when others come, below 4 · `room`, shape (inner,): 4 · link + 2 · side +
+    half of the link's quad."""
     key: NDArray[np.int64]
     """Equal for points that are one: on the rim of a cut the outside and the cut face have one each."""
 
@@ -83,7 +88,9 @@ class LinkedSurface:
         self._nodes = np.zeros((0, 8, HANGS_ON), dtype=np.int32)
         self._weights = np.zeros((0, 8, HANGS_ON))
         none = np.zeros(0, dtype=np.int64)
-        self._planes: Planes = none, none, np.zeros((0, 3)), np.zeros((0, 3))
+        self._planes: Planes = none, none, np.zeros((0, 3)), np.zeros((0, 3)), none
+        self.links = none
+        """Those that are cut and drawn, as axis · nodes + node, in the order in which they were cut."""
         self.full = False
         """Whether a cut found no room: it is in the tissue, and is not drawn."""
         self._outside = self._find_outside()
@@ -91,6 +98,8 @@ class LinkedSurface:
         self._seal(mesh)
         most = 8 * (len(self._cells) + NEW_CELLS * room)
         self._number = np.full((2, most), -1, dtype=np.int32)
+        self._looked = normals(self._point.reshape(-1, 3), _halves(self._keys(self._outside)))
+        """Normals of the outside's triangles, uncut."""
         self._point_of = np.zeros(0, dtype=np.int64)
         self.shape = self._shape()
         self.most_points = len(self.shape.rest) + NEW_POINTS * room
@@ -162,34 +171,62 @@ class LinkedSurface:
 
     # --- cutting ---
 
-    def cut(self, whole: NDArray[np.bool_], axis: Ints, node: Ints, share: Floats, normal: Floats) -> None:
+    def cut(
+        self,
+        whole: NDArray[np.bool_],
+        axis: Ints,
+        node: Ints,
+        share: Floats,
+        normal: Floats,
+        only: Ints | None = None,
+    ) -> None:
         """`whole` is which springs are left; the links along `axis` from `node` are newly cut, at this share of their
-        length, by a blade with this normal."""
+        length, by a blade with this normal. `only` these (as in `links`) have room, where that is known."""
         lost = np.flatnonzero(self.lattice.lose(whole))
         if len(lost) == 0:
             return
-        planes, quads = [self._planes], [self._cut_quads]
+        planes, quads, links = [self._planes], [self._cut_quads], [self.links]
         for a in range(3):
             here = np.flatnonzero(axis == a)
-            cells, lower, upper = ring_around(self.lattice.nodes[node[here]], a)
-            if sum(len(one.cell) for one in quads) + 2 * len(here) > 2 * self._room:
+            full = sum(len(one.cell) for one in quads) + 2 * len(here) > 2 * self._room
+            drawn = np.full(len(here), not full)
+            if only is not None:
+                drawn = np.isin(a * len(self.lattice.nodes) + node[here], only)
+            if not drawn.all():
                 # Drawn as if it held: the surface stays closed.
                 self.full = True
-                self.lattice.mend(node[here], a)
+                self.lattice.mend(node[here[~drawn]], a)
+                here = here[drawn]
+            if len(here) == 0:
                 continue
+            cells, lower, upper = ring_around(self.lattice.nodes[node[here]], a)
             cell = self._rows(cells.reshape(-1, 3)).reshape(-1, 4)
             low, high = np.broadcast_to(lower, cell.shape), np.broadcast_to(upper, cell.shape)
             both = np.stack([cell, cell], axis=1).reshape(-1, 4)
             quads.append(Quads(both, np.stack([low, high], axis=1).reshape(-1, 4)))
             place = self.lattice.nodes[node[here]] + share[here, None] * np.eye(3)[a]
             place, across = np.repeat(place, 4, axis=0), np.repeat(normal[here], 4, axis=0)
-            planes += [(cell.ravel(), corner.ravel(), place, across) for corner in (low, high)]
-        self._planes = (
-            np.concatenate([one[0] for one in planes]), np.concatenate([one[1] for one in planes]),
-            np.concatenate([one[2] for one in planes]), np.concatenate([one[3] for one in planes]),
-        )  # fmt: skip
+            links.append(a * len(self.lattice.nodes) + node[here])
+            link = np.repeat(links[-1], 4)
+            planes += [(cell.ravel(), corner.ravel(), place, across, link) for corner in (low, high)]
+        order = np.argsort(np.concatenate([one[4] for one in planes]), kind="stable")
+        rows, corners, places, normals, ids = (np.concatenate(parts)[order] for parts in zip(*planes, strict=True))
+        self._planes = rows, corners, places, normals, ids
+        self.links = np.concatenate(links)
         self._cut_quads = Quads(*(np.concatenate([getattr(one, part) for one in quads]) for part in ("cell", "corner")))
         self._refresh(lost)
+        self.shape = self._shape()
+
+    def arrange(self, links: Ints) -> None:
+        """Cut links are to count as cut in this order: faces keep their slots when a surface is made anew."""
+        place = np.full(3 * len(self.lattice.nodes), -1, dtype=np.int64)
+        place[self.links] = np.arange(len(self.links))
+        order = place[links]
+        self.links = links.copy()
+        parts = (
+            part.reshape(-1, 2, 4)[order].reshape(-1, 4) for part in (self._cut_quads.cell, self._cut_quads.corner)
+        )
+        self._cut_quads = Quads(*parts)
         self.shape = self._shape()
 
     def _refresh(self, lost: Ints) -> None:
@@ -220,7 +257,7 @@ class LinkedSurface:
         count = len(cell)
         matrix, right = np.zeros((count, 3, 3)), np.zeros((count, 3))
         total, middle = np.zeros(count), np.zeros((count, 3))
-        rows, corners, place, normal = self._planes
+        rows, corners, place, normal, _ = self._planes
         side = index[rows, corners]
         here = side >= 0
         side, p, n = side[here], place[here], normal[here]
@@ -273,17 +310,32 @@ class LinkedSurface:
         # What is parted at none of its corners is no surface: both faces would lie on each other.
         parted = (one != other[..., ::-1]).any(axis=2)
         inner = np.concatenate([one[parted], other[parted]])
+        slots = np.arange(4 * len(cut)).reshape(-1, 2, 2)
         numbers = [self._numbers(0, _halves(outer)), self._numbers(1, inner)]
         key = self._point_of % INNER
-        rest = self._origin + self._spacing * self._point.reshape(-1, 3)[key]
+        points, nodes, weights = self._untangled(_halves(outer))
+        rest = self._origin + self._spacing * points[key]
         return Shape(
             rest=rest.astype(np.float32),
-            nodes=self._nodes.reshape(-1, HANGS_ON)[key],
-            weights=self._weights.reshape(-1, HANGS_ON)[key].astype(np.float32),
+            nodes=nodes[key],
+            weights=weights[key].astype(np.float32),
             triangles=np.concatenate(numbers).astype(np.int32),
             inner=len(inner),
+            slot=np.concatenate([slots[:, 0][parted], slots[:, 1][parted]]),
             key=key,
         )
+
+    def _untangled(self, outer: Ints) -> tuple[Floats, NDArray[np.int32], Floats]:
+        """Points, masses and weights by key. Where cuts cross near the outside, its points may be drawn past each
+        other: none of its triangles is to be turned over."""
+        fitted, home = self._point.reshape(-1, 3), self._home.reshape(-1, 3)
+        nodes, weights = self._nodes.reshape(-1, HANGS_ON), self._weights.reshape(-1, HANGS_ON)
+        points, moved = untangled(fitted, home, outer, self._looked)
+        if len(moved):
+            cell, root = np.divmod(moved, 8)
+            nodes, weights = nodes.copy(), weights.copy()
+            nodes[moved], weights[moved] = self._hang(cell, self._sides[cell] == root[:, None], points[moved])
+        return points, nodes, weights
 
     def _numbers(self, kind: int, keys: Ints) -> NDArray[np.int32]:
         """Numbers of points by their keys; what is new gets the next ones, so that points keep theirs."""

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.haptics.device import NO_TURN, ZERO, Pose
 from viscera.inputs import Quaternion, Vector3
+from viscera.instruments.turning import product
 
 Axes = tuple[str, str, str]
 Row = tuple[float, float, float]
@@ -239,18 +240,6 @@ def _rotation_of(name: str, axes: Axes) -> NDArray[np.float64]:
             f"{name} = {list(axes)!r} mirrors: left would become right.", "Turn the sign of one axis, or swap two."
         )
     return matrix
-
-
-def product(a: Quaternion, b: Quaternion) -> Quaternion:
-    """The turn b followed by the turn a."""
-    ax, ay, az, aw = a
-    bx, by, bz, bw = b
-    return (
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by - ax * bz + ay * bw + az * bx,
-        aw * bz + ax * by - ay * bx + az * bw,
-        aw * bw - ax * bx - ay * by - az * bz,
-    )
 
 
 def quaternion_of(matrix: Any) -> Quaternion:

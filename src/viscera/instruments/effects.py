@@ -57,6 +57,17 @@ class Sucks:
 
 
 @dataclass(frozen=True)
+class Soaks:
+    """Its end is gauze: whatever fluid that touches is taken up, with the handle pressed or not, until it is full. One
+    that is taken out of the body comes back with a fresh one."""
+
+    holds: float = 5.0e-6
+    """[m³]; estimated. A swab of 10 cm × 10 cm, many layers thick, is full with some 60 mL (Bose, Regan and
+    Paterson-Brown, BJOG 113, 2006); what is held on a stick is a small part of one."""
+    kind: Literal["soaks"] = "soaks"
+
+
+@dataclass(frozen=True)
 class Rinses:
     """A jet out of the tip, along the shaft. Several that work at once take turns, frame by frame."""
 
@@ -173,4 +184,4 @@ class Evacuates:
     kind: Literal["evacuates"] = "evacuates"
 
 
-Effect = Pushes | Heats | Sucks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates
+Effect = Pushes | Heats | Sucks | Soaks | Rinses | Clips | Marks | Cuts | Grasps | Sews | Ties | Staples | Evacuates

@@ -30,6 +30,7 @@ from viscera.instruments.effects import (
     Pushes,
     Rinses,
     Sews,
+    Soaks,
     Staples,
     Sucks,
     Ties,
@@ -62,6 +63,11 @@ def hand_out(
 def probe(radius: float) -> Instrument:
     """A ball on a shaft; the tip is the ball's middle."""
     return Instrument("probe", (Pushes(radius),), icon="probe")
+
+
+def swab(radius: float = 4.0e-3, holds: float = 5.0e-6) -> Instrument:
+    """Gauze on a holder: it presses, soaks up what it touches and wipes; the tip is the ball's middle."""
+    return Instrument("swab", (Pushes(radius), Soaks(holds)), label="Swab", icon="probe")
 
 
 def ball(radius: float) -> Instrument:

@@ -4,10 +4,10 @@ A hand sends poses when it moves, a browser some 60 to 120 times a second. The t
 
     x ← x + (1 − e^(−Δt/T)) (hand − x),   no faster than `FASTEST_TOOL`,
 
-so that a pose that jumps does not become a blow. For a hand that tells every tick where it is (`ToolInput.direct`),
-T is 0. A tool that is taken out and brought back enters from its home, outside the body. It never leaves the theatre's
-room, and one through a trocar turns about it and neither slips out of it nor goes deeper than it is long: at these
-limits it stops, as at a wall, wherever the hand goes.
+so that a pose that jumps does not become a blow, and turns with it in the same way, no faster than `FASTEST_TURN`. For
+a hand that tells every tick where it is (`ToolInput.direct`), T is 0. A tool that is taken out and brought back enters
+from its home, outside the body. It never leaves the theatre's room, and one through a trocar turns about it and neither
+slips out of it nor goes deeper than it is long: at these limits it stops, as at a wall, wherever the hand goes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,15 @@ from viscera.instruments.effects import PRESSED
 from viscera.instruments.instrument import Instrument
 from viscera.instruments.room import Room
 from viscera.instruments.trocar import keep_depth, through_trocar
+from viscera.instruments.turning import between, turned_by
 
 FASTEST_TOOL = 0.6
 """[m/s]; hands in laparoscopy move at up to about 0.5 m/s."""
+
+FASTEST_TURN = 12.0
+"""[rad/s]; of a wrist. The working end, 5 cm of it, is then as fast as `FASTEST_TOOL`."""
+AS_HELD = 1.0e-6
+"""A tool that is turned like its hand but for this is turned like it [rad]."""
 
 FARTHEST = 2.0
 """A hand farther outside the theatre's room than this is a mistake, most likely of units [m]."""
@@ -56,7 +62,12 @@ class Tool:
     """Whether the hand that holds it tells every tick where it is."""
     hand: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """Where the hand wants the tip [m]."""
+    asked: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+    """How the hand wants it turned, a quaternion."""
+    held: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+    """How far it has followed that."""
     orientation: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+    """How it is turned: as it is held, or with that spin through its trocar."""
     tip: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """Where the tip is [m]."""
     start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((MOST_BARS, 2, 3)))
@@ -93,7 +104,7 @@ class Tool:
 
     def copy(self) -> Tool:
         """As it is now; the hand may move on."""
-        arrays = {name: getattr(self, name).copy() for name in ("hand", "orientation", "tip", "tips", "start", "end")}
+        arrays = {name: getattr(self, name).copy() for name in _ARRAYS}
         other = copy.copy(self)
         vars(other).update(arrays)
         return other
@@ -105,20 +116,46 @@ class Tool:
         self.grip = command.grip
         self.direct = command.direct
         self.hand[:] = command.position
-        self.orientation[:] = command.orientation
+        self.asked[:] = command.orientation
         if came:
+            self.held[:] = self.orientation[:] = command.orientation
             self.jaws = command.grip
             self._stand_at_home()
 
+    def _share(self, dt: float) -> float:
+        """Of the way to its hand, what the tool goes in a tick of dt [s]."""
+        lags = self.follow_time > 0.0 and not self.direct
+        return 1.0 - math.exp(-dt / self.follow_time) if lags else 1.0
+
     def wish(self, dt: float) -> NDArray[np.float64]:
         """How far the tip would go in a tick of dt [s] to follow its hand [m]."""
-        lags = self.follow_time > 0.0 and not self.direct
-        share = 1.0 - math.exp(-dt / self.follow_time) if lags else 1.0
-        way = (self.hand - self.tip) * share
+        way = (self.hand - self.tip) * self._share(dt)
         length = math.sqrt(float(way @ way))
         if length > FASTEST_TOOL * dt:
             way *= FASTEST_TOOL * dt / length
         return way
+
+    def wish_turn(self, dt: float) -> NDArray[np.float64] | None:
+        """By what it would turn in a tick of dt [s] to follow its hand: axis times angle [rad]; None when it has."""
+        if (self.held == self.asked).all():
+            return None
+        way = between(self.held, self.asked)
+        angle = math.sqrt(float(way @ way))
+        if angle < AS_HELD:
+            self.held[:] = self.asked
+            self._stand_as_held()
+            return None
+        return way * (min(angle * self._share(dt), FASTEST_TURN * dt) / angle)
+
+    def turn(self, way: NDArray[np.float64]) -> None:
+        """Turns about its tip, by axis times angle [rad]."""
+        self.held[:] = turned_by(self.held, way)
+        self._stand_as_held()
+
+    def _stand_as_held(self) -> None:
+        self.orientation[:] = self.held
+        if self.instrument.trocar is not None:
+            through_trocar(self.orientation, self.tip, self.instrument.trocar)
 
     def go(self, way: NDArray[np.float64], dt: float) -> None:
         """The tip goes this way in a tick, as far as trocar and walls let it, and the jaws follow the grip."""
@@ -150,6 +187,9 @@ class Tool:
         self.tips[:] = self.tip
         self.bars.place(self.tip, self.orientation, self.jaws, self.end)
         self.start[:] = self.end
+
+
+_ARRAYS = ("hand", "asked", "held", "orientation", "tip", "tips", "start", "end")
 
 
 def check_tool_input(command: ToolInput, tools: int, room: Room) -> ToolInput:

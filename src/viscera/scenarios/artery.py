@@ -102,7 +102,7 @@ def build(setting: Setting) -> Contents:
         stiffest=SHEATH.young, drag=15.0, driven=held, drive_direction=pulled,
     )  # fmt: skip
     tissue = make_lattice(setting.device, params)
-    organ = cuttable("artery", body, tissue, look="vessel", texels=setting.texels(TEXELS))
+    organ = cuttable("artery", body, tissue, look="vessel", texels=setting.texels(TEXELS), inside=True)
     camera, bounds = looking_down([organ], (0.1, -0.9, 1.0))
     home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
     instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction(), kit.grasper()]

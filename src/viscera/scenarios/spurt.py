@@ -20,7 +20,7 @@ from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds, set_opening, set_vessel
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import kit
+from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._pad import HOME_HEIGHT
 from viscera.skin import make_skin
@@ -38,6 +38,7 @@ from viscera.world.systems.film_picture import painting
 from viscera.world.systems.ledger import accounting
 from viscera.world.systems.pools import pooling
 from viscera.world.systems.resting import Rest
+from viscera.world.systems.stains import Aim, make_stains_around, staining
 from viscera.world.systems.wounds import Vessels, Wound, bleeding
 
 MASSES = 2_000
@@ -45,8 +46,8 @@ TEXELS = 512
 PARTICLES, DROPS = 5_000, 2_048
 ANCHORED = 0.004
 """Up to here it holds fast to the table [m]."""
-PROBE = 4.0e-3
-"""Radius of what presses [m]: a fingertip's worth of a peanut swab."""
+SWAB = 4.0e-3
+"""Radius of the gauze that presses and wipes [m]."""
 POISSON, VISCOUS_TIME = 0.35, 2e-4
 PULSE_PART = 0.67
 """Diastolic over systolic pressure, as 120/80."""
@@ -71,6 +72,7 @@ PRESS, SUCTION, IRRIGATOR, CLIPS = range(4)
 INSTRUCTIONS = """\
 An artery is open on a hill and spurts with the heart. Stop it, and suck the hollows dry.
 Key 1: the swab presses. Hold it on the artery and turn the wheel to press deeper: the spurt dies as you press harder.
+It soaks up blood and wipes stains off cloth and instruments, until it is full; choose it again for a fresh one.
 Key 2: hold the left button over a pool to suck it off. Key 3 rinses with saline.
 Key 4: the clip applier closes the artery under its tip for good."""
 
@@ -82,10 +84,10 @@ def build(setting: Setting) -> Contents:
     organ = _sheet(setting)
     camera, bounds = looking_down([organ], (0.05, -0.9, 0.8))
     middle = (0.0, 0.0, float(organ.body.positions[:, 2].max()) + HOME_HEIGHT)
-    instruments = [kit.probe(PROBE), kit.suction(), kit.irrigator(), kit.clip_applier()]
+    instruments = [kit.swab(SWAB), kit.suction(), kit.irrigator(), kit.clip_applier()]
     tools = kit.hand_out(instruments, middle, LIVER.friction, trocar=trocar_beside(camera))
     artery = Wound(on_a_hill(organ.body), _vessel(PRESSURE.default), OPENING.default * MILLIMETRE)
-    systems, parameters = bleed(organ, artery, setting)
+    systems, parameters = bleed(organ, artery, tools, setting)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -99,24 +101,26 @@ def build(setting: Setting) -> Contents:
     )
 
 
-def bleed(organ: Organ, artery: Wound, setting: Setting) -> tuple[list[System], list[LiveParameter]]:
+def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
     params = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0)
     film = make_film_on(organ, params, round(setting.detail * PARTICLES))
     assert film.surface is not None
     drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(setting.detail * DROPS))
+    stains = make_stains_around(drops, tools)
     pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     vessels = bleeding(organ, wounds, [artery])
-    rest = Rest(film, drops, vessels.holds, pools)
+    rest, aim = Rest(film, drops, vessels.holds, pools), Aim(stains, tools)
     systems = [
         vessels,
         rest.system(),
-        flying(organ.name, drops, rest),
+        flying(organ.name, drops, rest, aim),
         pooling(pools, rest),
+        staining(stains, aim, rest),
         flowing(film, rest),
         accounting(film, wounds, drops),
-        painting(organ, film, pools, rest),
+        painting(organ, film, pools, rest, aim),
     ]
     return systems, _parameters(vessels.holds, drops)
 

@@ -6,6 +6,7 @@
 /api/health     what is running, JSON
 /api/recordings what was recorded, JSON
 /webcam/…       the landmark model for gaze by webcam, where it is installed
+/api/film       how far the film of a recording is, JSON, or the film itself
 /training/…     reports of a trainee or of the cohort, HTML
 """
 
@@ -30,7 +31,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -43,10 +44,12 @@ from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
 from viscera.server.classroom import Classroom
-from viscera.server.client import HARD_LIMIT, TRY_LATER, Client
+from viscera.server.client import HARD_LIMIT, POLICY, REASON_BYTES, TRY_LATER, Client
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
 from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
 from viscera.server.hub import MAX_CLIENTS, Hub
+from viscera.server.rooms import Rooms
+from viscera.server.wishes import Refusal
 from viscera.session.catalogue import list_recordings
 from viscera.session.process import SessionSpec
 
@@ -74,18 +77,24 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         asyncio.get_running_loop().set_exception_handler(doors.complain)
-        await hub.start()
+        await rooms.start()
         yield
-        await hub.stop()
+        await rooms.stop()
         hub.classroom.close()
 
     async def talk(websocket: WebSocket) -> None:
         await websocket.accept()
-        number = hub.admit()
+        given = websocket.query_params
+        try:
+            entered = await rooms.find(given.get("room", ""), given.get("watch", ""))
+        except Refusal as refusal:
+            await websocket.close(POLICY, refusal.problem.message[:REASON_BYTES])
+            return
+        number = entered.admit()
         if number is None:
             await websocket.close(TRY_LATER, f"{MAX_CLIENTS} browsers are connected; no more can be.")
             return
-        await Client(number, websocket, hub).run()
+        await Client(number, websocket, entered).run()
 
     async def snapshot(request: Request) -> Response:
         data = hub.exact_snapshot()
@@ -102,16 +111,29 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
             "notice": hub.status.notice,
             "session": hub.session_number,
             "session_pid": hub.session_pid,
-            "tick": hub.newest_tick(),
+            "tick": hub.frames.newest_tick(),
             "real_time_factor": hub.newest_factor(),
             "viewers": hub.viewers,
         }
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
     async def recordings(request: Request) -> Response:
-        found = await asyncio.to_thread(list_recordings, hub.recordings)
+        found = await asyncio.to_thread(list_recordings, hub.choices.recordings)
         answer = [msgspec.to_builtins(one) for one in found]
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+    async def film(request: Request) -> Response:
+        """How far a film is; with `file`, the film itself."""
+        name = request.query_params.get("recording", "")
+        try:
+            path, state = hub.films.path(name), hub.films.state(name)
+        except Refusal as refusal:
+            return JSONResponse({"error": refusal.problem.message}, status_code=404)
+        if "file" not in request.query_params:
+            return JSONResponse(msgspec.to_builtins(state), headers={"Cache-Control": "no-store"})
+        if state.state != "ready":
+            return JSONResponse({"error": "The film is not made yet."}, status_code=404)
+        return FileResponse(path, media_type="video/mp4", filename=path.name)
 
     async def report(request: Request) -> Response:
         given = request.query_params
@@ -128,12 +150,13 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
         text = "The page is not built. Run `make web` in the folder of viscera, then reload."
         return HTMLResponse(message_page("No page yet", text), status_code=503)
 
-    classroom = hub.classroom
+    classroom, rooms = hub.classroom, Rooms(hub)
     built = (static / "index.html").is_file()
     page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
     routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health)]
     routes += [
         Route("/api/recordings", recordings),
+        Route("/api/film", film),
         Route("/training/report", report),
         Route("/training/cohort", report),
         Mount("/webcam", StaticFiles(directory=LANDMARKS, check_dir=False)),

@@ -203,11 +203,11 @@ class Client:
             while self._answers:
                 await self._socket.send_bytes(self._answers.popleft())
             if self._may_have_frame():
-                self._frame_sent = hub.frame_number
-                self._in_flight.append(hub.frame_number)
-                frame, tiles = hub.frame_bytes, hub.textures.since(self._textures_sent)
-                topology = hub.topology.since(self._textures_sent)
-                self._textures_sent = hub.frame_number
+                self._frame_sent = hub.frames.number
+                self._in_flight.append(hub.frames.number)
+                frame, tiles = hub.frames.bytes, hub.frames.textures.since(self._textures_sent)
+                topology = hub.frames.topology.since(self._textures_sent)
+                self._textures_sent = hub.frames.number
                 for message in topology:
                     await self._socket.send_bytes(message)
                 await self._socket.send_bytes(frame)
@@ -215,11 +215,11 @@ class Client:
                     await self._socket.send_bytes(tiles)
             self._sending = False
             if not self._wake.is_set():
-                hub.pump()
+                hub.frames.pump()
 
     def _may_have_frame(self) -> bool:
         hub = self._hub
-        unseen = bool(hub.frame_bytes) and hub.frame_number > self._frame_sent
+        unseen = bool(hub.frames.bytes) and hub.frames.number > self._frame_sent
         return unseen and not self._send_scene and len(self._in_flight) < IN_FLIGHT
 
     def _acknowledge(self, number: int) -> None:

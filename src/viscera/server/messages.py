@@ -114,6 +114,12 @@ class Seek(_Message, tag="seek"):
     again: bool = False
 
 
+class Film(_Message, tag="film"):
+    """Make a film of a recording; how far it is, /api/film says."""
+
+    recording: str
+
+
 class Choose(_Message, tag="choose"):
     """End this session and start the named scenario for everyone who watches."""
 
@@ -139,6 +145,7 @@ class Ping(_Message, tag="ping"):
 
 ClientMessage = (
     Hello
+    | Film
     | Tool
     | SetParameter
     | SetTable
@@ -284,6 +291,10 @@ class Watched(_Part):
     """How long it is."""
     marks: list[tuple[float, str]]
     """Moments worth jumping to [s], with what happened there."""
+    stored: bool = False
+    """Whether the picture is a stored one, while the world is computed up to there."""
+    done: float = 1.0
+    """How far that computation is, 0 to 1."""
 
 
 class SessionState(_Message, tag="session_state"):

@@ -149,6 +149,14 @@ class Recorded(_Struct, tag="recorded"):
     marks: list[tuple[int, str]]
 
 
+class Source(_Struct, tag="source"):
+    """Where the picture of a watched recording comes from: computed from its inputs, or stored, while the computation
+    is so far, 0 to 1."""
+
+    stored: bool
+    done: float
+
+
 class SceneChanged(_Struct, tag="scene"):
     """After a reset with another seed."""
 
@@ -207,5 +215,17 @@ class Ended(_Struct, tag="ended"):
 
 
 Report = (
-    Progress | Ready | Recorded | SceneChanged | Published | Scored | Pace | Refused | Notice | Alive | Failed | Ended
+    Progress
+    | Ready
+    | Recorded
+    | Source
+    | SceneChanged
+    | Published
+    | Scored
+    | Pace
+    | Refused
+    | Notice
+    | Alive
+    | Failed
+    | Ended
 )

@@ -36,9 +36,10 @@ from viscera.session.recorder import (
     state_size,
 )
 from viscera.session.snapshot import SnapshotWriter
+from viscera.session.stills import StillWriter
 from viscera.session.wire import pack
 from viscera.timing import FRAME, TICKS_PER_FRAME
-from viscera.view import AnyArray, DrillState
+from viscera.view import AnyArray, DrillState, Frame
 
 COLLECT_S = 5.0
 """Between two garbage collections; the loop itself makes no cycles, so there is little to find [s]."""
@@ -77,8 +78,10 @@ class Loop:
         writer: SnapshotWriter,
         recorder: Recorder | None,
         port: SessionPort | None = None,
+        stills: StillWriter | None = None,
     ) -> None:
         self.world = world
+        self._stills = stills
         self.live = world.go_live()
         self.recorder = recorder
         self.stopping = False
@@ -208,11 +211,18 @@ class Loop:
 
         def publish(write_arrays: Callable[[dict[str, AnyArray]], None]) -> None:
             self.live.label(frame)
-            self._writer.publish(frame, write_arrays)
+            self._writer.publish(frame, lambda out: self._keep_still(frame, write_arrays, out))
             self._reports.offer(c.Published())
 
         if self.live.draw(publish, must=must):
             self._published = now
+
+    def _keep_still(
+        self, frame: Frame, write_arrays: Callable[[dict[str, AnyArray]], None], out: dict[str, AnyArray]
+    ) -> None:
+        write_arrays(out)
+        if self._stills is not None and self._stills.due(frame.tick):
+            self._stills.take(frame, out)
 
     # --- commands ------------------------------------------------------------------------------------------------
 
@@ -373,7 +383,10 @@ class Loop:
         if self._port is not None:
             self._port.homes = [tool.home for tool in scene.instruments]
         self.live.settle()  # a scene takes several writes, and what is published must not come between them
-        self._reports.send(c.SceneChanged(pack(scene)))
+        packed = pack(scene)
+        if self._stills is not None:
+            self._stills.scene(self.world.tick, packed)
+        self._reports.send(c.SceneChanged(packed))
 
     def _tell_notice(self) -> None:
         """What people should know though the session goes on: of the recording, and of the world."""

@@ -31,6 +31,7 @@ from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
 from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
+from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
 from viscera.session.wire import pack
 
@@ -96,6 +97,7 @@ class _Process:
         self.recording: Recording | None = None
         """That is watched."""
         self.loop: Loop | Watching | None = None
+        self.stills: StillWriter | None = None
         self.notice = ""
         self.note = ""
 
@@ -212,7 +214,10 @@ class _Process:
         if self.recording is not None:
             self.reports.send(c.Recorded(self.recording.tick, marks(self.recording)))
             return Watching(self.world, self.recording, self.commands, self.reports, writer, self.spec.at)
-        loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port)
+        if self.recorder is not None:
+            self.stills = StillWriter(self.recorder.path, self.world.tick)
+            self.stills.scene(self.world.tick, pack(scene))
+        loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port, self.stills)
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop
@@ -225,6 +230,8 @@ class _Process:
     def _finish(self) -> str:
         """Closes the recording and makes the archive of it; returns where it is."""
         recorder = self.recorder
+        if self.stills is not None:
+            self.stills.close()
         if recorder is None:
             return ""
         state_hash = self.world.state_hash()

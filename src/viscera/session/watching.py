@@ -1,31 +1,32 @@
 """A recording that is watched: the world is made again from its inputs, bit for bit, at any speed, from any moment.
 
-A jump loads the last checkpoint before the moment, or a state that was kept on the way here, shows it, and computes the
-rest. So a picture is there at once, and the exact moment as soon as the machine has made it.
+A jump shows the stored picture of that second, where the recording has one (`stills.py`), then loads the last state
+before the moment and computes the rest. So a picture is there at once, and the world itself as soon as the machine has
+made it; which of the two is seen is told.
 """
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from typing import Any
 
-from viscera.inputs import EndDrill, Input, StartDrill
+from viscera.inputs import EndDrill, StartDrill
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import RealTimeFactor
-from viscera.session.logfile import Recording, State
-from viscera.session.recorder import state_size
+from viscera.session.logfile import Recording
+from viscera.session.playing import Player
 from viscera.session.snapshot import SnapshotWriter
+from viscera.session.stills import Stills
 from viscera.session.wire import pack
-from viscera.timing import FRAME, TICKS_PER_FRAME
+from viscera.timing import FRAME
 
-KEEP_TICKS = 300 * TICKS_PER_FRAME
-"""Between two states that are kept on the way [ticks]."""
-KEEP_MOST = 512 * 2**20
-"""For all of them [bytes]."""
 SHOW_S = 0.1
 """Between two pictures while a jump is computed [s]."""
+NEAR = 1_500
+"""So many ticks are computed without a stored picture in between."""
+SETTLE_S = 0.15
+"""After a stored picture, a jump to another moment is waited for so long before the world is computed [s]."""
 ALIVE_S = 0.5
 """The server hears at least this often that it goes round [s]."""
 REST_S = 0.1
@@ -55,12 +56,13 @@ class Watching:
         self.world = world
         self.stopping = False
         self._recording = recording
-        self._ticks = [tick for tick, _ in recording.inputs]
-        self._inputs: list[Input] = [given for _, given in recording.inputs]
+        self._player = Player(world, recording)
+        self._stills = Stills(recording.path)
+        self._stored = False
+        """Whether a stored picture is shown."""
+        self._scene: int | None = None
+        """Which scene of the stills the browsers have; None: the world's own."""
         self._commands, self._reports, self._writer = commands, reports, writer
-        self._position = 0
-        self._kept: dict[int, State] = {0: world.save_state()}
-        self._kept_bytes = state_size(self._kept[0])
         self._target: int | None = at or None
         self._speed = 1.0
         self._paused = False
@@ -83,7 +85,7 @@ class Watching:
                 self._stand()
                 due = now
             else:
-                self._advance(self._next_frame())
+                self._player.advance(self._player.next_frame())
                 self._publish()
                 due = max(due + FRAME / self._speed, now - FRAME)
                 self._commands.wait(max(0.0, due - time.perf_counter()))
@@ -101,7 +103,7 @@ class Watching:
                 self._target = 0
             self._tell_pace()
         elif isinstance(command, c.StepFrame) and self._paused:
-            self._advance(self._next_frame())
+            self._player.advance(self._player.next_frame())
             self._publish()
         elif isinstance(command, c.SetSpeed):
             self._speed = command.speed
@@ -111,51 +113,59 @@ class Watching:
 
     # --- time ---
 
-    def _next_frame(self) -> int:
-        tick = self.world.tick
-        return min(tick + TICKS_PER_FRAME - tick % TICKS_PER_FRAME, self._recording.tick)
-
-    def _advance(self, until: int) -> None:
-        """To this tick, each input at its own; those of the last one come with the next call."""
-        world = self.world
-        while world.tick < until:
-            while self._position < len(self._ticks) and self._ticks[self._position] <= world.tick:
-                world.apply(self._inputs[self._position])
-                self._position += 1
-            following = self._ticks[self._position] if self._position < len(self._ticks) else until
-            world.step(min(following, until) - world.tick)
-        if world.tick % KEEP_TICKS == 0 and world.tick not in self._kept and self._kept_bytes < KEEP_MOST:
-            self._kept[world.tick] = world.save_state()
-            self._kept_bytes += state_size(self._kept[world.tick])
-
     def _jump(self) -> None:
         """To the target, as far as until the next command: a picture now and then on the way."""
         target = self._target
         assert target is not None
-        self._load_before(target)
-        while self.world.tick < target:
-            self._advance(min(self._next_frame(), target))
-            if time.perf_counter() - self._shown >= SHOW_S:
+        if self._show_still(target):
+            self._commands.wait(SETTLE_S)  # whoever drags a slider jumps again at once
+            if self._interrupted(target):
+                return
+        begin = self._player.start_before(target)
+        if self._player.load_before(target):
+            self._factor.pause()
+            if not self._stored:
                 self._publish()
-                self._say_alive()
-                for command in self._commands.take():
-                    self.obey(command)
-                if self._target != target or self.stopping:
+        while self.world.tick < target:
+            self._player.advance(min(self._player.next_frame(), target))
+            if time.perf_counter() - self._shown >= SHOW_S:
+                if self._stored:
+                    self._tell_source((self.world.tick - begin) / max(1, target - begin))
+                else:
+                    self._publish()
+                if self._interrupted(target):
                     return
         self._target = None
         self._publish()
 
-    def _load_before(self, target: int) -> None:
-        """The latest state at or before it, unless the world is nearer by itself."""
-        known = [tick for tick in (*self._kept, *self._recording.checkpoints) if tick <= target]
-        best = max(known)
-        if best <= self.world.tick <= target:
-            return
-        state = self._kept.get(best)
-        self.world.load_state(state if state is not None else self._recording.checkpoints[best]())
-        self._position = bisect_left(self._ticks, self.world.tick)
-        self._factor.pause()
-        self._publish()
+    def _interrupted(self, target: int) -> bool:
+        """Whether a command that came meanwhile wants something else."""
+        self._say_alive()
+        for command in self._commands.take():
+            self.obey(command)
+        return self._target != target or self.stopping
+
+    def _show_still(self, target: int) -> bool:
+        """The stored picture of a moment that the world is far from; False where there is none or none is needed."""
+        if target - self._player.start_before(target) <= NEAR:
+            return False
+        number = self._stills.find(target)
+        still = None if number is None else self._stills.load(number)
+        if number is None or still is None:
+            return False
+        scene = self._stills.scene_of(number)
+        if scene != self._scene:
+            self._scene = scene
+            self._reports.send(c.SceneChanged(self._stills.scene(scene)))
+        self._writer.publish(still.frame, still.write_arrays)
+        self._reports.offer(c.Published())
+        self._stored = True
+        self._tell_source(0.0)
+        return True
+
+    def _tell_source(self, done: float) -> None:
+        self._shown = time.perf_counter()
+        self._reports.offer(c.Source(self._stored, done))
 
     def _stand(self) -> None:
         self._commands.wait(REST_S)
@@ -165,8 +175,11 @@ class Watching:
 
     def _publish(self) -> None:
         world = self.world
-        if world.seed != self._seed:
-            self._seed = world.seed
+        if self._stored:
+            self._stored = False
+            self._tell_source(1.0)
+        if world.seed != self._seed or self._scene is not None:
+            self._seed, self._scene = world.seed, None
             self._reports.send(c.SceneChanged(pack(world.scene())))
         world.show_now()
         frame = world.frame()

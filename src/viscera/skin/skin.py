@@ -112,6 +112,13 @@ class Skin:
     """u·u, u·v and v·v, mean over the texel, vec3 [m²]."""
     area: Array
     """Surface in the texel, float32 [m²]."""
+    spare: int = 0
+    """Triangles, the last ones, that are room for faces of cuts (spare.py)."""
+
+    @property
+    def outside(self) -> int:
+        """Triangles of the surface as it was made."""
+        return len(self.mesh.triangles) - self.spare
 
     @property
     def count(self) -> int:

@@ -180,8 +180,10 @@ class BurnSampling:
 
 
 def make_sampling(tissue: Tissue, skin: Skin) -> BurnSampling:
-    """By rest positions: of the skin as it is now, which should be at rest, and of the lattice."""
+    """By rest positions: of the skin as it is now, which should be at rest, and of the lattice. Faces of cuts are left
+    out: they are nowhere yet (burnt_faces.py)."""
     texels = skin.texels.numpy()
+    texels = texels[skin.face.numpy()[texels] < skin.outside]
     mass = nearest_masses(tissue, skin.position.numpy()[texels].astype(np.float64))
     owned = mass >= 0
     order = np.argsort(mass[owned], kind="stable")

@@ -1,7 +1,8 @@
 """Tissue meets tissue: cut halves, loose pieces and organs do not pass through each other.
 
-What meets are masses at a surface, each with a normal n_i, away from the masses that it is tied to (the longer the
-flatter the surface is there), and the distance o_i from the mass to its surface. Masses i and j of different pieces, or
+What meets are masses at a surface, each with a normal n_i (at rest away from the masses that it is tied to, then turned
+with the tissue's deformation; the longer the flatter the surface is there), and the distance o_i from the mass to its
+surface. Masses i and j of different pieces, or
 both at cut faces and not tied, that face each other are a pair, with n ∝ n_i − n_j and, h being the side of a cell and
 t how far they lie aside of each other,
 
@@ -17,8 +18,8 @@ never overshoots, takes energy and gives none, and what one gets the other loses
 the same way, once there are several pieces.
 
 Who may meet whom is found once a tick. A mass is looked at if it is at a cut, or within reach of another piece's box:
-far from everything all sleep. Then pairs are found through a grid of masses on cpu, and by asking all on cuda. All
-lattices take the same number of substeps, in turn, in one program.
+far from everything all sleep. Then pairs are found through a grid of masses, and each mass has its partners in the
+order of their numbers. All lattices take the same number of substeps, in turn, in one program.
 
 Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
 a cut pass through themselves.
@@ -106,19 +107,19 @@ class Meeting:
 
     def find_partners(self) -> None:
         """As a tick begins: who may meet whom in it."""
-        device = self.tissues[0].device
-        count, grid = (THREADS, 0) if device.is_cuda else (1, 1)
+        count = THREADS if self.tissues[0].device.is_cuda else 1
         for number, tissue in enumerate(self.tissues):
             here, state = tissue.state.position[tissue.current], tissue.state
             args = [tissue.constants, number, 0, count, state.live.array, here, state.velocity]
             self._launch(meeting_kernels.place_masses, *args)
         self._launch(meeting_kernels.clear_boxes, threads=PIECES)
         self._launch(meeting_kernels.find_boxes, count)
-        self._launch(meeting_kernels.find_alert, count, grid)
+        self._launch(meeting_kernels.find_alert, count)
         for number, tissue in enumerate(self.tissues):
             args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
             self._launch(meeting_kernels.find_normals, *args)
-        self._launch(meeting_kernels.find_partners, count, grid)
+        self._launch(meeting_kernels.find_partners, count)
+        self._launch(meeting_kernels.find_shares, count)
 
     def push_apart(self, tissue_buffer: int) -> None:
         """After a substep, which has left positions in this buffer, counted from each lattice's current one."""
@@ -163,6 +164,7 @@ class Meeting:
             columns["tied"].append(edge.tied)
             columns["leans"].append(edge.leans)
             columns["flat"].append(edge.flat)
+            columns["lean"].append(edge.lean)
             pieces += len(numbers)
         whole = {name: np.concatenate(parts) for name, parts in columns.items()}
         self.more = max(0, pieces - PIECES)
@@ -185,6 +187,7 @@ class Meeting:
 _COLUMNS = {
     "place": np.int32, "rest": np.float32, "inverse_mass": np.float32, "piece": np.int32, "kind": np.int32,
     "offset": np.float32, "tied": np.int32, "leans": np.int32, "flat": np.float32,
+    "lean": np.float32,
 }  # fmt: skip
 """What is put into the arrays of `Meet` when something was cut."""
 
@@ -226,6 +229,7 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.rest, meet.x, meet.v, meet.normal, meet.push, meet.shift = (zeros(room, wp.vec3) for _ in range(6))
     meet.pushed, meet.shifted = zeros(room, wp.vec3), zeros(room, wp.vec3)
     meet.tied, meet.leans, meet.flat = zeros(NEIGHBOURS * room), zeros(room), zeros(room, wp.float32)
+    meet.lean, meet.share = zeros(room, wp.vec3), zeros(PARTNERS * room, wp.float32)
     meet.low, meet.high = zeros(3 * PIECES, wp.float32), zeros(3 * PIECES, wp.float32)
     meet.head, meet.after, meet.listed, meet.partners = zeros(BUCKETS), zeros(room), zeros(room), zeros(room)
     meet.partner, meet.along = zeros(PARTNERS * room), zeros(PARTNERS * room, wp.vec3)

@@ -18,7 +18,7 @@ PARTNERS = 12
 PIECES = 64
 """That are told apart; what more there are count as one."""
 BUCKETS = 4096
-"""Of the grid of masses on cpu."""
+"""Of the grid of masses."""
 NEIGHBOURS = 26
 
 FACING = wp.constant(-0.25)
@@ -40,6 +40,8 @@ LIFT = wp.constant(0.02)
 NEAR_TABLE = wp.constant(2.0e-3)
 """What is nearer to the table than this is looked at [m]."""
 FAR = wp.constant(1.0e9)
+SURE = wp.constant(0.3)
+"""A normal is taken as the tissue's deformation gives it while its cosine with what the mass leans on is above this."""
 
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
 _NEIGHBOURS = wp.constant(NEIGHBOURS)
@@ -76,6 +78,8 @@ class Meet:
     """Bit by bit: from which of them its normal leads away."""
     flat: wp.array(dtype=wp.float32)
     """How flat its surface is there: length of its normal."""
+    lean: wp.array(dtype=wp.vec3)
+    """B N of the tissue at rest: N its normal, B = Σ D Dᵀ over what it is tied to, at D [cells]."""
     low: wp.array(dtype=wp.float32)
     high: wp.array(dtype=wp.float32)
     """Box around each piece, three floats [m]."""
@@ -83,7 +87,7 @@ class Meet:
     """Of each mass: whether something may be near."""
     head: wp.array(dtype=wp.int32)
     after: wp.array(dtype=wp.int32)
-    """On cpu: first mass in each bucket of the grid, and the one after each mass; -1 ends."""
+    """First mass in each bucket of the grid, and the one after each mass; -1 ends."""
     x: wp.array(dtype=wp.vec3)
     v: wp.array(dtype=wp.vec3)
     normal: wp.array(dtype=wp.vec3)
@@ -95,6 +99,8 @@ class Meet:
     along: wp.array(dtype=wp.vec3)
     """Unit vector from a mass to its partner's surface."""
     weight: wp.array(dtype=wp.float32)
+    share: wp.array(dtype=wp.float32)
+    """w/(m D): part of a closing speed that the mass takes."""
     reach: wp.array(dtype=wp.float32)
     """Distance along it at which both surfaces touch [m]."""
     total: wp.array(dtype=wp.float32)
@@ -145,10 +151,12 @@ def clear_boxes(
     # out
     meet: Meet,
 ):
-    """Each thread a piece."""
+    """Each thread a piece, and its part of the grid."""
     for axis in range(3):
         meet.low[3 * wp.tid() + axis] = FAR
         meet.high[3 * wp.tid() + axis] = -FAR
+    for bucket in range(wp.tid(), _BUCKETS, _PIECES):
+        meet.head[bucket] = -1
     if wp.tid() == 0:
         meet.count[1] = 0
         meet.count[2] = 0
@@ -177,7 +185,7 @@ def meet_reach(spacing: float):
 
 @wp.func
 def cell_of(x: wp.vec3, side: float):
-    """Of the grid on cpu."""
+    """Of the grid."""
     return wp.vec3i(int(wp.floor(x[0] / side)), int(wp.floor(x[1] / side)), int(wp.floor(x[2] / side)))
 
 
@@ -190,18 +198,13 @@ def bucket_of(cell: wp.vec3i):
 def find_alert(
     # params
     threads: int,
-    grid: int,
     # out
     meet: Meet,
 ):
-    """Which masses may meet another; on cpu they are put into the grid, the last one first, so that each bucket's
-    masses come in the order of their numbers."""
+    """Which masses may meet another: they are put into the grid. On cuda those of a bucket come in any order."""
     # Arrays of `meet` are read here and not in functions: a call would copy the whole struct.
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
-    if grid != 0:
-        for bucket in range(_BUCKETS):
-            meet.head[bucket] = -1
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
         x = meet.x[c]
@@ -217,10 +220,8 @@ def find_alert(
                     and x[2] < meet.high[3 * piece + 2] + reach
                 )
         meet.alert[c] = wp.where(near, 1, 0)
-        if near and grid != 0:
-            bucket = bucket_of(cell_of(x, reach))
-            meet.after[c] = meet.head[bucket]
-            meet.head[bucket] = c
+        if near:
+            meet.after[c] = wp.atomic_exch(meet.head, bucket_of(cell_of(x, reach)), c)
 
 
 @wp.kernel
@@ -234,22 +235,35 @@ def find_normals(
     # out
     meet: Meet,
 ):
-    """Out of the tissue: away from masses that it is tied to, the longer the flatter its surface is. The springs'
-    positions p stand for u."""
+    """Out of the tissue, the longer the flatter its surface is. With A = Σ d Dᵀ over what a mass is tied to, at D at
+    rest and at d now, F = A B⁻¹ is how the tissue is deformed there, and a surface's normal N becomes
+    cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
     for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
         if meet.alert[c] != 0:
             i = meet.place[c]
             own = load3(position, lattice.slots, i)
             out = wp.vec3()
+            ax = wp.vec3()
+            ay = wp.vec3()
+            az = wp.vec3()
             leans = meet.leans[c]
             for k in range(_NEIGHBOURS):
                 j = meet.tied[_NEIGHBOURS * c + k]
-                if j >= 0 and ((leans >> k) & 1) != 0:
+                if j >= 0:
                     # The neighbours are numbered as places of a cube of 27 without its middle; see linked_cells.STEPS.
                     place = wp.where(k < 13, k, k + 1)
                     step = wp.vec3(float(place // 9 - 1), float(place // 3 % 3 - 1), float(place % 3 - 1))
-                    way = step * lattice.spacing
-                    out -= way + load3(position, lattice.slots, j) - own
+                    way = step + (load3(position, lattice.slots, j) - own) / lattice.spacing
+                    ax += step[0] * way
+                    ay += step[1] * way
+                    az += step[2] * way
+                    if ((leans >> k) & 1) != 0:
+                        out -= way
+            lean = meet.lean[c]
+            turned = wp.cross(ay, az) * lean[0] + wp.cross(az, ax) * lean[1] + wp.cross(ax, ay) * lean[2]
+            # Too few ties say nothing about the plane, and crushed ones turn it over: then away from what it leans on.
+            if wp.dot(turned, out) > SURE * wp.length(turned) * wp.length(out):
+                out = turned
             meet.normal[c] = wp.normalize(out) * meet.flat[c]
 
 
@@ -289,23 +303,32 @@ def consider(meet: Meet, c: int, d: int):
             return
         n = way / far
     k = meet.partners[c]
-    if k >= _PARTNERS:
-        wp.atomic_add(meet.count, 2, 1)
-        return
     at = _PARTNERS * c + k
+    if k >= _PARTNERS:
+        # The one with the highest number goes: the same in any order.
+        wp.atomic_add(meet.count, 2, 1)
+        at = at - 1
+        if d > meet.partner[at]:
+            return
+    else:
+        meet.partners[c] = k + 1
+    # In the order of their numbers, so that sums over them are the same on every device.
+    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+        meet.partner[at] = meet.partner[at - 1]
+        meet.along[at] = meet.along[at - 1]
+        meet.weight[at] = meet.weight[at - 1]
+        meet.reach[at] = meet.reach[at - 1]
+        at = at - 1
     meet.partner[at] = d
     meet.along[at] = n
     meet.weight[at] = weight
     meet.reach[at] = reach
-    meet.total[c] = meet.total[c] + weight
-    meet.partners[c] = k + 1
 
 
 @wp.kernel
 def find_partners(
     # params
     threads: int,
-    grid: int,
     # out
     meet: Meet,
 ):
@@ -313,12 +336,11 @@ def find_partners(
     reach = meet_reach(meet.spacing)
     for c in range(wp.tid(), count, threads):
         meet.partners[c] = 0
-        meet.total[c] = 0.0
         x = meet.x[c]
         piece = meet.piece[c]
         parted = (meet.kind[c] & 1) != 0
         normal = meet.normal[c]
-        if meet.alert[c] != 0 and grid != 0:
+        if meet.alert[c] != 0:
             own = cell_of(x, reach)
             for n in range(27):
                 cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
@@ -332,27 +354,40 @@ def find_partners(
                     if near and cell_of(meet.x[d], reach) == cell:
                         consider(meet, c, d)
                     d = meet.after[d]
-        if meet.alert[c] != 0 and grid == 0:
-            for d in range(count):
-                other = meet.piece[d] != piece or (
-                    parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
-                )
-                if other and meet.alert[d] != 0 and wp.length_sq(meet.x[d] - x) <= reach * reach:
-                    consider(meet, c, d)
+        total = float(0.0)
+        for k in range(meet.partners[c]):
+            total += meet.weight[_PARTNERS * c + k]
+        meet.total[c] = wp.max(total, 1.0)
         low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
         if meet.partners[c] > 0 or low:
-            meet.total[c] = wp.max(meet.total[c], 1.0)
             meet.listed[wp.atomic_add(meet.count, 1, 1)] = c
+
+
+@wp.kernel
+def find_shares(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    for n in range(wp.tid(), meet.count[1], threads):
+        c = meet.listed[n]
+        for k in range(meet.partners[c]):
+            at = _PARTNERS * c + k
+            d = meet.partner[at]
+            yields = meet.total[c] * meet.inverse_mass[c] + meet.total[d] * meet.inverse_mass[d]
+            meet.share[at] = meet.weight[at] * meet.inverse_mass[c] / wp.max(yields, 1.0e-30)
 
 
 @wp.func
 def rub(velocity: wp.vec3, n: wp.vec3, change: float, friction: float):
     """Change of a sliding velocity by Coulomb's friction, where along n it changes by `change`."""
-    slide = velocity - wp.dot(velocity, n) * n
-    speed = wp.length(slide)
     found = wp.vec3()
-    if speed > 1.0e-9:
-        found = -slide * (wp.min(friction * change, speed) / speed)
+    if change > 0.0:
+        slide = velocity - wp.dot(velocity, n) * n
+        speed = wp.length(slide)
+        if speed > 1.0e-9:
+            found = -slide * (wp.min(friction * change, speed) / speed)
     return found
 
 
@@ -373,16 +408,17 @@ def push_pairs(
             # Exactly the other way round for the partner: both see the same numbers.
             along = meet.along[at]
             deep = meet.reach[at] - wp.dot(along, meet.x[d] - meet.x[c])
-            yields = meet.total[c] * meet.inverse_mass[c] + meet.total[d] * meet.inverse_mass[d]
-            if deep > 0.0 and yields > 0.0:
-                part = meet.weight[at] * wp.min(1.0, deep / (SOFT * meet.spacing))
-                part = part * meet.inverse_mass[c] / yields
+            if deep > 0.0:
+                share = meet.share[at]
+                soft = wp.min(1.0, deep / (SOFT * meet.spacing))
                 speed = meet.v[d] - meet.v[c]
-                closing = wp.max(-wp.dot(along, speed), 0.0)
+                closing = soft * wp.max(-wp.dot(along, speed), 0.0)
+                # All sliding that friction can hold is taken away at once, however soft the contact: it would creep.
                 rubs = rub(speed, along, closing, meet.friction)
-                push -= part * (closing * along + rubs)
+                push -= share * (closing * along + rubs)
                 # What sliding is lost was not moved by either, else what sticks would creep.
-                shift -= part * (wp.min(APART * deep, FARTHEST * meet.spacing) * along + meet.dt * rubs)
+                apart = soft * wp.min(APART * deep, FARTHEST * meet.spacing)
+                shift -= share * (apart * along + meet.dt * rubs)
         meet.push[c] = push
         meet.shift[c] = shift
 

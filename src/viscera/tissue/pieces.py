@@ -58,6 +58,11 @@ class Edge:
         """Bit by bit: from which of them its normal leads away."""
         self.flat = np.minimum(1.0, leans.sum(axis=0) / np.where(cut, CUT_TIES, FLAT_TIES)) ** STEEP
         """How flat its surface is there, from 0 to 1."""
+        self.normal = -(STEPS.T @ leans).T.astype(np.float64)
+        """At rest, away from what it leans on; not of unit length."""
+        spread = np.einsum("sm,sa,sb->mab", tied[:, some], STEPS, STEPS)
+        self.lean = np.einsum("mab,mb->ma", spread, self.normal)
+        """B N, see meeting_kernels.find_normals, shape (masses, 3)."""
 
 
 class Pieces:

@@ -28,7 +28,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Stage
+from viscera.device import Port, Stage
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.states import Arrays, copy_in, copy_out
@@ -159,6 +159,38 @@ def book_drained(
         content_out[who] = 0
 
 
+@wp.kernel
+def hold_back(
+    # params
+    reach: float,
+    # in
+    most: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    tag: wp.array(dtype=wp.int32),
+    content: wp.array(dtype=wp.int32),
+    # out
+    region_out: wp.array(dtype=float),
+):
+    """One thread: the drain's ball becomes as small as `most` units need, the nearest particles first."""
+    middle = wp.vec3(region_out[6], region_out[7], region_out[8])
+    radius = float(-1.0)
+    units = wp.int32(0)
+    who = wp.int32(0)
+    while who >= 0 and units < most[0]:
+        who = wp.int32(-1)
+        nearest = float(reach)
+        for s in range(count[0]):
+            away = wp.length(position[s] - middle)
+            if tag[s] >= 0 and away > radius and away <= nearest:
+                nearest = away
+                who = tag[s]
+        if who >= 0:
+            units += content[who]
+            radius = nearest
+    region_out[9] = radius
+
+
 @wp.func
 def flow_out(
     scale: float,
@@ -265,9 +297,14 @@ def step_coating(stage: Stage, coating: Coating, fluid: Fluid, face: wp.array, d
     stage.once(lambda: wp.copy(c.film, c.spare))
 
 
-def step_drain(stage: Stage, coating: Coating, fluid: Fluid, drain: Drain) -> None:
-    """Books what a drain with a ball takes, and takes it."""
+def step_drain(stage: Stage, coating: Coating, fluid: Fluid, drain: Drain, most: Port | None = None) -> None:
+    """Books what a drain with a ball takes, and takes it; with `most` (int32, one number) only what is nearest to its
+    middle, until that are so many units: less than a particle more."""
     c, f = coating, fluid
+    if most is not None:
+        stage.upload(most)
+        held = [float(drain.region.numpy()[9]), most.array, f.count, f.position, f.tag, c.content, drain.region]
+        stage.once(lambda: wp.launch(hold_back, dim=1, inputs=held, device=f.device.warp))
     inputs = [f.count, f.position, f.tag, drain.region, c.content, c.drained]
     stage.once(lambda: wp.launch(book_drained, dim=f.capacity, inputs=inputs, device=f.device.warp))
     drain.contact(stage, f)

@@ -12,6 +12,7 @@ from viscera.errors import InputError
 from viscera.geometry.parts import JointedTool, make_tool
 from viscera.inputs import Vector3
 from viscera.instruments import Pushes, Tool, felt_at_handle
+from viscera.instruments.bars import MOST_BARS
 from viscera.timing import TICK
 from viscera.tissue.touch_kernels import TOOLS
 from viscera.view import ToolState
@@ -21,13 +22,19 @@ from viscera.world.holding import Holding
 from viscera.world.organ import Organ
 from viscera.world.sewers import Sewers
 
+UPRIGHT = (0.0, 0.0, 0.0, 1.0)
+
 
 class Contact:
     """A lattice feels `TOOLS` instruments at once; one that comes in beyond that touches nothing until another has
     left."""
 
-    def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ]) -> None:
+    def __init__(self, tools: Sequence[Tool], organs: Sequence[Organ], table: float | None = None) -> None:
+        """`table` is the height of one that no organ lies on [m]."""
         self._tools, self._organs = tools, organs
+        tables = [organ.floor.table for organ in organs] + ([] if table is None else [table])
+        self._table = max(tables, default=-math.inf)
+        """Under which no tool goes [m]."""
         self._pushes = [tool.instrument.effect(Pushes) for tool in tools]
         self._solids = {tool.number: _solid(tool, organs) for tool, one in zip(tools, self._pushes, strict=True)
                         if one is not None and one.solid and organs}  # fmt: skip
@@ -36,12 +43,16 @@ class Contact:
         """Which tool's shape the lattices know in a place."""
         self.slots: dict[int, int] = {}
         """Place in the lattices of each tool that is in the body."""
+        self._inside: set[int] = set()
+        """Tools that were in the body in the last tick."""
         self.cutters = Cutters(tools, organs)
         """The edges of those that cut."""
         self.grippers = Grippers(tools, organs)
         """The jaws of those that grasp."""
         self.sewers = Sewers(tools, organs)
         """The needles and knots of those that sew."""
+        self._bars = np.zeros((MOST_BARS, 2, 3))
+        """Of a tool that is turned and has not gone yet [m]."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
 
@@ -49,6 +60,7 @@ class Contact:
         """Tools follow their hands for one tick."""
         for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
             if not tool.active:
+                self._inside.discard(tool.number)
                 self._let_go(tool)
                 self.cutters.rest(tool)
                 self.grippers.rest(tool)
@@ -57,6 +69,7 @@ class Contact:
                 continue
             self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
+            self._inside.add(tool.number)
             came = tool.number not in self.slots
             slot = None if pushes is None else self._slot_of(tool)
             if pushes is None or slot is None:
@@ -75,14 +88,36 @@ class Contact:
                 )
 
     def _way(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
-        """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it."""
+        """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it. It turns with its hand
+        before."""
+        bars = self._turn(tool, holding)
         way = holding.allow(tool.wish(TICK))
         for organ in self._organs:
-            way = organ.floor.keep_out(tool.end[: tool.bars.count], tool.bars.radii, way)
-        return way
+            way = organ.floor.keep_out(bars, tool.bars.radii, way)
+        below = self._table - float((bars[:, :, 2].min(axis=1) - tool.bars.radii).min(initial=math.inf)) - float(way[2])
+        return way + np.array([0.0, 0.0, below]) if below > 0.0 else way
+
+    def _turn(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
+        """Where its bars are then [m]. None of them turns in under the table: one that enters so is upright, one that
+        would turn so stays as it is held."""
+        wish, count = tool.wish_turn(TICK), tool.bars.count
+        enters = tool.number not in self._inside
+        if wish is None and not enters:
+            return tool.end[:count]
+        before = UPRIGHT if enters else tool.held.copy()
+        tool.turn(np.zeros(3) if wish is None or enters else holding.allow_turn(wish))
+        tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
+        bars, radii = self._bars[:count], tool.bars.radii[:, None]
+        lowest = float((bars[:, :, 2] - radii).min(initial=math.inf))
+        if lowest < self._table and (enters or lowest < float((tool.end[:count, :, 2] - radii).min())):
+            tool.held[:] = before
+            tool.turn(np.zeros(3))
+            tool.bars.place(tool.tip, tool.orientation, tool.jaws, self._bars)
+        return bars
 
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
+        self._inside = {tool.number for tool in self._tools if tool.active}
         for tool in self._tools:
             if tool.number in self._solids and tool.number in self.slots:
                 self._solids[tool.number].place(tool.tip, tool.orientation, tool.jaws, jump=True)
@@ -118,7 +153,7 @@ class Contact:
                     force, torque = organ.tissue.tool_force(slot)
                     fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                     tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
-                holding.feel((fx, fy, fz), slot)
+                holding.feel((fx, fy, fz), (tx, ty, tz), slot)
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()

@@ -5,7 +5,8 @@ part of the organ within `REACH` of an anchor that does not move; as a distance,
 
     d(x) = max(distance to the nearest such anchor − REACH, signed distance to the surface).
 
-Where such anchors are at the organ's very bottom it lies on a table, which goes on to all sides.
+Where anchors are at the organ's very bottom, those that are drawn along too, it lies on a table, which goes on to all
+sides.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class Floor:
         fixed = params.anchored if params.driven is None else params.anchored & ~params.driven
         anchors = tissue.rest_positions()[fixed]
         low, _high = mesh.bounds
-        on_table = len(anchors) > 0 and float(anchors[:, 2].min()) < low[2] + params.spacing
+        held = tissue.rest_positions()[params.anchored]
+        on_table = len(held) > 0 and float(held[:, 2].min()) < low[2] + params.spacing
         self.table = float(low[2]) if on_table else -np.inf
         """Height of the table [m]."""
-        self.top = max(self.table, float(anchors[:, 2].max()) + REACH * params.spacing) if len(anchors) else -np.inf
+        self.top = max(self.table, float(anchors[:, 2].max()) + REACH * params.spacing) if len(anchors) else self.table
         """No tool above this is held back [m]."""
         self._spacing = params.spacing
         self._values: NDArray[np.float64] | None = None
@@ -52,8 +54,8 @@ class Floor:
     def keep_out(
         self, bars: NDArray[np.float64], radii: NDArray[np.float64], way: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The way that a tool may go which wants to go `way` [m]. Its bars, ends of their axes of shape (bars, 2, 3)
-        [m], are outside as it starts."""
+        """The way that a tool may go which wants to go `way` [m], but for the table. Its bars, ends of their axes of
+        shape (bars, 2, 3) [m], are outside as it starts."""
         if float(bars[:, :, 2].min()) + float(way[2]) - float(radii.max()) > self.top:
             return way
         axis = bars[:, 1] - bars[:, 0]
@@ -68,9 +70,6 @@ class Floor:
             if short[worst] <= 0.0:
                 break
             way = way + short[worst] * slope[worst]
-        below = self.table - float((points[:, 2] + way[2] - radius).min())
-        if below > 0.0:
-            way = way + np.array([0.0, 0.0, below])
         return way
 
     def _clearance(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -9,7 +9,9 @@ for the force F, the least stretch s of the tissue beneath it (1 at rest, 0 flat
 sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most
 q²·v_fastest·Δt: less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving
 are free. So a hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is. q
-falls at once and rises slowly, as tissue that is hit springs to and fro.
+falls at once and rises slowly, as tissue that is hit springs to and fro. Turning about the tip is bounded in the same
+way: of its turn, what goes against the direction of the torque on it is at most q²·ω_fastest·Δt, and what goes across
+it is q² of what was wished: a long shaft that turns sideways ploughs.
 
 Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
 the surface unseen, and into it no faster than `INTO` times that radius.
@@ -23,7 +25,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.inputs import Vector3
 from viscera.instruments import FASTEST_TOOL, Tool
+from viscera.instruments.tool import FASTEST_TURN
 from viscera.timing import TICK
 from viscera.tissue.touching import NOTHING_NEAR
 from viscera.world.organ import Organ
@@ -54,9 +58,9 @@ class Holding:
         self._organs = organs
         self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else DEEPEST
         self._substeps = min((organ.tissue.substeps for organ in organs), default=1)
-        self.state = np.zeros(5)
+        self.state = np.zeros(8)
         """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then whether tissue is
-        near. Part of the world's state."""
+        near, and the direction of the torque. Part of the world's state."""
 
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
@@ -66,13 +70,21 @@ class Holding:
             way = way * (PAST * radii / length)
         normal, freedom = self.state[:3], 1.0 - float(self.state[3])
         into = -float(way @ normal)
-        speed = freedom * FASTEST_TOOL * min(1.0, max(freedom, BACK))
-        most = min(speed * TICK, INTO * radii)
+        most = min(_eased(freedom) * FASTEST_TOOL * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
         return way
 
-    def feel(self, force: tuple[float, float, float], slot: int) -> None:
+    def allow_turn(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What of this turn of a tick it may make: axis times angle [rad]."""
+        normal, freedom = self.state[5:], 1.0 - float(self.state[3])
+        if not normal.any():
+            return way
+        leaves = float(way @ normal)
+        aside = max(freedom, 0.0) ** 2 * (way - leaves * normal)
+        return aside + max(leaves, -_eased(freedom) * FASTEST_TURN * TICK) * normal
+
+    def feel(self, force: Vector3, torque: Vector3, slot: int) -> None:
         """After a tick."""
         size = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
         freedom, near = min(1.0, (MOST_FORCE - size) / SLOW_FORCE), False
@@ -85,9 +97,24 @@ class Holding:
             self.state[:] = 0.0
             return
         if size > 0.0:
-            share = 1.0 if not self.state[:3].any() else STEADY
-            mean = (1.0 - share) * self.state[:3] + share * np.array(force) / size
-            self.state[:3] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+            _steady(self.state[:3], force)
+            _steady(self.state[5:], torque)
         # Tissue that springs to and fro is no freer for it.
         self.state[3] = max(1.0 - max(freedom, -BACK), float(self.state[3]) - RECOVERY)
         self.state[4] = 1.0
+
+
+def _eased(freedom: float) -> float:
+    """Of the fastest speed, what is left for this q."""
+    return freedom * min(1.0, max(freedom, BACK))
+
+
+def _steady(direction: NDArray[np.float64], felt: Vector3) -> None:
+    """Brings a direction up to what is felt."""
+    x, y, z = felt
+    size = math.sqrt(x * x + y * y + z * z)
+    if size == 0.0:
+        return
+    share = STEADY if direction.any() else 1.0
+    mean = (1.0 - share) * direction + (share / size) * np.array(felt)
+    direction[:] = mean / max(float(np.linalg.norm(mean)), 1e-9)

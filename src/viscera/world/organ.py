@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +141,11 @@ class Organ:
     def height(self, x: float, y: float, among: NDArray[Any] | None = None) -> float:
         """Of the upper side over this place of the table, at rest: a plane through the nearest vertices, those of the
         upper half, or among these numbers [m]."""
-        rest = self.body.mesh.vertices
-        return surface_height(rest, x, y) if among is None else _plane_over(rest[among], x, y)
+        return _plane_over(self._upper if among is None else self.body.mesh.vertices[among], x, y)
+
+    @cached_property
+    def _upper(self) -> NDArray[Any]:
+        return _upper_half(self.body.mesh.vertices)
 
     def show(self) -> Show:
         if self.cuts is not None:
@@ -181,16 +185,32 @@ def organ(
 
 
 def cuttable(
-    name: str, body: Body, tissue: Tissue, *, look: str = "tissue", texels: int | None = None, room: int = 1_500
+    name: str,
+    body: Body,
+    tissue: Tissue,
+    *,
+    look: str = "tissue",
+    texels: int | None = None,
+    room: int = 1_500,
+    inside: bool = False,
 ) -> Organ:
     """An organ that blades can cut. Its surface is the dual of its lattice (geometry/linked_surface.py), on the body's
-    own mesh; `room` is how many links may be cut, about the side of a cell each."""
+    own mesh; `room` is how many links may be cut, about the side of a cell each. With `inside` its cut faces have
+    texels too: blood runs over them, heat and burns live on them."""
     from viscera.skin import make_skin
+    from viscera.skin.spare import make_spare_skin
     from viscera.world.cut_surface import CutSurface
 
     let_cut(tissue)
     cuts = CutSurface(body.mesh, tissue, room)
-    skin = None if texels is None else make_skin(cuts.mesh, width=texels, device=tissue.device)
+    if inside and texels is None:
+        raise InputError(f"{name}: cut faces with texels need a skin.", "Give `texels` too, as texels=256.")
+    if texels is None:
+        skin = None
+    elif inside:
+        skin = make_spare_skin(cuts.mesh, cuts.quads, cuts.points, body.spacing, texels, tissue.device)
+    else:
+        skin = make_skin(cuts.mesh, width=texels, device=tissue.device)
     return make_organ(name, look, replace(body, mesh=cuts.mesh), tissue, skin, cuts)
 
 
@@ -288,12 +308,18 @@ def block(cells: tuple[int, int, int], spacing: float) -> Body:
 
 def surface_height(vertices: NDArray[Any], x: float, y: float) -> float:
     """Of the upper side of a slab over this place of the table: a plane through the nearest vertices [m]."""
-    return _plane_over(vertices[vertices[:, 2] >= 0.5 * vertices[:, 2].max()], x, y)
+    return _plane_over(_upper_half(vertices), x, y)
+
+
+def _upper_half(vertices: NDArray[Any]) -> NDArray[Any]:
+    return vertices[vertices[:, 2] >= 0.5 * vertices[:, 2].max()]
 
 
 def _plane_over(vertices: NDArray[Any], x: float, y: float) -> float:
     """Through the nearest ones, and not beyond them [m]."""
-    near = vertices[np.argsort(np.hypot(vertices[:, 0] - x, vertices[:, 1] - y))[:6]].astype(np.float64)
+    away = (vertices[:, 0] - x) ** 2 + (vertices[:, 1] - y) ** 2
+    few = min(6, len(away))
+    near = vertices[np.sort(np.argpartition(away, few - 1)[:few])].astype(np.float64)
     plane = np.stack([np.ones(len(near)), near[:, 0] - x, near[:, 1] - y], axis=1)
     fitted = float(np.linalg.lstsq(plane, near[:, 2], rcond=None)[0][0])
     return min(max(fitted, float(near[:, 2].min())), float(near[:, 2].max()))

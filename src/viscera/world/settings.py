@@ -69,6 +69,16 @@ class Settings:
         self.rows[name] = rows
         self._due.append(lambda: self._tables[name].change(rows))
 
+    def take_over(self, old: Settings) -> None:
+        """The values of another world of the same scenario. A table whose rows come from the seed, as the course of a
+        bowel, begins as this world has it."""
+        for name, value in old.values.items():
+            self.set(name, value)
+        begun = {table.name: table.rows for table in old.tables}
+        for table in self.tables:
+            if table.rows == begun.get(table.name):
+                self.set_rows(table.name, old.rows[table.name])
+
     def with_next_turn(self, change: Callable[[], None]) -> None:
         """Something else that systems take with their next turn."""
         self._due.append(change)

@@ -16,6 +16,7 @@ from viscera.view import (
     Particles,
     Picture,
     Scene,
+    Stains,
     Surface,
     Texture,
     Threads,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _LISTS: dict[str, type] = {
     "surfaces": Surface,
     "textures": Texture,
+    "stains": Stains,
     "particles": Particles,
     "markers": Markers,
     "threads": Threads,

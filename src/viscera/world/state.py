@@ -15,7 +15,7 @@ from viscera.world.system import Saved
 if TYPE_CHECKING:
     from viscera.world.world import World
 
-_TOOL_NUMBERS = 68
+_TOOL_NUMBERS = 76
 """That `_pack` gives."""
 
 
@@ -64,7 +64,7 @@ def load_state(world: World, state: Saved) -> None:
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
-    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 5), strict=True):
+    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 8), strict=True):
         holding.state[:] = saved
     for number, motion in enumerate(contents.motions):
         motion.state[:] = state[f"motions/{number}"]
@@ -108,4 +108,4 @@ def _unpack(tool: Tool, packed: NDArray[Any]) -> None:
 
 
 def _arrays(tool: Tool) -> list[NDArray[np.float64]]:
-    return [tool.hand, tool.orientation, tool.tip, tool.tips, tool.start, tool.end]
+    return [tool.hand, tool.asked, tool.held, tool.orientation, tool.tip, tool.tips, tool.start, tool.end]

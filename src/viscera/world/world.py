@@ -194,10 +194,7 @@ class World:
         self.seed, self.peak_force = seed, 0.0
         old = self.settings
         self._fill(self._build(seed))
-        for name, value in old.values.items():
-            self.settings.set(name, value)
-        for name, rows in old.rows.items():
-            self.settings.set_rows(name, rows)
+        self.settings.take_over(old)
         self.settings.settle()
         if self._live is not None:
             self._live.refill()
@@ -353,7 +350,7 @@ class World:
         for tool in contents.tools:
             tool.room = self.room
         self._steppers = self._meet(contents)
-        self.contact = Contact(contents.tools, contents.organs)
+        self.contact = Contact(contents.tools, contents.organs, contents.table)
         self.tools = [ToolState(tool.number, position=tool.instrument.home) for tool in contents.tools]
         self.settings = Settings(self.scenario, contents)
         parts = [*(("tissue", "skin") if contents.organs else ()), *(system.name for system in contents.systems)]

@@ -8,6 +8,9 @@
 //
 // A grasper that is closed when another instrument is chosen stays where it is, clamped. Chosen again it is taken up there,
 // still closed, and follows the cursor's movement from there; letting go of the button then opens it.
+//
+// There are two hands: `swap` leaves the instrument where it is, open or closed, and moves the other one. One that was left
+// open glides to the cursor when it is taken up.
 
 import { Vector3 } from "three";
 import type { Camera, Quaternion, Ray } from "three";
@@ -15,7 +18,7 @@ import { effectOf, roundEnd } from "../instruments";
 import { pick } from "../picking";
 import type { Hit, PickMesh } from "../picking";
 import { PRESSED } from "../protocol";
-import type { Instrument, Scene, Tool } from "../protocol";
+import type { Instrument, Scene, Tool, ToolState } from "../protocol";
 import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, pointAtHeight, shaftOrientation, tipFor, topOf, touchingTip, trocarOf, viewRay } from "./reach";
 import type { ScreenPoint } from "./reach";
 
@@ -28,6 +31,7 @@ const LEAST_DEPTH = 0.001; // [m]; less says nothing about stiffness
 const PRESS_SPEED = 0.045; // [m/s]
 const RELEASE_SPEED = 0.12; // [m/s]
 const SMALLEST_MOVE = 1e-5; // [m]; less is not worth a message
+const GLIDE_TIME = 0.12; // [s] in which an instrument that is taken up comes to the cursor
 const SHORTEST_INTERVAL = 1000 / 120; // [ms] between messages
 
 /** What the hand needs of the picture. */
@@ -71,7 +75,7 @@ export class Hand {
   private instruments: Instrument[] = [];
   private sent: { tip: Vector3; spin: number; grip: number; active: boolean } | null = null;
   private sentAt = -Infinity;
-  /** Graspers that stay clamped in the body, as they were left. */
+  /** Instruments that stay in the body, as they were left: clamped graspers, and what the other hand holds. */
   private readonly clamped = new Map<number, { tip: Vector3; spin: number; grip: number }>();
   /** Where a clamped one was taken up again, until it is placed; and how far from the cursor's tip that is. */
   private takenUpAt: Vector3 | null = null;
@@ -169,6 +173,14 @@ export class Hand {
     return depth >= LEAST_DEPTH ? depth : null;
   }
 
+  /** Force along the surface's normal over depth, of the tool in the hand [N/m]; null where nothing is pressed. */
+  stiffness(tools: readonly ToolState[]): number | null {
+    const tool = tools.find((candidate) => candidate.tool === this.tool);
+    if (tool?.active !== true) return null;
+    const depth = this.depthAt(tool.position);
+    return depth === null ? null : Math.hypot(...tool.force) / depth;
+  }
+
   /** The one before goes out of the body, unless it is clamped; the new one takes its place under the cursor. */
   chooseTool(tool: number): void {
     if (tool === this.tool || tool >= this.instruments.length) return;
@@ -180,6 +192,30 @@ export class Hand {
     this.sentAt = -Infinity;
     this.cursor = cursor;
     this.takeUp();
+  }
+
+  /** The other hand's instrument moves now: the one left last, or the next one. This one stays where it is. */
+  swap(): void {
+    if (this.instruments.length < 2) return;
+    const others = [...this.clamped.keys()].filter((tool) => tool !== this.tool);
+    const cursor = this.cursor;
+    const next = others.at(-1) ?? (this.tool + 1) % this.instruments.length;
+    this.leave();
+    this.tool = next;
+    this.sent = null;
+    this.sentAt = -Infinity;
+    this.cursor = cursor;
+    this.takeUp();
+  }
+
+  /** Those that were left go out of the body too. */
+  withdrawLeft(): void {
+    for (const [tool, { tip, spin }] of this.clamped) {
+      const turn = shaftOrientation(tip, this.trocar(), this.up, spin);
+      const input = { tool, position: tip.toArray(), orientation: turn.toArray(), grip: 0, active: false };
+      if (this.events.send({ type: "tool", sequence: this.sequence + 1, input }, null)) this.sequence += 1;
+    }
+    this.clamped.clear();
   }
 
   /** Whether the instrument in the hand holds on to what is between its jaws. */
@@ -205,7 +241,7 @@ export class Hand {
     const left = this.clamped.get(this.tool);
     if (left === undefined) return;
     this.clamped.delete(this.tool);
-    this.acting = true;
+    this.acting = left.grip >= PRESSED;
     this.grip = left.grip;
     this.spin = left.spin;
     this.takenUpAt = left.tip;
@@ -216,6 +252,7 @@ export class Hand {
     const goal = this.pressed ? this.pressDepth : this.acting ? TOUCH_DEPTH : 0;
     const speed = goal > this.pushed ? PRESS_SPEED : RELEASE_SPEED;
     this.pushed += clamp(goal - this.pushed, -speed * seconds, speed * seconds);
+    if (!this.acting) this.aside?.multiplyScalar(Math.exp(-seconds / GLIDE_TIME));
     this.place(now);
   }
 

@@ -41,6 +41,8 @@ export class Keyboard {
     private readonly view: KeyboardView,
     session: SessionKeys,
     private readonly choose: (tool: number) => void,
+    /** The other hand moves its instrument now. */
+    private readonly swap: () => void,
   ) {
     window.addEventListener("keydown", (event) => {
       this.shift = event.shiftKey;
@@ -79,8 +81,12 @@ export class Keyboard {
   }
 
   private down(event: KeyboardEvent): void {
-    if (event.code === "Escape") this.hand.withdraw();
+    if (event.code === "Escape") {
+      this.hand.withdraw();
+      this.hand.withdrawLeft();
+    }
     else if (event.code === "Home") this.orbit.reset();
+    else if (event.code === "Tab" && onPicture(event)) this.swap();
     else if (/^Digit[1-9]$/.test(event.code)) this.choose(Number(event.code.slice(5)) - 1);
     else if (HAND_KEYS.has(event.code)) this.hold(event);
     else return;
@@ -120,6 +126,11 @@ function ownKey({ code, target }: KeyboardEvent): boolean {
   if (!(target instanceof Element)) return false;
   if (target instanceof HTMLInputElement && target.type === "range") return SLIDER_KEYS.has(code);
   return code === "Space" && target.closest("button, summary, a, input") !== null;
+}
+
+/** Elsewhere Tab goes from button to button, as ever. */
+function onPicture({ target, shiftKey }: KeyboardEvent): boolean {
+  return !shiftKey && (target === document.body || target instanceof HTMLCanvasElement);
 }
 
 function inField(target: EventTarget | null): boolean {

@@ -4,6 +4,8 @@ import { BufferAttribute, BufferGeometry, Mesh, ShaderMaterial, Vector3 } from "
 import type { Box3 } from "three";
 import { FILM_GLSL, LIGHT_GLSL, PICTURE_GLSL, TOOL_SHADE_GLSL } from "./light";
 import type { LightUniforms } from "./light";
+import { STAIN_GLSL } from "./stains";
+import type { StainUniforms } from "./stains";
 
 /** Side of the cloth over the diagonal of what lies on it. */
 const EXTENT = 6;
@@ -12,12 +14,13 @@ export class Drape {
   readonly mesh: Mesh;
   private readonly material: ShaderMaterial;
 
-  constructor(light: LightUniforms, private readonly plain: boolean) {
+  constructor(light: LightUniforms, stains: StainUniforms, private readonly plain: boolean) {
     this.material = new ShaderMaterial({
       name: "drape",
       defines: plain ? { PLAIN: 1 } : {},
       uniforms: {
         ...light,
+        ...stains,
         uAcross: { value: new Vector3(1, 0, 0) },
         uAlong: { value: new Vector3(0, 1, 0) },
       },
@@ -152,6 +155,10 @@ function gridTriangles(cells: number): number[] {
 }
 
 // Cloth is matt and its light changes slowly, so all but the emboss is computed per vertex.
+const CLOTH_GLSL = /* glsl */ `
+const vec3 CLOTH = vec3(0.011, 0.070, 0.086);
+`;
+
 const VERTEX = /* glsl */ `
 ${LIGHT_GLSL}
 ${TOOL_SHADE_GLSL}
@@ -162,8 +169,7 @@ varying vec3 vLight;
 varying vec3 vGlow;
 varying vec2 vPlace;
 
-const vec3 CLOTH = vec3(0.011, 0.070, 0.086);
-
+${CLOTH_GLSL}
 void main() {
   vec4 view = modelViewMatrix * vec4(position, 1.0);
   vec3 point = view.xyz;
@@ -188,6 +194,8 @@ const FRAGMENT = /* glsl */ `
 ${LIGHT_GLSL}
 ${PICTURE_GLSL}
 ${FILM_GLSL}
+${STAIN_GLSL}
+${CLOTH_GLSL}
 varying vec3 vLight;
 varying vec3 vGlow;
 varying vec2 vPlace;
@@ -200,6 +208,11 @@ void main() {
   vec2 weave = vPlace * (6.2831853 / 0.0016);
   colour *= 1.0 + 0.05 * sin(weave.x + weave.y) * sin(weave.x - weave.y) * (1.0 - smoothstep(0.0003, 0.0009, footprint));
   #endif
+  vec2 place = (vPlace - uStainPlace.xy) / uStainPlace.zw;
+  if (uThickest > 0.0 && all(greaterThan(place, vec2(0.0))) && all(lessThan(place, vec2(1.0)))) {
+    float thick = stainOf(texture(uStains, place));
+    colour = colour * stainLets(thick) + stainAdds(thick) * colour.g / CLOTH.g;
+  }
   gl_FragColor = vec4(toScreen((colour + vGlow) * vignette()) + dither(), 1.0);
 }
 `;

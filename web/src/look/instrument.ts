@@ -1,8 +1,8 @@
 // An instrument: its working end as the scene describes it, bar by bar, or a ball or rounded rod on a slender shaft.
 
-import { CapsuleGeometry, Group, LatheGeometry, Mesh, Quaternion, Vector2, Vector3 } from "three";
+import { BufferAttribute, CapsuleGeometry, Group, LatheGeometry, Mesh, Quaternion, Vector2, Vector3 } from "three";
 import type { BufferGeometry, ShaderMaterial } from "three";
-import { isElectric, roundEnd } from "../instruments";
+import { isElectric, roundEnd, soaks } from "../instruments";
 import type { Does } from "../instruments";
 import { PRESSED } from "../protocol";
 import type { Instrument, Part, ToolState } from "../protocol";
@@ -20,6 +20,7 @@ export interface Steel {
   polished: ShaderMaterial;
   marked: ShaderMaterial;
   insulated: ShaderMaterial;
+  gauze: ShaderMaterial;
 }
 
 /** How far a jaw stands open [rad]. */
@@ -39,7 +40,7 @@ export class InstrumentModel {
   private shownGrip = 0;
   private withdrawn = 1;
 
-  constructor(readonly info: Instrument, steel: Steel) {
+  constructor(readonly info: Instrument, private readonly steel: Steel) {
     if (info.parts.length === 0) this.addProbe(steel);
     else for (const part of info.parts) this.addPart(part, steel);
     this.bars = barsOf(info);
@@ -86,12 +87,14 @@ export class InstrumentModel {
     this.mesh.traverse((object) => {
       if (object instanceof Mesh) (object.geometry as BufferGeometry).dispose();
     });
+    for (const material of Object.values(this.steel) as ShaderMaterial[]) material.dispose();
   }
 
   /** Only the shaft has marks. */
   private addProbe(steel: Steel): void {
     const { head, shaft } = probeProfiles(this.info, probeShaft(this.info));
-    this.mesh.add(bare(new Mesh(turned(head), steel.polished)), bare(new Mesh(turned(shaft), steel.marked)));
+    const end = soaks(this.info) ? steel.gauze : steel.polished;
+    this.mesh.add(bare(new Mesh(placed(turned(head)), end)), bare(new Mesh(placed(turned(shaft)), steel.marked)));
   }
 
   private addPart(part: Part, steel: Steel): void {
@@ -100,7 +103,7 @@ export class InstrumentModel {
     const start = new Vector3(...part.start);
     const pivot = new Group();
     pivot.position.copy(start);
-    pivot.add(bare(new Mesh(barGeometry(new Vector3(...part.end).sub(start), part.radius), material)));
+    pivot.add(bare(new Mesh(placed(barGeometry(new Vector3(...part.end).sub(start), part.radius), start), material)));
     this.mesh.add(pivot);
     if (part.swing === 0) return;
     this.jaws.push({ pivot, swing: part.swing });
@@ -123,6 +126,17 @@ export class InstrumentModel {
 function bare(mesh: Mesh): Mesh {
   mesh.frustumCulled = false;
   return mesh;
+}
+
+/** Says where each vertex is in the tool's frame, its jaws closed; `start` is the origin of the geometry there. */
+function placed(geometry: BufferGeometry, start = new Vector3()): BufferGeometry {
+  const place = geometry.getAttribute("position").array.slice() as Float32Array;
+  for (let i = 0; i < place.length; i += 3) {
+    place[i] += start.x;
+    place[i + 1] += start.y;
+    place[i + 2] += start.z;
+  }
+  return geometry.setAttribute("place", new BufferAttribute(place, 3));
 }
 
 function probeShaft(info: Does): number {

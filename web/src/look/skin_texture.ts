@@ -2,10 +2,17 @@
 
 import { Box2, DataTexture, LinearFilter, RGBAFormat, UnsignedByteType, Vector2 } from "three";
 import type { WebGLRenderer } from "three";
-import type { ArrayTiles, Texture } from "../protocol";
+import type { ArrayTiles } from "../protocol";
 import { TiledImage } from "./tiled_image";
 
-export class SkinTexture {
+/** What it must know; a texture of a surface knows more. */
+interface Picture {
+  name: string;
+  width: number;
+  height: number;
+}
+
+export class SkinTexture<Info extends Picture = Picture> {
   /** What materials read. */
   readonly texture: DataTexture;
   /** The same on this side, row 0 at v = 0. */
@@ -13,7 +20,7 @@ export class SkinTexture {
   /** Shares the texels and is never drawn with: three.js copies from here by rectangles. */
   private readonly source: DataTexture;
 
-  constructor(readonly info: Texture) {
+  constructor(readonly info: Info) {
     this.image = new TiledImage(info.name, info.width, info.height);
     this.texture = this.made();
     this.texture.needsUpdate = true;

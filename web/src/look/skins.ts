@@ -7,7 +7,7 @@ import { SkinTexture } from "./skin_texture";
 import type { Skin } from "./tissue_material";
 
 export class Skins {
-  private textures: SkinTexture[] = [];
+  private textures: SkinTexture<Texture>[] = [];
   private readonly stages = new StageStrip();
   private readonly heatView: IUniform<number> = { value: 0 };
   private columns: Column[] | null = null;
@@ -31,7 +31,7 @@ export class Skins {
     return { burn: find("burn"), ink: find("ink"), film: find("film"), stages: this.stages.texture, heatView: this.heatView, cut: false };
   }
 
-  texture(name: string): SkinTexture | null {
+  texture(name: string): SkinTexture<Texture> | null {
     return this.textures.find(({ info }) => info.name === name) ?? null;
   }
 

@@ -90,10 +90,10 @@ export class SurfaceShape {
   }
 }
 
-/** Faces of cuts come last, and lie beside the texture, at −1. */
+/** Faces of cuts come last, and their places in the texture are negative. */
 function outsideOf(triangles: Uint32Array, uv: Float32Array | null): number {
   if (uv === null) return triangles.length;
   let corners = triangles.length;
-  while (corners > 0 && uv[2 * corners - 1] === -1) corners -= 3;
+  while (corners > 0 && uv[2 * corners - 1] < -0.5) corners -= 3;
   return corners;
 }

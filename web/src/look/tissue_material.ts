@@ -13,6 +13,7 @@ import { FILM_GLSL, LIGHT_GLSL, MOST_TOOLS, PICTURE_GLSL, SPARK_GLSL, TOOL_SHADE
 import type { LightUniforms } from "./light";
 import { SKIN_GLSL } from "./skin_shader";
 import type { SkinTexture } from "./skin_texture";
+import type { Texture } from "../protocol";
 
 interface Look {
   base: string;
@@ -52,9 +53,9 @@ export interface TissueTextures {
 
 /** What a scene paints on a surface, and what the eye wants to see of it. */
 export interface Skin {
-  burn: SkinTexture | null;
-  ink: SkinTexture | null;
-  film: SkinTexture | null;
+  burn: SkinTexture<Texture> | null;
+  ink: SkinTexture<Texture> | null;
+  film: SkinTexture<Texture> | null;
   /** How a burn looks, by its level. */
   stages: DataTexture;
   /** 1 shows temperatures instead of tissue. */
@@ -266,18 +267,22 @@ void main() {
   float blanched = blanching() * (1.0 - uDry);
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
   Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
-  bool inside = false;
+  bool inside = false, bare = false; // the face of a cut; one without texels
+  vec2 place = vUv; // in the textures
   #ifdef CUT
-  // Faces that a cut opened lie beside the texture. Flesh is wet and dark there, whatever covers the outside.
+  // Faces that a cut opened have their places less 2, or −3 where they have none. Flesh is wet and dark there, whatever
+  // covers the outside.
   inside = vUv.x < -0.5;
+  bare = vUv.x < -2.5;
+  if (inside) place += 2.0;
   if (inside) skin = Skin(uInner * (1.0 + 0.35 * middle.a + 0.25 * fine.a), uInnerDry, 0.0, 0.0, 1.0 - uInnerDry, 37.0);
   #endif
   #ifdef INK
   if (!inside) inkSkin(skin, texture(uInk, vUv), fine);
   #endif
   #ifdef BURN
-  vec4 burn = inside ? vec4(0.0) : texture(uBurn, vUv);
-  if (!inside) burnSkin(skin, burn, fine, middle);
+  vec4 burn = bare ? vec4(0.0) : texture(uBurn, place);
+  if (!bare) burnSkin(skin, burn, fine, middle);
   #endif
 
   // Char is a crust: coarse and dry.
@@ -300,8 +305,8 @@ void main() {
   float level = 0.0; // 1 where it is deep enough to stand
   float standing = 0.0; // 1 where it is a pool
   #ifdef FILM
-  Fluid fluid = fluidAt(vUv, vPoint, smoothNormal);
-  if (fluid.height > 0.0 && !inside) {
+  Fluid fluid = fluidAt(place, vPoint, smoothNormal);
+  if (fluid.height > 0.0 && !bare) {
     // Fluid fills the bumps below it and lies smooth; clots are a jelly.
     wet = smoothstep(0.000002, 0.00002, fluid.height);
     level = fluid.stands;

@@ -50,7 +50,7 @@ export class ForcePanel {
 
   /** Another scenario: `watched` where the force is what there is to watch. */
   begin(watched: boolean): void {
-    this.element.open = watched;
+    this.element.open = watched || document.body.classList.contains("compared");
     this.digits = watched ? 3 : 2;
     this.devicesSeen = false;
   }

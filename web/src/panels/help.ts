@@ -22,7 +22,8 @@ const SECTIONS: [string, [string, string][]][] = [
     ["+ −", "Nearer, farther"],
     ["Home", "View as at the start"],
     ["1 – 9", "Choose an instrument"],
-    ["Esc", "Withdraw the instrument"],
+    ["Tab", "The other hand: this instrument stays where it is, the one left last moves"],
+    ["Esc", "Withdraw the instruments"],
   ]],
   ["Session", [
     ["P", "Pause and resume"],

@@ -48,8 +48,10 @@ export class MeasuresPanel {
       const given = info.name in values ? values[info.name] : NaN;
       setText(value, Number.isFinite(given) ? given.toFixed(info.digits) : "–");
       if (goal === undefined) continue;
-      element.classList.toggle("met", met(goal, given));
-      element.classList.toggle("lost", lost(goal, info, given));
+      // Before the start nothing is won or lost yet.
+      const counts = drill?.phase !== "waiting";
+      element.classList.toggle("met", counts && met(goal, given));
+      element.classList.toggle("lost", counts && lost(goal, info, given));
     }
   }
 

@@ -21,6 +21,20 @@ export interface RecordingEvents {
   /** Back to a live world. */
   live(): void;
   speed(value: number): void;
+  /** Make a film of it. */
+  film(recording: string): void;
+}
+
+/** As /api/film tells it. */
+interface FilmState {
+  state: "none" | "making" | "ready" | "failed";
+  done: number;
+  message: string;
+}
+
+/** Where the picture comes from. */
+function sourceOf({ stored, done }: Watched): string {
+  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again from its inputs";
 }
 
 const SPEEDS = [0.25, 1, 2, 4, 8];
@@ -33,7 +47,10 @@ export class RecordingsPanel {
   private readonly time = h("output", { class: "drill-time" }, clock(0));
   private readonly length = h("span", { class: "note" }, "");
   private readonly speeds = SPEEDS.map((speed) => h("button", { type: "button", on: { click: () => this.events.speed(speed) } }, `${speed}×`));
+  private readonly film = h("button", { type: "button", title: "An MP4 of this recording, with its measures", on: { click: () => void this.makeFilm() } }, "Film");
   private watched: Watched | null = null;
+  /** The next choice of the list is shown beside this recording. */
+  private besides = false;
   private sentAt = 0;
   private heldUntil = 0;
 
@@ -51,6 +68,10 @@ export class RecordingsPanel {
       h("div", { class: "watch-row" }, h("div", { class: "choices", role: "group", "aria-label": "Speed of the recording" }, ...this.speeds),
         button("Try again from here", "A new run that begins with this moment", () => events.seek({ again: true })),
         button("Copy link", "To this moment, for whoever can open this page", () => void this.copyLink()),
+        button("Beside…", "Another recording beside this one", () => {
+          this.besides = true;
+          void this.open();
+        }), this.film,
         button("Live", "Back to a live world", () => events.live())));
     root.hidden = true;
   }
@@ -70,10 +91,11 @@ export class RecordingsPanel {
   }
 
   /** What the address of the page asks for: `?watch=NAME&at=SECONDS`. */
-  fromAddress(): void {
+  fromAddress({ watched }: SessionState): void {
     const given = new URLSearchParams(location.search);
     const name = given.get("watch");
-    if (name !== null) this.events.watch(name, Number(given.get("at") ?? 0) || 0);
+    if (name === watched?.recording) this.events.seek({ at: Number(given.get("at") ?? 0) || 0 });
+    else if (name !== null) this.events.watch(name, Number(given.get("at") ?? 0) || 0);
   }
 
   setState(state: SessionState): void {
@@ -81,15 +103,22 @@ export class RecordingsPanel {
     this.root.hidden = watched === null;
     document.body.classList.toggle("watching", watched !== null);
     SPEEDS.forEach((one, i) => this.speeds[i].setAttribute("aria-pressed", String(Math.abs(one - speed) < 1e-6)));
+    if (watched !== null) setText(this.length, `of ${clock(watched.seconds)}, ${sourceOf(watched)}`);
     if (watched === null || (this.watched?.recording === watched.recording && this.watched.seconds === watched.seconds)) {
       this.watched = watched;
       return;
     }
     this.watched = watched;
     this.slider.max = String(watched.seconds);
-    setText(this.length, `of ${clock(watched.seconds)}, made again from its inputs`);
     this.ticks.replaceChildren(...watched.marks.map(([at, what]) => h("i", { class: what === "start" ? "begin" : what,
       style: `left: ${((100 * at) / Math.max(watched.seconds, 1e-3)).toFixed(2)}%`, title: `${what.replace("_", " ")} at ${clock(at)}` })));
+  }
+
+  /** What is shown, for whoever compares. */
+  shown(): { recording: string; seconds: number; begin: number; stored: boolean } | null {
+    if (this.watched === null) return null;
+    const { recording, seconds, marks, stored } = this.watched;
+    return { recording, seconds, begin: marks.find(([, what]) => what === "start")?.[0] ?? 0, stored };
   }
 
   setTime(seconds: number): void {
@@ -123,6 +152,24 @@ export class RecordingsPanel {
     await navigator.clipboard.writeText(address.href).catch(() => undefined); // the address bar has it in any case
   }
 
+  /** Asks for the film, says how far it is, and hands it over. */
+  private async makeFilm(): Promise<void> {
+    const name = this.watched?.recording;
+    if (name === undefined) return;
+    const address = `./api/film?recording=${encodeURIComponent(name)}`;
+    const ask = async () => (await (await fetch(address)).json()) as FilmState;
+    let told = await ask();
+    if (told.state === "none" || told.state === "failed") this.events.film(name);
+    for (let wait = 0; told.state !== "ready" && (wait < 3 || told.state === "making"); wait++) {
+      setText(this.film, `Film ${Math.round(100 * told.done)} %`);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      told = await ask();
+    }
+    setText(this.film, told.state === "ready" ? "Film" : "No film");
+    this.film.title = told.state === "failed" ? told.message : "An MP4 of this recording, with its measures";
+    if (told.state === "ready") h("a", { href: `${address}&file=1`, download: "" }).click();
+  }
+
   private row(one: Summary): HTMLElement {
     const trials = one.trials.map(({ outcome, level, time }) => `${outcome.replace("_", " ")} (${level}, ${time.toFixed(1)} s)`).join(", ");
     return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
@@ -132,6 +179,14 @@ export class RecordingsPanel {
 
   private choose({ name }: Summary): void {
     this.dialog.close();
-    this.events.watch(name, 0);
+    if (!this.besides || this.watched === null) {
+      this.events.watch(name, 0);
+      return;
+    }
+    this.besides = false;
+    const address = new URL(location.href);
+    address.searchParams.set("watch", this.watched.recording);
+    address.searchParams.set("beside", name);
+    location.assign(address);
   }
 }

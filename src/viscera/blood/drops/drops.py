@@ -24,7 +24,7 @@ Kvick's particles cannot leave the surface (§6.2.3 names it as future work); An
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,116 +32,23 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.drops import coupling, flight, kernels, tools
+from viscera.blood.drops.around import nothing_around
 from viscera.blood.drops.impact import ImpactNumbers
 from viscera.blood.drops.landing import LandingTree, fit_landing, make_landing, remember_surface
+from viscera.blood.drops.near import Near, check_cohesion, make_near, set_near
 from viscera.blood.drops.numbers import DropNumbers, Purse, Tools
-from viscera.blood.film.params import LARGEST_VOLUME, LITTLE, FilmParams
+from viscera.blood.drops.params import DropParams
+from viscera.blood.film.params import LITTLE, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.film.surface import FilmSurface
 from viscera.blood.views import DROP_FATES, DropArrays, film_view, make_drop_arrays, queue_view
 from viscera.device import BLOCK, Device, Port, Stage
 from viscera.errors import InputError
-from viscera.neighbors.grid import GridParams, GridState, build_order, make_grid
+from viscera.neighbors.grid import build_order
 from viscera.timing import FRAME
 
 DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric", "late")
 """Arrays of `DropArrays`: all of them are kept when drops are saved."""
-
-
-_ZERO = ("spread", "seed", "crowded", "jet_volume", "drag", "bounce_speed", "restitution", "friction", "hysteresis")
-_ZERO = (*_ZERO, "scatter", "joins", "cohesion", "cohesion_damping", "merge_speed")
-"""Fields that may be 0."""
-
-
-@dataclass(frozen=True)
-class DropParams:
-    hanging: float = 0.26e-3
-    """[m]. Tuned to the film, whose particles cannot stack: at rest it is 0.24 mm thick and holds, where it gathers it
-    drips; blood would gather to ℓ."""
-    overflow: float = 0.8e-3
-    """[m]. Tuned in the same way: three times the film's thickness at rest."""
-    detach_time: float = 0.015
-    """τ [s]."""
-    box: float = 0.15
-    """Drops farther from the organs than this are lost [m]: they have reached the drape."""
-    highest: float = 0.8
-    """Against gravity they are kept up to here above the organs [m]: what spurts up comes down again. A jet of 4 m/s,
-    the speed of 65 mmHg (Bernoulli), rises u²/2g = 0.8 m."""
-    crowded: float = 0.7
-    """Part of the film's room: from here to `fullest` the film hangs on less and less. Tuned."""
-    fullest: float = 0.9
-    """Part of the film's room that landing drops fill; the rest is for wounds."""
-    jet_volume: float = 0.0
-    """Of a drop that a nozzle lets out [m³]; 0: as a particle of the film."""
-    spread: float = 0.05
-    """Sideways speed over forward speed of a nozzle's jet. Tuned."""
-    drag: float = 1.0
-    """Part of a ball's drag in still air that acts; 0: none. Inside a dense jet drops fly in each other's wake."""
-    bounce_speed: float = 1.0
-    """Speed against a surface above which a drop bounces [m/s]. Tuned for appearance: slower blood wets tissue."""
-    restitution: float = 0.2
-    """Part of that speed with which it comes back. Tuned for appearance."""
-    friction: float = 0.3
-    """Coulomb's, of a drop that hits or slides. Tuned for appearance."""
-    hysteresis: float = 0.3
-    """cos θ_r − cos θ_a of a drop's contact line. Our choice: 72° to 90°, wet tissue."""
-    children: int = 4
-    """Pieces of a splash (Murta and Miller: 4 to 6); 1: none."""
-    least_volume: float = 1.0e-11
-    """Of a piece [m³]: what would make smaller ones stays whole."""
-    scatter: float = 0.5
-    """Most sideways speed of a splash's pieces over the speed of the impact. Tuned for appearance."""
-    cohesion: float = 0.0
-    """c_e: how hard drops in the air hold together [m/s], see `coupling`; 0: not at all."""
-    cohesion_damping: float = 20.0
-    """c: how fast they come to rest against each other [1/s]. Tuned."""
-    merge_speed: float = 0.0
-    """Drops that touch and differ by less in velocity merge [m/s]; 0: never."""
-    largest_volume: float = 2.0e-9
-    """No drop grows beyond this by merging [m³]: a pendant drop of blood."""
-    substeps: int = 1
-    """Of a step, where drops hold together."""
-    joins: bool = True
-    """Whether drops become film where they land; else they slide, and come to rest, as drops (Andersson §3.2)."""
-    seed: int = 2
-
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            zero = f.name in _ZERO
-            if not math.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
-                allowed = "of 0 or more" if zero else "above 0"
-                raise InputError(f"{f.name} = {value} is not possible.", f"It must be a finite number {allowed}.")
-        if not self.crowded < self.fullest <= 1.0:
-            raise InputError(
-                f"crowded = {self.crowded} and fullest = {self.fullest} are not possible.",
-                "They are parts of the film's room: 0 ≤ crowded < fullest ≤ 1.",
-            )
-        if self.restitution**2 + self.scatter**2 > 1.0 or self.drag > 1.0:
-            raise InputError(
-                f"restitution = {self.restitution}, scatter = {self.scatter}, drag = {self.drag} is not possible.",
-                "restitution² + scatter² is at most 1, or a splash would gain energy; drag is at most 1.",
-            )
-        if not self.jet_volume <= LARGEST_VOLUME * LITTLE:
-            raise InputError(
-                f"jet_volume = {self.jet_volume} is not possible.", f"Allowed is up to {LARGEST_VOLUME * LITTLE:g} m³."
-            )
-
-
-@dataclass(eq=False)
-class Near:
-    """How drops find each other."""
-
-    grid: GridParams
-    cells: GridState
-    cohesion: Any
-    """c_e [m/s] and c [1/s], vec2, shape (1,)."""
-    merging: Any
-    """Largest difference of velocity [m/s] and largest volume [pL], vec2, shape (1,)."""
-    velocity: Any
-    """Scratch: velocities after a kick, vec3, shape of the drops [m/s]."""
-    partner: Any
-    """Scratch: with whom each merges, int32, shape of the drops."""
 
 
 class Reservoir(Protocol):
@@ -162,6 +69,24 @@ class Reservoir(Protocol):
 
     def suck(self, stage: Stage, hands: Any, purse: Any, taken: Any) -> None:
         """Takes what the rings allow, and adds it to `taken`."""
+
+    def catch(self, stage: Stage) -> None:
+        """Takes the drops that fell into it in this step."""
+
+
+class Catcher(Protocol):
+    """What keeps the drops that hit cloth and instruments: stains (`blood/stains`)."""
+
+    @property
+    def sums(self) -> tuple[Any, Any, Any]:
+        """What runs of cells of cloth and of instruments, and what gauze holds, int64 [pL]."""
+        ...
+
+    def begin(self, stage: Stage) -> None:
+        """Where the instruments are now."""
+
+    def catch(self, stage: Stage) -> None:
+        """Takes those of this step."""
 
 
 @dataclass(eq=False)
@@ -204,6 +129,16 @@ class Drops:
     pieces: tuple[Any, Any]
     """Scratch: pieces that each drop's splash adds, and how many come before, int32, shape of the drops."""
     surface: FilmSurface
+    around: Any
+    """`Around`: what they may hit besides the surface."""
+    chosen: Any
+    listed: Any
+    """Scratch: the list of drops that meet something, int32, shape of the drops, and how many from either end, (2,)."""
+    lists: bool
+    """Whether such a list is made: on cuda, where drops that do different things beside each other wait for each
+    other. Elsewhere only with one core."""
+    stains: Catcher | None = None
+    """Who keeps what hit that; `make_stains` puts itself here."""
     pools: Reservoir | None = None
     """Where fluid stands on it, for suction; `make_pools` puts itself here."""
 
@@ -249,9 +184,14 @@ def make_drops(
         None,
         (integers(capacity), integers(capacity)),
         surface,
+        nothing_around(device),
+        integers(capacity),
+        integers(2),
+        device.is_cuda,
     )
     if params.cohesion > 0.0 or params.merge_speed > 0.0:
-        drops.near = _make_near(drops)
+        box = _box(surface, params, film.gravity)
+        drops.near = make_near(params, film.particle_volume, box, drops.state.count, capacity, device)
     set_drops(drops, params)
     return drops
 
@@ -262,12 +202,10 @@ def set_drops(drops: Drops, params: DropParams) -> None:
         raise InputError(f"substeps = {params.substeps} cannot change.", "Make new drops.")
     if (params.cohesion > 0.0 or params.merge_speed > 0.0) and drops.near is None:
         raise InputError("these drops do not know each other.", "Make them with cohesion or merge_speed above 0.")
-    _check_cohesion(params, drops.dt, drops.film.particle_volume)
+    check_cohesion(params, drops.dt, drops.film.particle_volume)
     drops.params = params
     if drops.near is not None:
-        damping = params.cohesion_damping if params.cohesion > 0.0 else 0.0
-        drops.near.cohesion.assign(np.array([[params.cohesion, damping]], dtype=np.float32))
-        drops.near.merging.assign(np.array([[params.merge_speed, params.largest_volume / LITTLE]], dtype=np.float32))
+        set_near(drops.near, params)
     film = drops.film
     numbers: Any = DropNumbers()
     numbers.dt = numbers.exact_dt = drops.dt
@@ -323,6 +261,8 @@ def set_tools(
 def step_drops(stage: Stage, drops: Drops) -> None:
     """One step of `drops.dt`: tools, what lets go, flight, impacts, sliding. Between two steps of the film."""
     stage.upload(drops.tools)
+    if drops.stains is not None:
+        drops.stains.begin(stage)
     fit_landing(stage, drops.tree)
     _use_nozzle(stage, drops)
     _suck(stage, drops)
@@ -330,6 +270,9 @@ def step_drops(stage: Stage, drops: Drops) -> None:
     for number in range(drops.params.substeps):
         _couple(stage, drops)
         _move(stage, drops, number)
+    for keeper in (drops.stains, drops.pools):
+        if keeper is not None:
+            keeper.catch(stage)
     _close_ranks(stage, drops)
     remember_surface(stage, drops.tree)
 
@@ -394,7 +337,16 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     pieces, before = drops.pieces
     landed = [drops.numbers, flag, place]
     time = [drops.dt / drops.params.substeps, int(number > 0)]
-    stage.launch(flight.move, len(flag), [drops.numbers, tree, drops.surface.view, *time, view, flag, pieces])
+    ways = [drops.numbers, tree, drops.surface.view, drops.around, *time]
+    out = [view, flag, pieces]
+    if drops.lists:
+        free = [drops.numbers, tree, drops.around, *time, *out, drops.chosen, drops.listed]
+        stage.once(drops.listed.zero_)
+        stage.launch(flight.fly_free, len(flag), free)
+        stage.launch(flight.move_listed, len(flag), [*ways, drops.chosen, drops.listed, *out])
+    else:
+        threads, block = -(-view.capacity // view.chunk), max(BLOCK // view.chunk, 1)
+        stage.launch(flight.move, threads, [*ways, *out], block)
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])
@@ -411,36 +363,6 @@ def _close_ranks(stage: Stage, drops: Drops) -> None:
     stage.launch(kernels.close_ranks, n, [keep, place, state.view, drops.spare.view], block)
     stage.launch(kernels.copy_back, n, [keep, place, drops.spare.view, state.view], block)
     _once(stage, kernels.set_count, [keep, place, state.count])
-
-
-MOST_CELLS = 2**18
-"""Of the search for drops beside each other."""
-
-STIFFEST = 0.5
-"""Most of √72 c_e √½ dt/r₀: leap-frog of a lone pair is stable below 2; in a clump of drops twelve pull at once."""
-
-
-def _check_cohesion(params: DropParams, dt: float, volume: float) -> None:
-    size = (6.0 * volume / math.pi) ** (1.0 / 3.0)
-    step = 6.0 * params.cohesion * dt / (params.substeps * size)
-    if step > STIFFEST * (1.0 + 1e-9):
-        most, least = STIFFEST * params.substeps * size / (6.0 * dt), math.ceil(params.substeps * step / STIFFEST)
-        raise InputError(
-            f"cohesion = {params.cohesion:g} m/s is too much for {params.substeps} substeps of {dt:g} s together.",
-            f"Take at most {most:.3g} m/s, or {least} substeps.",
-        )
-
-
-def _make_near(drops: Drops) -> Near:
-    params, warp, n = drops.params, drops.device.warp, drops.state.capacity
-    lower, upper = (np.array(corner) for corner in _box(drops.surface, params, drops.film.gravity))
-    largest = max(drops.film.particle_volume, params.largest_volume if params.merge_speed > 0.0 else 0.0)
-    reach = float(coupling.REACH) * (6.0 * largest / math.pi) ** (1.0 / 3.0)
-    side = max(reach, float(np.prod(upper - lower) / MOST_CELLS) ** (1.0 / 3.0))
-    grid, cells = make_grid(n, tuple(lower), tuple(upper), side, 3, drops.device, count=drops.state.count)
-    cohesion, merging = (wp.zeros(1, dtype=wp.vec2, device=warp) for _ in range(2))
-    velocity, partner = wp.zeros(n, dtype=wp.vec3, device=warp), wp.zeros(n, dtype=wp.int32, device=warp)
-    return Near(grid, cells, cohesion, merging, velocity, partner)
 
 
 def _box(surface: FilmSurface, params: DropParams, gravity: ArrayLike) -> tuple[Any, Any]:

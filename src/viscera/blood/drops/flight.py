@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.drops.impact import drag_of, held_by, rubbed, splashes
-from viscera.blood.drops.landing import LandingView, meet_moving, motion_on, outward, point_on
+from viscera.blood.drops.around import OUTSIDE, Around, Met, Plunge, from_axis, is_full, meet_around, meet_pool
+from viscera.blood.drops.impact import ImpactNumbers, drag_of, held_by, rubbed, splashes
+from viscera.blood.drops.landing import Landing, LandingView, meet_moving, meets_any, motion_on, outward, point_on
 from viscera.blood.drops.numbers import DropNumbers, Purse
 from viscera.blood.film.state import STAYS
 from viscera.blood.film.walk import WalkView, face_normal, into_plane, position_at, walk, weights_of
-from viscera.blood.views import DROP_BROKEN, FLYING, LANDED, LOST, SLIDING, DropView
+from viscera.blood.views import DROP_BROKEN, FLYING, INTO_POOL, LANDED, LOST, ON_CLOTH, ON_TOOL, SLIDING, DropView
 
 wp.set_module_options({"enable_backward": False})
 
@@ -46,18 +47,106 @@ def _just_before(tree: LandingView, at: wp.vec3, n: wp.vec3, way: wp.vec3) -> wp
     return above
 
 
-@wp.func
-def _land(drops: DropView, i: int, face: int, second: float, third: float, v: wp.vec3, left: float):
-    """Drop i lies on a triangle from now on, and slides with `v`."""
-    drops.fate[i] = SLIDING
-    drops.face[i] = face
-    drops.barycentric[i] = wp.vec2(second, third)
-    drops.velocity[i] = v
-    drops.late[i] = -left
+@wp.struct
+class After:
+    """Where a drop is after it hit something, and how it goes on."""
+
+    position: wp.vec3
+    velocity: wp.vec3
+    pieces: int
+    """That its splash adds."""
 
 
 @wp.func
-def fly_one(numbers: DropNumbers, tree: LandingView, drops: DropView, i: int, time: float, still: int) -> int:
+def _hit_surface(
+    impact: ImpactNumbers,
+    tree: LandingView,
+    hit: Landing,
+    drops: DropView,
+    i: int,
+    v: wp.vec3,
+    ground: wp.vec3,
+    way: wp.vec3,
+) -> After:
+    """Drop i meets tissue that moves with `ground`, with v against it on this way: it splashes, bounces, or slides from
+    now on."""
+    after = After()
+    n = outward(tree, hit.face)
+    speed = -wp.dot(v, n)
+    along = v + speed * n
+    after.position = _just_before(tree, point_on(tree, hit.face, hit.second, hit.third), n, way)
+    back = rubbed(along, impact.friction * (1.0 + impact.restitution) * speed)
+    after.velocity = back + impact.restitution * speed * n + ground
+    if splashes(impact, drops.volume[i], speed):
+        after.pieces = impact.children - 1
+        drops.face[i] = hit.face
+        # How hard it was, for the pieces.
+        drops.barycentric[i] = wp.vec2(speed, 0.0)
+    elif speed <= impact.bounce_speed:
+        after.velocity = rubbed(along, impact.friction * wp.max(speed, 0.0))
+        drops.fate[i] = SLIDING
+        drops.face[i] = hit.face
+        drops.barycentric[i] = wp.vec2(hit.second, hit.third)
+    return after
+
+
+@wp.func
+def _hit_pool(
+    impact: ImpactNumbers, hit: Landing, plunge: Plunge, drops: DropView, i: int, at: wp.vec3, v: wp.vec3
+) -> After:
+    """Drop i meets the level of a pool with v: it is part of it, or splashes up from there."""
+    after = After()
+    after.position = at + wp.vec3(0.0, 0.0, LIFT)
+    after.velocity = v
+    speed = wp.max(-v[2], 0.0)
+    if splashes(impact, drops.volume[i], speed):
+        along = rubbed(wp.vec3(v[0], v[1], 0.0), impact.friction * (1.0 + impact.restitution) * speed)
+        after.velocity = along + wp.vec3(0.0, 0.0, impact.restitution * speed)
+        after.pieces = impact.children - 1
+        drops.face[i] = hit.face
+        drops.barycentric[i] = wp.vec2(speed, 0.0)
+    else:
+        drops.fate[i] = INTO_POOL
+        drops.face[i] = plunge.column
+    return after
+
+
+@wp.func
+def _hit_thing(
+    impact: ImpactNumbers, around: Around, met: Met, drops: DropView, i: int, at: wp.vec3, v: wp.vec3, moving: float
+) -> After:
+    """Drop i meets cloth or an instrument with v; it stays there, or bounces off what is full."""
+    after = After()
+    after.position = at
+    after.velocity = v
+    caught = bool(True)
+    n = wp.vec3(0.0, 0.0, 1.0)
+    if met.bar >= 0:
+        bar = around.bars[met.bar]
+        after.position = at + (moving * (1.0 - met.along)) * bar.moved
+        n = wp.normalize(from_axis(bar, after.position))
+        caught = not is_full(around, bar, after.position)
+    if caught:
+        drops.fate[i] = wp.where(met.bar >= 0, ON_TOOL, ON_CLOTH)
+        drops.face[i] = met.bar
+    else:
+        speed = wp.max(-wp.dot(v, n), 0.0)
+        back = rubbed(v + speed * n, impact.friction * (1.0 + impact.restitution) * speed)
+        after.position = after.position + LIFT * n
+        after.velocity = back + impact.restitution * speed * n
+    return after
+
+
+@wp.func
+def _is_outside(numbers: DropNumbers, x: wp.vec3) -> wp.bool:
+    inside = wp.min(x - numbers.lower, numbers.upper - x)
+    return wp.min(inside[0], wp.min(inside[1], inside[2])) < 0.0
+
+
+@wp.func
+def fly_one(
+    numbers: DropNumbers, tree: LandingView, around: Around, drops: DropView, i: int, time: float, still: int
+) -> int:
     """So much time of a flying drop [s]; how many pieces its splash adds."""
     x = drops.position[i]
     v = drops.velocity[i]
@@ -83,43 +172,40 @@ def fly_one(numbers: DropNumbers, tree: LandingView, drops: DropView, i: int, ti
             drops.fate[i] = DROP_BROKEN
             return 0
         hit = meet_moving(tree, x, end, moving)
-        if hit.face < 0:
+        met = meet_around(around, x, end, moving, hit.along)
+        if met.along >= OUTSIDE and hit.face < 0:
             x = end
             v = v + left * pull
             left = 0.0
         else:
             hits += 1
-            n = outward(tree, hit.face)
-            ground = (moving / wp.max(numbers.dt, 1.0e-12)) * motion_on(tree, hit.face, hit.second, hit.third)
-            v = v + (hit.along * left) * pull - ground
-            left = left * (1.0 - hit.along)
-            moving = 0.0
-            speed = -wp.dot(v, n)
-            along = v + speed * n
-            x = _just_before(tree, point_on(tree, hit.face, hit.second, hit.third), n, end - x - numbers.dt * ground)
-            back = rubbed(along, impact.friction * (1.0 + impact.restitution) * speed)
-            back = back + impact.restitution * speed * n + ground
-            if splashes(impact, volume, speed):
-                v = back
-                pieces = impact.children - 1
-                drops.face[i] = hit.face
-                # How hard it was, for the pieces.
-                drops.barycentric[i] = wp.vec2(speed, 0.0)
-                drops.late[i] = -left
-                left = 0.0
-            elif speed > impact.bounce_speed:
-                v = back
-                drops.late[i] = -left
+            after = After()
+            if met.along < OUTSIDE:
+                v = v + (met.along * left) * pull
+                left = left * (1.0 - met.along)
+                after = _hit_thing(impact, around, met, drops, i, x + met.along * (end - x), v, moving)
             else:
-                v = rubbed(along, impact.friction * wp.max(speed, 0.0))
-                _land(drops, i, hit.face, hit.second, hit.third, v, left)
+                at = point_on(tree, hit.face, hit.second, hit.third)
+                plunge = meet_pool(around, x, end, at, hit.along)
+                v = v + (plunge.along * left) * pull
+                left = left * (1.0 - plunge.along)
+                if plunge.column >= 0:
+                    after = _hit_pool(impact, hit, plunge, drops, i, x + plunge.along * (end - x), v)
+                else:
+                    ground = (moving / wp.max(numbers.dt, 1.0e-12)) * motion_on(tree, hit.face, hit.second, hit.third)
+                    after = _hit_surface(impact, tree, hit, drops, i, v - ground, ground, end - x - numbers.dt * ground)
+            x = after.position
+            v = after.velocity
+            pieces = after.pieces
+            moving = 0.0
+            drops.late[i] = -left
+            if pieces > 0 or drops.fate[i] != FLYING:
                 left = 0.0
     if hits < HITS and drops.fate[i] == FLYING and pieces == 0:
         drops.late[i] = 0.0
     drops.position[i] = x
     drops.velocity[i] = v
-    inside = wp.min(x - numbers.lower, numbers.upper - x)
-    if wp.min(inside[0], wp.min(inside[1], inside[2])) < 0.0 and drops.fate[i] == FLYING:
+    if drops.fate[i] == FLYING and _is_outside(numbers, x):
         drops.fate[i] = LOST
         pieces = 0
     return pieces
@@ -160,6 +246,79 @@ def slide_one(numbers: DropNumbers, surface: WalkView, drops: DropView, i: int, 
         drops.fate[i] = FLYING
 
 
+@wp.func
+def _step_one(
+    numbers: DropNumbers,
+    tree: LandingView,
+    surface: WalkView,
+    around: Around,
+    drops: DropView,
+    i: int,
+    time: float,
+    still: int,
+) -> int:
+    """So much time of a drop [s]; how many pieces its splash adds."""
+    pieces = int(0)
+    fate = drops.fate[i]
+    if fate == FLYING:
+        pieces = fly_one(numbers, tree, around, drops, i, time, still)
+        # What hits gently is in the film at once.
+        if drops.fate[i] == SLIDING and wp.length(drops.velocity[i]) < numbers.impact.join_speed:
+            drops.fate[i] = LANDED
+    elif fate == SLIDING:
+        slide_one(numbers, surface, drops, i, time)
+    return pieces
+
+
+@wp.kernel
+def fly_free(
+    first: int,
+    # params
+    all_numbers: wp.array(dtype=DropNumbers),
+    tree: LandingView,
+    around: Around,
+    time: float,
+    still: int,
+    # out
+    drops_out: DropView,
+    landed_out: wp.array(dtype=wp.int32),
+    pieces_out: wp.array(dtype=wp.int32),
+    list_out: wp.array(dtype=wp.int32),
+    listed_out: wp.array(dtype=wp.int32),
+):
+    """On cuda, before `move`: drops that meet nothing in this step fly; of the others a list is made, those in the air
+    from its beginning, those that slide from its end, so that neighbours in `move` have the same to do. Its order is
+    any, and changes nothing: drops do not see each other here."""
+    i = first + wp.tid()
+    landed_out[i] = 0
+    pieces_out[i] = 0
+    if i >= drops_out.count[0]:
+        return
+    fate = drops_out.fate[i]
+    if fate == SLIDING:
+        list_out[drops_out.capacity - 1 - wp.atomic_add(listed_out, 1, 1)] = i
+    elif fate == FLYING:
+        numbers = all_numbers[0]
+        free = drops_out.late[i] == 0.0
+        if free:
+            x = drops_out.position[i]
+            v = drops_out.velocity[i]
+            drag = drag_of(numbers.impact, drops_out.volume[i])
+            middle = v + (0.5 * time) * _pull(numbers.gravity, drag, v)
+            end = x + time * middle
+            moving = float(wp.where(still != 0, 0.0, 1.0))
+            free = wp.isfinite(end) and meet_around(around, x, end, moving, 2.0).along >= OUTSIDE
+            if free:
+                free = not meets_any(tree, x, end, moving)
+            if free:
+                drops_out.position[i] = end
+                drops_out.velocity[i] = v + time * _pull(numbers.gravity, drag, middle)
+                if _is_outside(numbers, end):
+                    drops_out.fate[i] = LOST
+        if not free:
+            list_out[wp.atomic_add(listed_out, 0, 1)] = i
+
+
 @wp.kernel
 def move(
     first: int,
@@ -167,6 +326,7 @@ def move(
     all_numbers: wp.array(dtype=DropNumbers),
     tree: LandingView,
     surface: WalkView,
+    around: Around,
     time: float,
     still: int,
     # out
@@ -175,22 +335,42 @@ def move(
     pieces_out: wp.array(dtype=wp.int32),
 ):
     """So much time of every drop [s]; 1 for those that join the film, and how many pieces each splash adds. With
-    `still` the surface stands where it is now: its motion was met before in this step."""
-    i = first + wp.tid()
-    landed_out[i] = 0
-    pieces_out[i] = 0
-    if i >= drops_out.count[0]:
-        return
-    fate = drops_out.fate[i]
-    if fate == FLYING:
-        pieces_out[i] = fly_one(all_numbers[0], tree, drops_out, i, time, still)
-        # What hits gently is in the film at once.
-        if drops_out.fate[i] == SLIDING and wp.length(drops_out.velocity[i]) < all_numbers[0].impact.join_speed:
-            drops_out.fate[i] = LANDED
-    elif fate == SLIDING:
-        slide_one(all_numbers[0], surface, drops_out, i, time)
-    if drops_out.fate[i] == LANDED:
-        landed_out[i] = 1
+    `still` the surface stands where it is now: its motion was met before in this step. A thread takes `chunk` drops."""
+    begin = (first + wp.tid()) * drops_out.chunk
+    for i in range(begin, wp.min(begin + drops_out.chunk, drops_out.capacity)):
+        landed_out[i] = 0
+        pieces_out[i] = 0
+        if i < drops_out.count[0]:
+            pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
+            if drops_out.fate[i] == LANDED:
+                landed_out[i] = 1
+
+
+@wp.kernel
+def move_listed(
+    first: int,
+    # params
+    all_numbers: wp.array(dtype=DropNumbers),
+    tree: LandingView,
+    surface: WalkView,
+    around: Around,
+    time: float,
+    still: int,
+    # in
+    chosen: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
+    # out
+    drops_out: DropView,
+    landed_out: wp.array(dtype=wp.int32),
+    pieces_out: wp.array(dtype=wp.int32),
+):
+    """The same of those in the list of `fly_free`."""
+    k = first + wp.tid()
+    if k < listed[0] or k >= drops_out.capacity - listed[1]:
+        i = chosen[k]
+        pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
+        if drops_out.fate[i] == LANDED:
+            landed_out[i] = 1
 
 
 @wp.kernel

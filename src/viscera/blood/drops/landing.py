@@ -39,6 +39,9 @@ RIM = wp.constant(1.0e-3)
 ROUNDS = wp.constant(3)
 """Repetitions; each leaves about the triangle's strain and turn in the frame of what the one before left."""
 
+NO_STEP = wp.constant(1.0e-20)
+"""A step along an axis that counts as none [m]."""
+
 SLACK = wp.constant(1.0e-4)
 """Part of a box's size by which it is larger than its triangles: more than `RIM` needs and rounding loses."""
 
@@ -137,20 +140,20 @@ def fit_level(
 
 
 @wp.func
-def _segment_meets_box(start: wp.vec3, step: wp.vec3, low: wp.vec3, high: wp.vec3):
-    """Slabs. Where drop and triangle meet, the drop is inside the box, as that covers the triangle's motion."""
-    near = float(0.0)
-    far = float(1.0)
-    for axis in range(3):
-        if wp.abs(step[axis]) < 1.0e-20:
-            if start[axis] < low[axis] or start[axis] > high[axis]:
-                far = -1.0
-        else:
-            a = (low[axis] - start[axis]) / step[axis]
-            b = (high[axis] - start[axis]) / step[axis]
-            near = wp.max(near, wp.min(a, b))
-            far = wp.min(far, wp.max(a, b))
-    return near <= far
+def _per_step(step: float) -> float:
+    """One over a step along an axis; a step of nothing never leaves a box's sides, wherever they are."""
+    return 1.0 / wp.where(wp.abs(step) < NO_STEP, NO_STEP, step)
+
+
+@wp.func
+def _segment_meets_box(start: wp.vec3, per_step: wp.vec3, until: float, low: wp.vec3, high: wp.vec3):
+    """Slabs, up to the part `until` of the segment. Where drop and triangle meet, the drop is inside the box, as that
+    covers the triangle's motion."""
+    a = wp.cw_mul(low - start, per_step)
+    b = wp.cw_mul(high - start, per_step)
+    near = wp.max(wp.min(a, b))
+    far = wp.min(wp.max(a, b))
+    return wp.max(near, 0.0) <= wp.min(far, until)
 
 
 @wp.func
@@ -169,7 +172,11 @@ def _meet_triangle(view: LandingView, face: int, start: wp.vec3, end: wp.vec3, m
     s = wp.clamp(wp.dot(wp.cross(end - a, f), n) / square, -1.0, 2.0)
     t = wp.clamp(wp.dot(wp.cross(e, end - a), n) / square, -1.0, 2.0)
     along = float(-1.0)
-    for _ in range(ROUNDS):
+    # Where the triangle stands still, or goes without a turn, the first round is the answer.
+    rounds = int(1)
+    if wp.length_sq(shift_e) + wp.length_sq(shift_f) > 0.0:
+        rounds = ROUNDS
+    for _ in range(rounds):
         origin = start + shift + s * shift_e + t * shift_f
         step = end - origin
         p = wp.cross(step, f)
@@ -210,8 +217,11 @@ def meet_moving(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) 
     node = int(0)
     inner = view.leaves - 1
     going = bool(True)
+    way = end - start
+    per_step = wp.vec3(_per_step(way[0]), _per_step(way[1]), _per_step(way[2]))
     while going:
-        if _segment_meets_box(start, end - start, view.low[node], view.high[node]):
+        # What begins behind the nearest hit so far cannot be nearer.
+        if _segment_meets_box(start, per_step, wp.min(best.along, 1.0), view.low[node], view.high[node]):
             if node < inner:
                 node = 2 * node + 1
                 continue
@@ -223,6 +233,33 @@ def meet_moving(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) 
         going = node > 0
         node += 1
     return best
+
+
+@wp.func
+def meets_any(view: LandingView, start: wp.vec3, end: wp.vec3, moving: float) -> wp.bool:
+    """Whether `meet_moving` would find a triangle; done with the first."""
+    best = Landing()
+    best.face = -1
+    best.along = 2.0
+    node = int(0)
+    inner = view.leaves - 1
+    going = bool(True)
+    way = end - start
+    per_step = wp.vec3(_per_step(way[0]), _per_step(way[1]), _per_step(way[2]))
+    while going:
+        if _segment_meets_box(start, per_step, 1.0, view.low[node], view.high[node]):
+            if node < inner:
+                node = 2 * node + 1
+                continue
+            for k in range(LEAF):
+                best = _meet_triangle(view, view.face[LEAF * (node - inner) + k], start, end, moving, best)
+            if best.face >= 0:
+                break
+        while node > 0 and node % 2 == 0:
+            node = (node - 1) // 2
+        going = node > 0
+        node += 1
+    return best.face >= 0
 
 
 @wp.func

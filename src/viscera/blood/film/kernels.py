@@ -275,61 +275,70 @@ def clotted(rate: Rates, time: float, clot: float, fluid: wp.vec4, solvent: floa
     return wp.clamp(left, 0.0, wp.max(able, 0.0))
 
 
+EVERY = wp.constant(-1000)
+"""No fate."""
+
+
 @wp.func
-def move_particle(
+def move_particles(
     view: FilmView,
     mixes: int,
+    alone: int,
     rate: Rates,
     surface: WalkView,
     sheet: Sheeted,
     film: Sorted,
     cargo: Carried,
-    s: int,
+    begin: int,
+    end: int,
     home: Home,
 ):
-    """Moves the particle at sorted place s over the surface and takes its velocity from how far it came."""
-    fluid = cargo.fluid[s]
-    clot = cargo.clot[s]
-    drag = rate.dt * wp.dot(fluid, rate.traction)
-    held = drag * rate.clot_hold * clot * clot * clot
-    part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
-    d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
-    d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
-    stiff = film.stiff[s]
-    settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
-    thickness = film.density[s] / wp.max(settled, 1.0e-30)
-    fate = STAYS
-    moved = d
-    if view.on_surface != 0:
-        went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
-        moved = went.moved
-        fate = went.fate
-        home.face[s] = went.face
-        home.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
-        home.position[s] = position_at(surface, went.face, went.weights)
-        home.normal[s] = normal_at(surface, went.face, went.weights)
-    else:
-        gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
-        moved = gone.moved
-        fate = gone.fate
-        home.position[s] = gone.position
-    v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
-    if rate.dt > 0.0:
-        v = moved * (wp.exp(-drag - held) / (part * rate.dt))
-    v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
-    age = cargo.age[s] + rate.dt
-    if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
-        fate = EXPIRED
-    if mixes != 0:
-        fluid = cargo.mixed[s]
-        clot = clotted(rate, rate.dt * float(mixes), clot, fluid, cargo.solvent[s], wp.length(v))
-    home.velocity[s] = v
-    home.volume[s] = cargo.volume[s]
-    home.fluid[s] = fluid
-    home.clot[s] = clot
-    home.age[s] = age
-    home.fate[s] = fate
-    home.density[s] = film.density[s]
+    """Moves the particles at sorted places begin to end over the surface and takes their velocity from how far they
+    came: those whose fate is `alone`, or `EVERY` one. A loop in here, as what is passed is copied."""
+    for s in range(begin, end):
+        if alone == EVERY or home.fate[s] == alone:
+            fluid = cargo.fluid[s]
+            clot = cargo.clot[s]
+            drag = rate.dt * wp.dot(fluid, rate.traction)
+            held = drag * rate.clot_hold * clot * clot * clot
+            part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
+            d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
+            d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
+            stiff = film.stiff[s]
+            settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
+            thickness = film.density[s] / wp.max(settled, 1.0e-30)
+            fate = STAYS
+            moved = d
+            if view.on_surface != 0:
+                went = go_on_surface(surface, sheet, cargo.face[s], weights_of(cargo.barycentric[s]), d, thickness)
+                moved = went.moved
+                fate = went.fate
+                home.face[s] = went.face
+                home.barycentric[s] = wp.vec2(went.weights[1], went.weights[2])
+                home.position[s] = position_at(surface, went.face, went.weights)
+                home.normal[s] = normal_at(surface, went.face, went.weights)
+            else:
+                gone = go_on_sheet(view, sheet, wp.vec3(film.x[s], film.y[s], 0.0), d, thickness)
+                moved = gone.moved
+                fate = gone.fate
+                home.position[s] = gone.position
+            v = wp.vec3(film.vx[s], film.vy[s], film.vz[s])
+            if rate.dt > 0.0:
+                v = moved * (wp.exp(-drag - held) / (part * rate.dt))
+            v = v * wp.min(1.0, rate.max_speed / wp.max(wp.length(v), 1.0e-30))
+            age = cargo.age[s] + rate.dt
+            if rate.lifetime > 0.0 and age >= rate.lifetime and fate == STAYS:
+                fate = EXPIRED
+            if mixes != 0:
+                fluid = cargo.mixed[s]
+                clot = clotted(rate, rate.dt * float(mixes), clot, fluid, cargo.solvent[s], wp.length(v))
+            home.velocity[s] = v
+            home.volume[s] = cargo.volume[s]
+            home.fluid[s] = fluid
+            home.clot[s] = clot
+            home.age[s] = age
+            home.fate[s] = fate
+            home.density[s] = film.density[s]
 
 
 @wp.kernel
@@ -349,6 +358,5 @@ def move_on(
 ):
     """Moves particles over the surface and takes their velocity from how far they came."""
     begin = (first + wp.tid()) * view.chunk
-    rate = rates[0]
-    for s in range(begin, wp.min(begin + view.chunk, film.count[0])):
-        move_particle(view, mixes, rate, surface, sheet, film, cargo, s, home_out)
+    end = wp.min(begin + view.chunk, film.count[0])
+    move_particles(view, mixes, EVERY, rates[0], surface, sheet, film, cargo, begin, end, home_out)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film.kernels import SMALL_DRAG, Home, move_particle
+from viscera.blood.film.kernels import SMALL_DRAG, Home, move_particles
 from viscera.blood.film.obstacles import Sheeted
 from viscera.blood.film.pairs import Carried, FilmView, Rates, Sorted
 from viscera.blood.film.state import EXPIRED, STAYS
@@ -148,7 +148,4 @@ def move_on_triangles(
     begin = (first + wp.tid()) * view.chunk
     end = wp.min(begin + view.chunk, film.count[0])
     move_sixteens(begin, end, view, mixes, rates, surface, film, cargo, home_out)
-    rate = rates[0]
-    for s in range(begin, end):
-        if home_out.fate[s] == WALKS:
-            move_particle(view, mixes, rate, surface, sheet, film, cargo, s, home_out)
+    move_particles(view, mixes, WALKS, rates[0], surface, sheet, film, cargo, begin, end, home_out)

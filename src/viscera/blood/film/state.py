@@ -39,7 +39,9 @@ DISSOLVED = wp.constant(7)
 """Taken by saline around it."""
 POOLED = wp.constant(8)
 """Ran into a pool."""
-FATES = 9
+SOAKED = wp.constant(9)
+"""Taken up by gauze."""
+FATES = 10
 """Length of `gone_count` and `gone_volume`, one entry per fate."""
 
 WAITING, SPRING_OVERFLOW, BUCKET_OVERFLOW, BROKEN_NOW = 0, 1, 2, 3

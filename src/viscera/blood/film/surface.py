@@ -168,6 +168,47 @@ def refresh_surface(stage: Stage, surface: FilmSurface) -> None:
     stage.launch(vertex_normals, len(surface.vertices), args)
 
 
+def set_triangles(surface: FilmSurface, part: int, triangles: NDArray[np.int32]) -> None:
+    """Other corners for a part's triangles, as when it was cut open, shape (triangles, 3): vertices of the part, those
+    at one place with one number. A triangle without three corners is nothing, and leads nowhere."""
+    begin, end = surface.first_face[part : part + 2]
+    if triangles.shape != (end - begin, 3):
+        raise InputError(
+            f"{len(triangles)} triangles for a part that has {end - begin}.", "Give corners for each, in their order."
+        )
+    everything, across = surface.view.triangles.numpy(), surface.across.numpy()
+    everything[begin:end] = triangles + surface.first_vertex[part]
+    across[begin:end] = _behind_edges(triangles, begin)
+    fan_start, fan = _fans(everything, len(surface.vertices))
+    for target, values in (
+        (surface.view.triangles, everything), (surface.across, across), (surface.fan_start, fan_start),
+        (surface.fan, fan),
+    ):  # fmt: skip
+        target.assign(values)
+
+
+def _behind_edges(triangles: NDArray[np.int32], first_face: int) -> NDArray[np.int32]:
+    """Triangle behind each edge of triangles whose corners are welded; −1 where not two meet."""
+    start, end = triangles.ravel().astype(np.int64), np.roll(triangles, -1, axis=1).ravel().astype(np.int64)
+    low, high = np.minimum(start, end), np.maximum(start, end)
+    sound = np.repeat(_sound(triangles), 3)
+    # Edges of what is nothing get numbers of their own, so that they meet none.
+    key = np.where(sound, low * (triangles.max() + 1) + high, -1 - np.arange(len(low)))
+    _, edge, uses = np.unique(key, return_inverse=True, return_counts=True)
+    order = np.argsort(edge.reshape(-1), kind="stable")
+    pairs = order[(uses == 2)[edge.reshape(-1)[order]]].reshape(-1, 2)
+    across = np.full(len(low), -1, dtype=np.int32)
+    across[pairs[:, 0]] = pairs[:, 1] // 3 + first_face
+    across[pairs[:, 1]] = pairs[:, 0] // 3 + first_face
+    return across.reshape(-1, 3)
+
+
+def _sound(triangles: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which have three corners."""
+    a, b, c = triangles.T
+    return np.asarray((a != b) & (b != c) & (c != a))
+
+
 def set_edges(surface: FilmSurface, part: int, edges: ArrayLike, kind: int = int(BARRIER)) -> None:
     """Makes edges of a part, rows of two vertices of its mesh, `OPEN`, a `BARRIER` or a `DRAIN` (both sides)."""
     if kind not in (int(OPEN), int(BARRIER), int(DRAIN)):
@@ -267,7 +308,8 @@ def _corner_uv(part: Skin | TriangleMesh) -> NDArray[np.float32]:
 
 
 def _fans(triangles: NDArray[np.int32], vertices: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    corner = triangles.ravel()
+    """Of each vertex where its triangles begin, and these. What has no three corners stands last, and is nobody's."""
+    corner = np.where(np.repeat(_sound(triangles), 3), triangles.ravel(), vertices)
     order = np.argsort(corner, kind="stable")
     start = np.searchsorted(corner[order], np.arange(vertices + 1))
     return start.astype(np.int32), (order // 3).astype(np.int32)

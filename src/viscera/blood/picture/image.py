@@ -27,6 +27,7 @@ A = how much of the fluid is clotted or dried blood. Texels beside a chart repea
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -34,11 +35,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from viscera.blood.columns import no_pool
 from viscera.blood.film.params import LITTLE, FilmFluid, FilmParams
 from viscera.blood.film.state import FilmState
 from viscera.blood.picture import finish, kernels
 from viscera.blood.picture import native as native_loops
-from viscera.blood.pools.view import no_pool
 from viscera.blood.views import film_view
 from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
@@ -274,8 +275,9 @@ def dye_of(film: FilmParams) -> FilmFluid | None:
     return dyes[0] if dyes else None
 
 
-def step_film_image(stage: Stage, image: FilmImage) -> None:
-    """The picture of the film as it is now, `dt` after the one before. The skin's maps must be up to date."""
+def step_film_image(stage: Stage, image: FilmImage, wipes: Callable[[Stage], None] | None = None) -> None:
+    """The picture of the film as it is now, `dt` after the one before. The skin's maps must be up to date. `wipes`
+    records what cleans some of it."""
     grid, cells, painting, chunk = image.cells.view, image.cells, image.painting, image.chunk
     particles, texels = -(-image.state.capacity // chunk), -(-image.skin.count // chunk)
     block = max(1, BLOCK // chunk)
@@ -286,6 +288,8 @@ def step_film_image(stage: Stage, image: FilmImage) -> None:
     stage.launch(kernels.take_content, particles, [grid, image.looks, chunk, *content], block)
     stage.launch(kernels.stamp_cells, particles, [grid, chunk, cells.position, image.frame, image.near], block)
     stage.launch(splat, texels, [grid, *paint, image.sources, painting], block)
+    if wipes is not None:
+        wipes(stage)
     soften = native_loops.soften_sixteens if image.native else finish.soften
     stage.launch(soften, texels, [*paint, painting], block)
     stage.launch(finish.fill_gutter, len(image.gutter), [image.gutter, image.gutter_source, image.words])

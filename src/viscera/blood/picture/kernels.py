@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.columns import PoolView, fluid_over, is_near
 from viscera.blood.film.state import STAYS
-from viscera.blood.pools.view import PoolView, fluid_over, is_near
 from viscera.blood.views import FilmView
 from viscera.neighbors.cells import GridView, cell_index, cell_of, row_range, sorted_count
 
@@ -13,6 +13,9 @@ wp.set_module_options({"enable_backward": False})
 
 TILE = 16
 """Texels along a side of a tile: what is skipped, and what is sent, as one."""
+
+LEVEL = wp.constant(0.5)
+"""What faces up less than this is a wall."""
 
 AROUND = wp.constant(8)
 """Neighbours of a texel."""
@@ -213,7 +216,8 @@ def pooled_at(view: Texels, look: Look, here: wp.vec3, normal: wp.vec3) -> wp.ve
     found = wp.vec4(0.0, 0.0, 0.0, 0.0)
     if normal[2] > 0.0:
         above = fluid_over(view.pool, here)
-        if above.depth > 0.0:
+        # Below a rim there is a wall that fluid runs down, and no pool.
+        if above.depth > 0.0 and (above.at_rim == 0 or normal[2] > LEVEL):
             found[0] = above.depth
             if look.blood >= 0:
                 found[1] = above.depth * above.parts[look.blood]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.columns import is_near
 from viscera.blood.picture.finish import soften_texel
 from viscera.blood.picture.kernels import (
     TILE,
@@ -24,7 +25,6 @@ from viscera.blood.picture.kernels import (
     texel_normal,
     tile_of,
 )
-from viscera.blood.pools.view import is_near
 from viscera.native import fill, on_cpu
 from viscera.neighbors.cells import GridView
 

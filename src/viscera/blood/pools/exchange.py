@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.columns import PARTS, PoolView, column_at, depth_of, fluid_over, volume_in
 from viscera.blood.drops.numbers import Purse, Tools
 from viscera.blood.drops.tools import RINGS, ring_of
 from viscera.blood.film.state import POOLED, STAYS
 from viscera.blood.film.walk import WalkView
 from viscera.blood.pools.flow import part_of
-from viscera.blood.pools.view import PARTS, PoolView, column_at, depth_of, fluid_over, volume_in
-from viscera.blood.views import FilmView, QueueView
+from viscera.blood.views import INTO_POOL, DropView, FilmView, QueueView
 
 wp.set_module_options({"enable_backward": False})
 
@@ -59,6 +59,38 @@ def _becomes_pool(numbers: ExchangeNumbers, pool: PoolView, film: FilmView, purs
     return result
 
 
+@wp.func
+def _pour(pool: PoolView, n: int, volume: int, mixture: wp.vec4):
+    """Whole picolitres of each fluid into column n; what rounding leaves is of the largest."""
+    largest = int(0)
+    for k in range(PARTS):
+        if mixture[k] > mixture[largest]:
+            largest = k
+    left = volume
+    for k in range(PARTS):
+        if k != largest:
+            part = wp.clamp(int(float(volume) * mixture[k]), 0, left)
+            wp.atomic_add(pool.content, PARTS * n + k, part)
+            left -= part
+    wp.atomic_add(pool.content, PARTS * n + largest, left)
+    pool.wet[0] = 1
+
+
+@wp.kernel
+def take_drops(
+    # in
+    drops: DropView,
+    # out
+    pool_out: PoolView,
+):
+    """Drops that fell into a pool, before they close their ranks. On cpu launched by one core, as atomics there are
+    plain."""
+    begin = wp.tid() * drops.chunk
+    for i in range(begin, wp.min(begin + drops.chunk, drops.count[0])):
+        if drops.fate[i] == INTO_POOL:
+            _pour(pool_out, drops.face[i], drops.volume[i], drops.fluid[i])
+
+
 @wp.kernel
 def gather_film(
     # params
@@ -79,20 +111,7 @@ def gather_film(
             n = _becomes_pool(numbers, pool, film_out, purse[0], i)
             if n >= 0:
                 film_out.fate[i] = POOLED
-                volume = film_out.volume[i]
-                mixture = film_out.fluid[i]
-                largest = int(0)
-                for k in range(PARTS):
-                    if mixture[k] > mixture[largest]:
-                        largest = k
-                left = volume
-                for k in range(PARTS):
-                    if k != largest:
-                        part = wp.clamp(int(float(volume) * mixture[k]), 0, left)
-                        wp.atomic_add(pool_out.content, PARTS * n + k, part)
-                        left -= part
-                wp.atomic_add(pool_out.content, PARTS * n + largest, left)
-                pool_out.wet[0] = 1
+                _pour(pool_out, n, film_out.volume[i], film_out.fluid[i])
 
 
 @wp.kernel

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.blood.columns import DRY, NO_GROUND, PARTS, PoolView, depth_of, volume_in
+from viscera.blood.drops.around import RUN, Around, Cloth, cloth_cell
 from viscera.blood.film.params import LITTLE
-from viscera.blood.pools.view import DRY, NO_GROUND, PARTS, PoolView, depth_of, volume_in
 
 wp.set_module_options({"enable_backward": False})
 
@@ -202,10 +203,26 @@ def settle(
             content_out[PARTS * i + part] = has
 
 
+@wp.func
+def _falls_off(pool: PoolView, cloth: Cloth, blood: int, i: int, volume: int) -> wp.bool:
+    """What is in a column without ground falls onto the cloth below; whether there is one."""
+    x = pool.left + (float(i % pool.columns) + 0.5) * pool.side
+    y = pool.front + (float(i // pool.columns) + 0.5) * pool.side
+    n = int(-1)
+    if cloth.columns > 0:
+        n = cloth_cell(cloth, x, y)
+    if n >= 0:
+        wp.atomic_add(cloth.cells.content, n, volume)
+        wp.atomic_add(cloth.cells.red, n, pool.content[PARTS * i + blood])
+        cloth.cells.dirty[n // RUN] = 1
+    return n >= 0
+
+
 @wp.kernel
 def find_levels(
     # params
     pool: PoolView,
+    around: Around,
     # out
     pool_out: PoolView,
     gone_out: wp.array(dtype=wp.int64),
@@ -217,7 +234,8 @@ def find_levels(
     for i in range(begin, wp.min(begin + pool.chunk, pool.columns * pool.rows)):
         volume = volume_in(pool, i)
         if volume > 0 and pool.ground[i] == NO_GROUND:
-            wp.atomic_add(gone_out, 0, wp.int64(volume))
+            if not _falls_off(pool, around.cloth, around.blood, i, volume):
+                wp.atomic_add(gone_out, 0, wp.int64(volume))
             for part in range(PARTS):
                 pool_out.content[PARTS * i + part] = 0
             volume = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.pools.view import NO_GROUND, PoolView
+from viscera.blood.columns import NO_GROUND, PoolView
 
 wp.set_module_options({"enable_backward": False})
 

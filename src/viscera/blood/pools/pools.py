@@ -18,7 +18,7 @@ have one level, whatever the shape of the ground; where the ground moves or grav
     suction         the nearest columns with film and drops, no more than its rate
 
 So a hollow fills: film runs down into it, is covered, and the level rises. The film alone cannot (its particles do not
-stack). A drop that falls into a pool meets the ground below and joins it there.
+stack). A drop that falls into a pool meets its level: it joins the column there, or splashes.
 
 Pools need gravity that points down more than sideways; what is under an overhang stays film.
 """
@@ -32,13 +32,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from viscera.blood.columns import DRY, POOL_KINDS, PoolView
 from viscera.blood.constants import BLOOD_DENSITY, BLOOD_VISCOSITY
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
 from viscera.blood.film.params import FLUIDS, FilmParams
 from viscera.blood.film.surface import FilmSurface
 from viscera.blood.pools import exchange, flow, ground, hollows
-from viscera.blood.pools.view import DRY, POOL_KINDS, PoolView
 from viscera.device import BLOCK, Device, Stage
 from viscera.errors import InputError
 
@@ -136,6 +136,12 @@ class Pools:
         """Adds what suction reaches of the pool to the rings around its tip."""
         _once(stage, self, exchange.measure_pool, [hands, self.view, ring])
 
+    def catch(self, stage: Stage) -> None:
+        """Takes the drops that fell into it in this step."""
+        air = self.drops.state
+        threads, args = -(-air.capacity // air.chunk), [air.view, self.view]
+        stage.once(lambda: wp.launch(exchange.take_drops, dim=threads, inputs=args, device=stage.device.warp))
+
     def suck(self, stage: Stage, hands: Any, purse: Any, taken: Any) -> None:
         """Takes what the rings allow."""
         _once(stage, self, exchange.suck_pool, [hands, self.view, purse, self.view, taken, self.gone])
@@ -181,6 +187,7 @@ def make_pools(film: Film, drops: Drops, params: PoolParams | None = None) -> Po
     )
     set_pools(pools, params)
     drops.pools = pools
+    drops.around.pool = view
 
     def look(stage: Stage) -> None:
         find_ground(stage, pools)
@@ -267,7 +274,7 @@ def step_pools(stage: Stage, pools: Pools) -> None:
 def show_levels(stage: Stage, pools: Pools) -> None:
     """Levels of the columns as they are now, and what has run off."""
     stage.once(pools.view.wet.zero_)
-    _once(stage, pools, flow.find_levels, [pools.view, pools.view, pools.gone])
+    _once(stage, pools, flow.find_levels, [pools.view, pools.drops.around, pools.view, pools.gone])
     _launch(stage, pools, flow.find_near, [pools.view, pools.view.near])
 
 

@@ -252,6 +252,16 @@ def add_wound(wounds: Wounds, point: ArrayLike, vessel: VesselParams, opening: f
     return number
 
 
+def set_place(wounds: Wounds, number: int, face: int, weights: tuple[float, float] = (1.0 / 3.0, 1.0 / 3.0)) -> None:
+    """Puts a wound onto a triangle of the surface, at these weights of its second and third corner: where a blade has
+    opened its vessel. Texels that may be burnt to close it stay those of its first place."""
+    _check_number(wounds, number)
+    if not 0 <= face < wounds.surface.face_count:
+        raise InputError(f"there is no triangle {face}.", f"The surface has {wounds.surface.face_count}, from 0.")
+    _write(wounds.view.face, number, face)
+    _write(wounds.view.barycentric, number, weights)
+
+
 def set_vessel(wounds: Wounds, number: int, vessel: VesselParams) -> None:
     """Another pressure or length of the vessel behind a wound, while programs run."""
     _check_number(wounds, number)

@@ -14,9 +14,11 @@ from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
 from viscera.view import Camera, Drag, Goal
+from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
-from viscera.world.systems.barium import ROLL, TILT, Living, filling
+from viscera.world.systems.barium import ROLL, TILT, filling
+from viscera.world.systems.enema import Living
 from viscera.world.systems.fluoroscopy import fluoroscopy
 from viscera.world.systems.reading import Hidden
 from viscera.xray import Xray
@@ -28,7 +30,8 @@ INSTRUCTIONS = """\
 Hold the pedal at the X-ray (or B) and look: air in the colon is dark, bone is bright. Let go: the last picture stays.
 Inject 10 to 20 mL/s until about 400 mL are in the lumen, then stop.
 Tilt the table head down and roll the patient to both sides: the barium runs on and coats the wall.
-Take CO₂ out, or let waves of the wall carry it on (Bowel); the course of the bowel is a table below the settings.
+Take CO₂ out, or let waves of the wall carry it on (Bowel); with the wall as a lattice it gives way to what is in it.
+The course of the bowel is a table below the settings.
 Drag in the X-ray to turn the C-arm, with Shift to roll and tilt the table, with Alt to slide the patient.
 Three polyps stand into the lumen: gaps in the barium, bumps in the air. Click on each in the X-ray.
 Coat 90 % of the wall and find all three, with less than 5 Gy·cm² and at most three misses."""
@@ -38,14 +41,14 @@ SCRIPT = (
     (0, "beam", 1.0), (16, "flow", 20.0), (400, "tilt", -30.0), (8_000, "roll", 60.0), (12_000, "beam", 0.0),
     (16_000, "roll", -60.0), (20_000, "flow", 0.0), (24_000, "roll", 120.0), (32_000, "roll", -120.0),
     (40_000, "roll", 180.0), (48_000, "tilt", 30.0), (52_000, "beam", 1.0), (53_000, "primary", 30.0),
-    (54_000, "beam", 0.0), (56_000, "roll", 0.0), (60_000, "drain", 1.0),
+    (54_000, "beam", 0.0), (56_000, "roll", 0.0), (60_000, "drain", 25.0),
 )  # fmt: skip
 """What the scenario's own hand does: fill, tilt, roll to all sides, look, drain."""
 
 
-def build(setting: Setting) -> Contents:
+def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     lumen = find_lumen(setting)
-    enema = make_enema(lumen, setting)
+    enema = make_enema(lumen, setting, structure)
     machine = make_machine(lumen, enema, setting)
     mesh = lumen.mesh
     low, high = mesh.bounds

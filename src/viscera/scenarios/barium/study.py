@@ -22,10 +22,13 @@ from viscera.timing import FRAME
 from viscera.view import Surface
 from viscera.water import ContactParams, FluidParams
 from viscera.water.boundary.field import make_field
+from viscera.water.boundary.moving_density import SEEN_FROM
+from viscera.water.boundary.walls import Structure
 from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
-from viscera.world.systems.barium import AIMED, Enema, Living, gravity
 from viscera.world.systems.bowel import Bowel
+from viscera.world.systems.bowel_lattice import BowelLattice
+from viscera.world.systems.enema import AIMED, Enema, Living, aimed_frames, gravity
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
 
@@ -108,15 +111,16 @@ def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
     return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none)
 
 
-def make_enema(lumen: Lumen, setting: Setting) -> Enema:
+def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") -> Enema:
+    """`structure` is how the wall's triangles are found; as a `field` it is rigid."""
     device, spacing = setting.device, setting.length(SPACING)
     params = _params(lumen.mesh, spacing, 1e-9)
     steps = math.ceil(FRAME / (0.99 * largest_step(params)))
     fluid = water.make(_params(lumen.mesh, spacing, FRAME / steps), capacity=setting.count(CAPACITY), device=device)
-    moves = lumen.line is not None
-    # A wall that moves is seen as far as kernels reach: from there comes its share in the density.
-    seen = {"deforming": True, "room": ROOM, "reach": fluid.params.radius} if moves else {}
-    walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device, **seen)
+    moves = lumen.line is not None and structure != "field"
+    # A wall that moves is seen about as far as kernels reach: from there comes its share in the density.
+    seen = {"deforming": structure == "hashed", "room": ROOM, "reach": SEEN_FROM * fluid.params.radius} if moves else {}
+    walls = water.make_walls(lumen.mesh, radius=0.5 * spacing, device=device, structure=structure, **seen)
     x, y, z = (float(one) for one in lumen.along)
     emitter = water.add_emitter(fluid, lumen.tip.tolist(), (0.1 * x, 0.1 * y, 0.1 * z), NOZZLE)
     still = water.WallVolume(fluid, lumen.mesh)
@@ -129,7 +133,7 @@ def make_enema(lumen: Lumen, setting: Setting) -> Enema:
         fluid, vessel, coating, emitter, (x, y, z), drain, steps,
         wp.zeros(fluid.capacity, dtype=float, device=device.warp),
         wp.zeros(len(coating.area), dtype=float, device=device.warp),
-        _living(lumen, fluid, walls, still),
+        _living(lumen, fluid, walls, still) if moves else None,
     )  # fmt: skip
 
 
@@ -142,7 +146,9 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
         "wall": lumen.mesh.vertices, "film": lumen.mesh.corners.mean(axis=1), "shown": shown.rest,
         "polyps": lumen.polyps.middle,
     }  # fmt: skip
-    bowel = Bowel(lumen.course, lumen.line, {name: np.asarray(one, dtype=np.float64) for name, one in points.items()})
+    lattice = BowelLattice(lumen.line, fluid, aimed_frames(walls) * FRAME)
+    along = {name: np.asarray(one, dtype=np.float64) for name, one in points.items()}
+    bowel = Bowel(lumen.course, lumen.line, along, lattice)
     share = water.MovingWallVolume(fluid, walls, curvature=1.0 / float(lumen.line.radii.mean()))
     return Living(bowel, shown, share, still, lumen.mesh.triangles)
 

@@ -24,7 +24,7 @@ from viscera.blood.wounds.wounds import make_wounds
 from viscera.heat.burn import make_burn
 from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import kit
+from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import Top, seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
@@ -54,6 +54,7 @@ from viscera.world.systems.ledger import accounting
 from viscera.world.systems.pools import pooling
 from viscera.world.systems.resting import Rest
 from viscera.world.systems.smoke import smoking
+from viscera.world.systems.stains import Aim, make_stains_around, staining
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound, bleeding
 
@@ -66,8 +67,8 @@ RINSING = DropParams(jet_volume=0.4e-9)
 POWER = 25.0
 """Of the forceps [W]."""
 
-SUCTION, IRRIGATOR, FORCEPS, CLIPS = range(4)
-"""What keys 1 to 4 choose."""
+SUCTION, IRRIGATOR, FORCEPS, CLIPS, SWAB = range(5)
+"""What keys 1 to 5 choose."""
 
 SMALL_ARTERY = vessel_mmhg(70.0, 45.0, 0.5, 30.0)
 SMALL_VEIN = vessel_mmhg(9.0, 7.0, 1.2, 60.0)
@@ -85,6 +86,7 @@ Move the pointer over the organ: the instrument follows its surface. Hold the le
 Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
+Key 5: the swab soaks up blood, presses on a vessel, and wipes stains off cloth and instruments.
 Watch the measures: blood lost, bleeding now, open vessels.
 Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
@@ -102,7 +104,7 @@ LEVELS = (
 
 def build(setting: Setting) -> Contents:
     organ = liver_pad(setting)
-    instruments = [kit.suction(), kit.irrigator(), kit.forceps(POWER), kit.clip_applier()]
+    instruments = [kit.suction(), kit.irrigator(), kit.forceps(POWER), kit.clip_applier(), kit.swab()]
     camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
     tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, trocar=trocar_beside(camera))
     heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
@@ -117,7 +119,7 @@ def build(setting: Setting) -> Contents:
     burns[0].parameters = burns[0].parameters[:1]
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     vessels = open_vessels(organ.body, setting.seed, top)
-    blood, parameters = bleed(organ, vessels, setting, top)
+    blood, parameters = bleed(organ, vessels, tools, setting, top)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -133,7 +135,7 @@ def build(setting: Setting) -> Contents:
 
 
 def bleed(
-    organ: Organ, vessels: list[Wound], setting: Setting, top: Top | None
+    organ: Organ, vessels: list[Wound], tools: list[Tool], setting: Setting, top: Top | None
 ) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
     params = film_params(setting.detail)
@@ -142,11 +144,12 @@ def bleed(
     assert film.surface is not None
     rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
     drops = make_drops(film.surface, params, film.state, rinsing, FRAME, round(finer * DROPS))
+    stains = make_stains_around(drops, tools)
     pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
-    rest = Rest(film, drops, wounding.holds, pools)
-    picture = painting(organ, film, pools, rest)
+    rest, aim = Rest(film, drops, wounding.holds, pools), Aim(stains, tools)
+    picture = painting(organ, film, pools, rest, aim)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line
@@ -154,8 +157,9 @@ def bleed(
     systems = [
         wounding,
         rest.system(),
-        flying(organ.name, drops, rest),
+        flying(organ.name, drops, rest, aim),
         pooling(pools, rest),
+        staining(stains, aim, rest),
         flowing(film, rest),
         accounting(film, wounds, drops),
         picture,

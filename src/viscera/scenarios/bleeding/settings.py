@@ -17,7 +17,11 @@ from viscera.world.system import LiveParameter
 from viscera.world.systems.gauze import Gauze
 from viscera.world.systems.wounds import Vessels
 
-FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), dilution=2.0, clot_rate=1.0 / 90.0, dissolve_rate=0.4)
+STEPS = 6
+"""Of the film in a frame. A puddle of 1 000 particles comes to rest with 6 as with 8 (0.05 mm/s after 4 s, as wide
+within 0.1 %); with 5 it keeps trembling at 1.3 mm/s, with 4 at 12."""
+
+FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), dt=FRAME / STEPS, dilution=2.0, clot_rate=1.0 / 90.0, dissolve_rate=0.4)
 """Blood at rest is half clotted after a minute; saline thins it within a second and dissolves clots in a few."""
 
 FINEST = 16.0

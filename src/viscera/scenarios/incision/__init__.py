@@ -1,7 +1,8 @@
 """Incision: open tissue along an inked line, to a depth, with a scalpel.
 
 A piece of skin over fat (60 × 40 × 10 mm) is stretched across the line by 6 %, as skin is: what is cut gapes. A blade
-takes force, more the deeper it is: about 0.3 N at 6 mm. Scissors cut what is between their jaws as they close.
+takes force, more the deeper it is: about 0.3 N at 6 mm. Scissors cut what is between their jaws as they close. The
+faces of the cut ooze, and a small artery that crosses below the line bleeds where the blade opens it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios.incision.blood import make_blood
 from viscera.scenarios.incision.drill import DEPTH, incision_drill, line_at, line_ends, marked
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
@@ -57,7 +59,8 @@ Move the pointer to an end of the line: the scalpel follows the surface. The whe
 Hold the left button and draw along the line: the blade cuts while you hold it.
 Key 2 takes the scissors: bring the open jaws to what is to be cut, and press to close them.
 Key 3 takes the grasper: hold the left button to close it, pull with the wheel; with key 1 or 2 it stays clamped.
-Watch the measures: line opened, astray, deepest. A cut that is too shallow can be drawn again."""
+The cut oozes, and where the blade opens a small artery it spurts. Key 4 takes the suction, key 5 clips the artery.
+Watch the measures: line opened, astray, deepest, bleeding. A cut that is too shallow can be drawn again."""
 
 GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepest", most=9.0))
 """In %, mm², mm."""
@@ -88,7 +91,9 @@ def build(setting: Setting) -> Contents:
             driven=sides | (positions[:, 2] < low[2] + 1e-9), drive_direction=pulled, drag=15.0,
         ),
     )  # fmt: skip
-    organ = cuttable("skin", body, tissue, look="skin", texels=setting.texels(TEXELS))
+    organ = cuttable("skin", body, tissue, look="skin", texels=setting.texels(TEXELS), inside=True)
+    blood = make_blood(organ, setting)
+    # Wounds are put onto the surface at rest.
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
     camera, bounds = looking_down([organ], (0.1, -0.75, 0.95))
@@ -96,6 +101,7 @@ def build(setting: Setting) -> Contents:
     drawing, ink = ink_on(organ)
     ends = line_ends(setting.seed, low, high)
     ink.draw(marked(organ.need_skin(), ends))
+    instruments = [kit.scalpel(), kit.scissors(), kit.grasper(), kit.suction(), kit.clip_applier()]
     opening = cutting(organ)
     drill = incision_drill(organ, ends)
 
@@ -105,8 +111,8 @@ def build(setting: Setting) -> Contents:
 
     return Contents(
         organs=[organ],
-        tools=kit.hand_out([kit.scalpel(), kit.scissors(), kit.grasper()], home, SKIN_OVER_FAT.friction, apart=0.04),
-        systems=[opening, drill, drawing, lattice_picture(organ)],
+        tools=kit.hand_out(instruments, home, SKIN_OVER_FAT.friction, apart=0.04),
+        systems=[opening, drill, *blood, drawing, lattice_picture(organ)],
         levels=LEVELS,
         camera=camera,
         bounds=bounds,

@@ -112,6 +112,8 @@ def sheet(cells: int) -> Body:
 
 BITES, BITE_TICKS = 26, 160
 """With which the script's scissors go around the circle, and how long one takes."""
+LAPS = 2
+"""Times around: what the first one left hanging is cut in the second, and the disc is free."""
 START = 900
 """When they begin."""
 
@@ -126,7 +128,7 @@ def script(world: World, tick: int) -> Iterable[Input]:
         down = 0.001 if tick < 500 else 0.0
         return [ToolInput(GRASPER, (0.0, 0.0, HEIGHT - down + lift), grip=1.0 if tick > 400 else 0.0)]
     bite, share = divmod(tick - START, BITE_TICKS)
-    if bite >= BITES:
+    if bite >= LAPS * BITES:
         return [ToolInput(SCISSORS, (0.0, 0.0, HEIGHT + 0.05), active=False)]
     # Where the gauze is stretched, its line is farther out.
     angle, radius = 2.0 * math.pi * bite / BITES, RADIUS * (1.0 + STRETCH)

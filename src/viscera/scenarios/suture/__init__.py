@@ -41,8 +41,10 @@ STRETCH = 0.08
 """Across the slit."""
 THREAD = 0.15
 """[m]; as FLS gives."""
-PULL = 0.35
+PULL = 0.25
 """How hard the knot is drawn, at most [N]: about what closes the slit."""
+RUBBING = 0.2
+"""Coulomb's friction of lip on lip, wet."""
 HOME_HEIGHT = 0.03
 """Of waiting instruments above the surface [m]."""
 
@@ -128,6 +130,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.02,
+        rubbing=RUBBING,
         script=script,
     )
 

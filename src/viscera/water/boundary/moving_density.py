@@ -9,6 +9,10 @@ kernel: `curvature`, the sum κ of both, makes λ larger by 1 + 0.25 κR and S (
 tubes have at half a spacing. Water behind the wall moves with it, so density grows
 by κ ρ₀ ∇λ·(v − u) where the wall moves with u.
 
+Beyond `SEEN` radii nothing is left of λ. A mesh in a vessel is not asked by every particle in every step: the lists of
+triangles that its contacts keep (known.py) answer. They may be a little incomplete: of triangles that are `SLACK` radii
+nearer than the nearest listed one, none is missed.
+
 In edges and corners only the nearest wall counts, so water there is up to a third of λ short; smooth walls bend little
 over a kernel. Where walls stand, use maps.
 """
@@ -23,6 +27,10 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.cells import GridView, sorted_count
+from viscera.water.boundary.known import Known, good_for, learn, nearest_known, wall_velocity
+from viscera.water.boundary.nearest import Nearest, nothing_near
+from viscera.water.boundary.triangles import closest_on_triangle
+from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.volume_map import BEHIND, calibration, flat_share, flat_slope
 from viscera.water.boundary.wall_density import WallShare
 from viscera.water.boundary.wall_drag import NEAREST, drag_table
@@ -34,6 +42,11 @@ wp.set_module_options({"enable_backward": False})
 
 ENTRIES = 64
 """Of the tables, from 0 to R."""
+SEEN = wp.constant(0.8)
+"""Walls farther than this share of R count as none: λ is below 2·10⁻⁵ there, as what counts as wall begins behind."""
+SLACK = wp.constant(0.1)
+SEEN_FROM = 0.85
+"""Reach that walls must have, over R."""
 MORE_BEHIND = 0.25
 BENT = 0.33
 """As in wall_drag.py."""
@@ -47,16 +60,43 @@ def looked_up(table: wp.array(dtype=float), share: float) -> float:
     return wp.lerp(table[k], table[k + 1], place - float(k))
 
 
+@wp.struct
+class NearShare:
+    """What the share follows from, by distance."""
+
+    radius: float
+    """R [m]."""
+    amount: float
+    """κ ρ₀ [kg/m³]."""
+    value: wp.array(dtype=float)
+    slope: wp.array(dtype=float)
+
+
+@wp.func
+def put_share(
+    one: NearShare,
+    near: Nearest,
+    s: int,
+    share_out: wp.array(dtype=wp.vec4),
+    drift_out: wp.array(dtype=wp.vec4),
+    density_out: wp.array(dtype=float),
+):
+    """κ ρ₀ ∇λ and κ ρ₀ λ of a particle; and velocity and distance of the wall that gives it."""
+    part = near.distance / one.radius
+    g = one.amount * looked_up(one.slope, part) * near.normal
+    share_out[s] = wp.vec4(g[0], g[1], g[2], one.amount * looked_up(one.value, part))
+    u = near.velocity
+    drift_out[s] = wp.vec4(u[0], u[1], u[2], near.distance)
+    density_out[s] = density_out[s] + share_out[s][3]
+
+
 @wp.kernel
 def take_near_share(
     first: int,
     # params
     grid: GridView,
     walls: WallsView,
-    radius: float,
-    amount: float,
-    value: wp.array(dtype=float),
-    slope: wp.array(dtype=float),
+    one: NearShare,
     # in
     position: wp.array(dtype=wp.vec3),
     tag: wp.array(dtype=wp.int32),
@@ -65,23 +105,85 @@ def take_near_share(
     drift_out: wp.array(dtype=wp.vec4),
     density_out: wp.array(dtype=float),
 ):
-    """κ ρ₀ ∇λ and κ ρ₀ λ of each particle; and velocity and distance of the wall that gives it."""
+    """Of each particle, which asks the walls."""
     s = first + wp.tid()
     if s >= sorted_count(grid):
         return
-    share = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    drift = wp.vec4(0.0, 0.0, 0.0, radius)
+    share_out[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    drift_out[s] = wp.vec4(0.0, 0.0, 0.0, one.radius)
     if tag[s] >= 0:
         near = nearest_wall(walls, position[s])
-        if near.distance < radius:
-            part = near.distance / radius
-            g = amount * looked_up(slope, part) * near.normal
-            share = wp.vec4(g[0], g[1], g[2], amount * looked_up(value, part))
-            u = near.velocity
-            drift = wp.vec4(u[0], u[1], u[2], near.distance)
-    share_out[s] = share
-    drift_out[s] = drift
-    density_out[s] = density_out[s] + share[3]
+        if near.distance < SEEN * one.radius:
+            put_share(one, near, s, share_out, drift_out, density_out)
+
+
+@wp.func
+def age(known_out: wp.array(dtype=Known), i: int, moved: float):
+    """What particle i knows, after the mesh has moved. Contacts do it again in the same step, which is too careful."""
+    ball = known_out[i].ball
+    known_out[i].ball = wp.vec4(ball[0], ball[1], ball[2], ball[3] - moved)
+    known_out[i].clear = known_out[i].clear - moved
+    for k in range(known_out[i].count):
+        known_out[i].away[k] = known_out[i].away[k] - moved
+
+
+@wp.func
+def nearest_listed(walls: WallsView, known: wp.array(dtype=Known), i: int, point: wp.vec3) -> Nearest:
+    """The nearest triangle of particle i's list, however complete that is."""
+    found = nothing_near(walls.reach)
+    for k in range(known[i].count):
+        t = known[i].faces[k]
+        p0 = walls.corners[t, 0]
+        p1 = walls.corners[t, 1]
+        p2 = walls.corners[t, 2]
+        w = closest_on_triangle(point, p0, p1, p2)
+        way = point - (w[0] * p0 + w[1] * p1 + w[2] * p2)
+        distance = wp.length(way)
+        if distance < found.distance and distance > 0.0:
+            found.distance = distance
+            found.face = t
+            found.weights = w
+            found.normal = way / distance
+    if found.face >= 0:
+        found.velocity = wall_velocity(walls, found.face, found.weights)
+    return found
+
+
+@wp.kernel
+def take_known_share(
+    first: int,
+    # params
+    grid: GridView,
+    walls: WallsView,
+    one: NearShare,
+    # in
+    original: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    tag: wp.array(dtype=wp.int32),
+    # out
+    known_out: wp.array(dtype=Known),
+    share_out: wp.array(dtype=wp.vec4),
+    drift_out: wp.array(dtype=wp.vec4),
+    density_out: wp.array(dtype=float),
+):
+    """The same from what each particle knows of the mesh since its last contacts, before which the mesh has moved on;
+    one that knows too little asks again."""
+    s = first + wp.tid()
+    if s >= sorted_count(grid):
+        return
+    share_out[s] = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    drift_out[s] = wp.vec4(0.0, 0.0, 0.0, one.radius)
+    if tag[s] >= 0:
+        i = original[s]
+        age(known_out, i, walls.moved[1])
+        near = nearest_listed(walls, known_out, i, position[s])
+        good = good_for(known_out, i, position[s]) + SLACK * one.radius
+        if good < SEEN * one.radius and near.distance > good:
+            learn(walls, position[s], i, known_out)
+            known_out[i].clear = nearest_known(walls, known_out, i, position[s]).free
+            near = nearest_listed(walls, known_out, i, position[s])
+        if near.face >= 0 and near.distance < SEEN * one.radius:
+            put_share(one, near, s, share_out, drift_out, density_out)
 
 
 @wp.kernel
@@ -115,10 +217,10 @@ class MovingWallVolume(WallShare):
         """`drags`: water sticks to them. `curvature` κ [1/m], about: 1/a in a tube of radius a."""
         super().__init__(fluid)
         p = fluid.params
-        if walls.reach < p.radius:
+        if walls.reach < SEEN_FROM * p.radius:
             raise InputError(
                 f"these walls are seen from {walls.reach:g} m, kernels reach {p.radius:g} m.",
-                "Make them with reach=params.radius.",
+                f"Make them with reach=params.radius; {SEEN_FROM:g} of it is enough.",
             )
         device = fluid.device.warp
         distances = np.linspace(0.0, p.radius, ENTRIES)
@@ -129,16 +231,28 @@ class MovingWallVolume(WallShare):
 
         self._walls, self._drags = walls, drags
         bent = curvature * p.radius
-        self._value = table([flat_share(d + behind, p.radius) for d in distances])
-        self._slope = table([flat_slope(d + behind, p.radius) for d in distances])
-        self._amount = p.rest_density * calibration(p) * (1.0 + MORE_BEHIND * bent)
+        one: Any = NearShare()
+        one.radius, one.amount = p.radius, p.rest_density * calibration(p) * (1.0 + MORE_BEHIND * bent)
+        one.value = table([flat_share(d + behind, p.radius) for d in distances])
+        one.slope = table([flat_slope(d + behind, p.radius) for d in distances])
+        self._near = one
         self._drag = table(drag_table(p) * (1.0 + BENT * bent))
 
     def add_density(self, stage: Stage, fluid: Fluid) -> None:
         f = fluid
-        wall = [self._walls.view, f.params.radius, self._amount, self._value, self._slope]
-        out = [self.share, self.drift, f.density]
-        stage.launch(take_near_share, f.capacity, [f.grid.view, *wall, f.grid.position, f.sorted_tag, *out])
+        around, out = [f.grid.view, self._walls.view, self._near], [self.share, self.drift, f.density]
+        vessel = self._vessel(f)
+        if vessel is None:
+            stage.launch(take_near_share, f.capacity, [*around, f.grid.position, f.sorted_tag, *out])
+        else:
+            known = [f.grid.original, f.grid.position, f.sorted_tag, vessel.contacts.last_known]
+            stage.launch(take_known_share, f.capacity, [*around, *known, *out])
+
+    def _vessel(self, fluid: Fluid) -> Vessel | None:
+        """The one of these walls, if it keeps lists of all of them: of triangles alone."""
+        found = [one for one in fluid.boundaries if isinstance(one, Vessel) and one.walls is self._walls]
+        listed = self._walls.structure in ("hashed", "hierarchy") and not self._walls.shapes
+        return found[0] if found and listed else None
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         super().add_force(stage, fluid)

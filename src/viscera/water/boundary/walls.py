@@ -56,6 +56,10 @@ FAR = 1.0e3
 FIELD_SPACING = 0.5
 """Of a field's nodes, over the particles' radius: what is free for certain is then 0.57 radii at contact."""
 
+MOVING_SIDE = 1.5
+"""Side of the cells of a mesh that moves, over the reach: fewer cells to enter each triangle into, for longer lists,
+which particles ask for rarely."""
+
 LEAST = 0.25
 """No particle gets nearer to a wall than this part of its radius, so that float32 always knows on which side it is."""
 
@@ -164,7 +168,8 @@ def make_walls(
     view = WallsView()
     view.reach = reach if mesh is not None else FAR
     if mesh is not None and structure == "hashed":
-        hashed = make_hashed(vertices, mesh.triangles, reach, device, room=room, spare=spare if deforming else 1.0)
+        more = {"side": MOVING_SIDE * reach, "room": room, "spare": spare} if deforming else {"room": room}
+        hashed = make_hashed(vertices, mesh.triangles, reach, device, **more)
         view.table = wp.array([hashed.table], dtype=HashedTriangles, device=device.warp)
         view.corners = hashed.table.corners
     if mesh is not None and structure == "hierarchy":

@@ -4,6 +4,7 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
+| `oozing`, `ooze` | faces of cuts ooze until they have clotted |
 | `clamping`, `clamps` | clips and staples are put on, hold, and slip |
 | `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
@@ -14,6 +15,7 @@
 | `Rest(...).system()`, `resting` | whether blood rests: then what follows sleeps |
 | `flying`, `drops` | suction and nozzle → drops let go, fly and land |
 | `pooling`, `pools` | fluid stands in hollows, level, and overflows |
+| `staining`, `stains` | what hit cloth, instruments and gauze stays there; gauze wipes |
 | `flowing`, `film` | the film of blood takes its steps |
 | `accounting`, `ledger` | where every picolitre is |
 | `lattice_picture`, `lattice_view` | masses and springs instead of the skin, or beside it |
@@ -53,11 +55,15 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.ooze import oozing as oozing
     from viscera.world.systems.pools import pooling as pooling
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
+    from viscera.world.systems.stains import Aim as Aim
+    from viscera.world.systems.stains import make_stains_around as make_stains_around
+    from viscera.world.systems.stains import staining as staining
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.sutures import sewing as sewing
     from viscera.world.systems.water import Stream as Stream
@@ -83,11 +89,13 @@ _HOMES = {
     "ink": ("ink_on",),
     "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
+    "ooze": ("oozing",),
     "pools": ("pooling",),
     "resting": ("Rest",),
     "saline": ("bathing",),
     "search": ("Search",),
     "smoke": ("smoking",),
+    "stains": ("Aim", "make_stains_around", "staining"),
     "stiffening": ("stiffening",),
     "sutures": ("sewing",),
     "water": ("Stream", "balls", "swirling"),

@@ -1,22 +1,16 @@
 """A suspension in a hollow organ: it is let in, runs where the table tilts it, coats the wall, and is drained.
 
 Once a frame: as many steps of the fluid as make 16 ms; what touches the wall leaves some there; an open drain takes
-what is at it. What was let in is in the lumen, on the wall or drained, counted in whole units (`water.coating`).
+what is at it, up to the mL/s it is set to. What was let in is in the lumen, on the wall or drained, counted in whole
+units (`water.coating`); gas that was let in is in the lumen or was let out, in whole microlitres.
 
 A wall with a bowel (bowel.py) may move. While it has its resting shape a map gives its share in the density; else the
 nearest wall does, which costs more.
-
-The patient stays where he is and gravity turns: with the table tilted by θ (head up) and rolled by φ (left side down),
-
-    g = 9.81 (sin φ cos θ, −sin θ, −cos φ cos θ) m/s²
-
-in his axes: x to the left, y to the head, z to the front.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,15 +20,11 @@ from viscera import water
 from viscera.device import Stage
 from viscera.errors import StateError
 from viscera.timing import FRAME
-from viscera.units import MILLILITRE, STANDARD_GRAVITY
-from viscera.view import Measure, Parameter, Particles, Surface
-from viscera.water.boundary.moving_density import MovingWallVolume
-from viscera.water.boundary.vessel import Vessel
-from viscera.water.boundary.wall_density import WallVolume
+from viscera.units import MILLILITRE
+from viscera.view import Measure, Parameter, Particles
 from viscera.water.coating import (
     FULL,
     MOST_MADE,
-    Coating,
     account,
     covered,
     load_coating,
@@ -42,31 +32,41 @@ from viscera.water.coating import (
     step_coating,
     step_drain,
 )
-from viscera.water.emitter import Drain, Emitter
 from viscera.water.sph import step_fluid, step_work
-from viscera.water.state import CREATED, LOST, Fluid
+from viscera.water.state import CREATED, LOST
 from viscera.world.system import Kept, LiveParameter, Moment, Show, System
 from viscera.world.systems.bowel import GAS, Bowel
+from viscera.world.systems.enema import Enema, aimed_frames, gravity
 
 wp.set_module_options({"enable_backward": False})
 
 DRAWN = 0.7
 """Radius of the drawn balls over the spacing of the particles."""
 TABLE, ENEMA = "Table", "Enema"
-AIMED = 4
-"""Frames in which a wall that moves comes to where it is aimed: to aim it costs as much as some steps."""
 
 FLOW = Parameter("flow", "Inject", "mL/s", 0.0, 25.0, 0.0, "Into the rectum.", group=ENEMA)
-DRAIN = Parameter("drain", "Drain", "", 0.0, 1.0, 0.0, "Lets it out at the rectum.", ("shut", "open"), ENEMA)
+DRAIN = Parameter(
+    "drain", "Drain", "mL/s", 0.0, 50.0, 0.0, "Out of the rectum: what is there, up to that.", group=ENEMA
+)
 TILT = Parameter("tilt", "Tilt, head up (+)", "°", -45.0, 90.0, 0.0, "Of the table.", group=TABLE)
 ROLL = Parameter("roll", "Roll, left side down (+)", "°", -180.0, 180.0, 0.0, "Of the patient.", group=TABLE)
 INJECTED = Measure("injected", "Injected", "mL", "So far.", digits=0)
 LUMEN = Measure("lumen", "In the lumen", "mL", "Now.", digits=0)
 WALL = Measure("wall", "On the wall", "mL", "Left as a film.", digits=1)
 DRAINED = Measure("drained", "Drained", "mL", "So far.", digits=0)
+DRAINS = Measure("draining", "Drains", "mL/s", "Now.", digits=1)
+GAS_IN = Measure("co2_in", "CO₂ let in", "mL", "So far, at the air's pressure.", digits=0)
+GAS_OUT = Measure("co2_out", "CO₂ let out", "mL", "So far, at the air's pressure.", digits=0)
 COATED = Measure("coated", "Wall coated", "%", "Share of the wall with a film.", digits=0)
 
 _FLOW, _DRAIN, _TILT, _ROLL = range(4)
+_BUDGET, _RATE = range(2)
+GAS_UNIT = 1.0e-9
+"""CO₂ is counted in whole microlitres [m³]."""
+WAITS = 0.1
+"""What an open drain does not find it may take later, up to so long [s]."""
+SHOWN = 0.5
+"""Time over which the flow of the drain is shown [s]."""
 
 
 @wp.kernel
@@ -114,50 +114,6 @@ def show_film(
     volume_out[i] = unit * float(film[i])
 
 
-@dataclass(eq=False)
-class Enema:
-    """A fluid in a hollow organ, as a scenario has made it."""
-
-    fluid: Fluid
-    vessel: Vessel
-    coating: Coating
-    emitter: Emitter
-    along: tuple[float, float, float]
-    """Unit vector of the stream from the emitter."""
-    drain: Drain
-    """A ball; shut at first, and none of the fluid's boundaries."""
-    steps: int
-    """Of the fluid, in a frame."""
-    volume: Any
-    """Suspension in each particle [m³], `wp.array` of float: for an X-ray."""
-    film_volume: Any
-    """On each triangle [m³]."""
-    living: Living | None = None
-    """What moves the wall; None where it is rigid."""
-
-
-@dataclass(eq=False)
-class Living:
-    """A wall that a bowel moves."""
-
-    bowel: Bowel
-    """Its points: `wall`, the vessel's vertices; `film`, the middles of its triangles; `shown`."""
-    surface: Surface
-    """What is shown of it, with the vertices `shown`."""
-    share: MovingWallVolume
-    """Its share in the density where it has not its resting shape, instead of `still`."""
-    still: WallVolume
-    triangles: Any
-    """Of the vessel, (n, 3)."""
-
-
-def gravity(tilt: float, roll: float) -> tuple[float, float, float]:
-    """[m/s²] in the patient's axes, for a table tilted and rolled by degrees."""
-    a, b = math.radians(tilt), math.radians(roll)
-    g = STANDARD_GRAVITY
-    return g * math.sin(b) * math.cos(a), -g * math.sin(a), -g * math.cos(b) * math.cos(a)
-
-
 def filling(enema: Enema) -> System:
     return _Filling(enema).system()
 
@@ -171,10 +127,17 @@ class _Filling:
         """Flow [mL/s], drain, tilt and roll [°], as they are in force."""
         self._drawn = wp.zeros(self._fluid.capacity, dtype=wp.vec4, device=device.warp)
         self._status = device.port(2, wp.int32)
+        self._most = device.port(1, wp.int32)
+        """Units that the drain may take in this frame."""
         self._program = device.record(self._record, work=step_work(self._fluid))
         self._begin_living()
         self._show = device.record(self._record_show, work=self._fluid.capacity)
         self._books = account(enema.coating, self._fluid)
+        self._draining = np.zeros(2)
+        """What the drain may take [mL], and its flow [mL/s]."""
+        self._co2 = np.zeros(3, dtype=np.int64)
+        """In the lumen, let in and let out so far [`GAS_UNIT`]."""
+        self._count_gas()
         self._coated = 0.0
         self._apply()
         self._redraw()
@@ -183,7 +146,8 @@ class _Filling:
         look = Particles("barium", "barium", DRAWN * self._fluid.params.spacing, self._fluid.capacity)
         bowel = None if self._living is None else self._living.bowel
         kept = Kept(
-            {"set": self._set} | ({} if bowel is None else {"wall_moves": self._wall} | bowel.kept()),
+            {"set": self._set, "draining": self._draining, "co2": self._co2}
+            | ({} if bowel is None else {"wall_moves": self._wall} | bowel.kept()),
             self._loaded,
             (self._save, self._load),
         )
@@ -220,6 +184,7 @@ class _Filling:
         if e.living is None:
             return
         one = e.living
+        self._measure_lumen()
         self._seen = one.bowel.of("shown").astype(np.float32)
         self._shown = [Show(one.surface, {one.surface.array: self._seen})]
         self._wanted = self._device.port(len(one.bowel.of("wall")), wp.vec3)
@@ -228,7 +193,9 @@ class _Filling:
         e.vessel.moving = True
         self._moving_program = self._device.record(self._record, work=step_work(f))
         f.boundaries, e.vessel.moving = still, False
-        self._aim_program = self._device.record(self._record_aim)
+        self._aimed = aimed_frames(e.vessel.walls)
+        if e.vessel.walls.hashed is not None:
+            self._aim_program = self._device.record(self._record_aim)
 
     def _record_aim(self, stage: Stage) -> None:
         stage.upload(self._wanted)
@@ -242,6 +209,13 @@ class _Filling:
         self._wanted.host[:] = bowel.of("wall")
         self._seen[:] = bowel.of("shown")
         self._enema.coating.middle.assign(bowel.of("film").astype(np.float32))
+        self._measure_lumen()
+
+    def _measure_lumen(self) -> None:
+        """Volume within the wall [m³]."""
+        assert self._living is not None
+        a, b, c = (self._living.bowel.of("wall")[self._living.triangles[:, corner]] for corner in range(3))
+        self._lumen = float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
 
     def _loaded(self) -> None:
         if self._living is not None:
@@ -260,14 +234,11 @@ class _Filling:
 
     def _apply(self) -> None:
         """Nozzle, drain and table as they are set."""
-        flow, drain, tilt, roll = self._set.tolist()
+        flow, _, tilt, roll = self._set.tolist()
         e, spacing = self._enema, self._fluid.params.spacing
         speed = flow * MILLILITRE / (len(e.emitter.layer) * spacing**2)
         moving = {"velocity": [speed * one for one in e.along]} if flow > 0.0 else {}
         water.set_emitter(e.emitter, on=flow > 0.0 and self._room(), **moving)
-        region = e.drain.region.numpy().copy()
-        region[10] = drain
-        e.drain.region.assign(region)
         water.set(self._fluid, replace(self._fluid.params, gravity=gravity(tilt, roll)))
 
     def _room(self) -> bool:
@@ -281,24 +252,40 @@ class _Filling:
         if self._wall[0] == 0:
             self._aim(self._living.bowel)
         (self._moving_program if self._wall[2] else self._program).run()
-        self._wall[0] = (self._wall[0] + 1) % (AIMED if self._wall[2] else 1)
+        if self._living.bowel.gives_way:
+            self._living.bowel.lattice.feel()
+        self._wall[0] = (self._wall[0] + 1) % (self._aimed if self._wall[2] else 1)
 
     def _aim(self, bowel: Bowel) -> None:
-        """Where the wall is to be in `AIMED` frames. After its last way it is aimed once more, at where it stands: its
-        velocity is 0 from then on."""
-        moves = bowel.advance(AIMED)
+        """Where the wall is to be in some frames, or, as a hierarchy, is now. After its last way it is aimed once more,
+        at where it stands: its velocity is 0 from then on."""
+        moves, walls = bowel.advance(self._aimed), self._enema.vessel.walls
         if moves:
             self._move()
         aims = moves or bool(self._wall[1])
-        if aims:
+        if aims and walls.hashed is not None:
             self._aim_program.run()
+        elif aims:
+            water.refit_walls(walls, bowel.of("wall"), FRAME)
         self._wall[1:] = moves, aims or not bowel.at_rest
 
+    def _open_drain(self) -> None:
+        """It may take what its mL/s allow."""
+        rate = float(self._set[_DRAIN])
+        self._draining[_BUDGET] = min(self._draining[_BUDGET] + FRAME * rate, WAITS * rate)
+        units = self._draining[_BUDGET] * MILLILITRE / self._enema.coating.unit
+        self._most.host[0] = max(0, int(units)) if rate > 0.0 else 0
+
     def frame(self, now: Moment) -> None:
+        self._open_drain()
+        before = self._books.drained
         self._run()
         self._redraw()
         self._check(now.tick)
         self._count()
+        taken = (self._books.drained - before) * self._enema.coating.unit / MILLILITRE
+        self._draining[_BUDGET] -= taken
+        self._draining[_RATE] += (taken / FRAME - self._draining[_RATE]) * FRAME / SHOWN
 
     def _check(self, tick: int) -> None:
         self._enema.vessel.check(tick)
@@ -311,8 +298,10 @@ class _Filling:
             )
 
     def _count(self) -> None:
+        """What is where after a frame."""
         self._books = account(self._enema.coating, self._fluid)
         self._coated = covered(self._enema.coating)
+        self._count_gas()
         if not self._room():
             water.set_emitter(self._enema.emitter, on=False)
 
@@ -322,7 +311,7 @@ class _Filling:
             step_fluid(stage, f)
             if number == 0:
                 # The next step's sort takes out what is marked here: between frames all particles are whole.
-                step_drain(stage, e.coating, f, e.drain)
+                step_drain(stage, e.coating, f, e.drain, self._most)
         step_coating(stage, e.coating, f, e.vessel.contacts.face, FRAME)
 
     def _record_show(self, stage: Stage) -> None:
@@ -345,14 +334,21 @@ class _Filling:
             (LUMEN, books.lumen * one),
             (WALL, books.wall * one),
             (DRAINED, books.drained * one),
+            (DRAINS, float(self._draining[_RATE])),
             (COATED, 100.0 * self._coated),
         ]
 
     def _gas(self) -> list[tuple[Measure, float]]:
         if self._living is None:
             return []
-        one = self._living
-        a, b, c = (one.bowel.of("wall")[one.triangles[:, corner]] for corner in range(3))
-        lumen = float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
+        one = GAS_UNIT / MILLILITRE
+        return [(what, one * float(count)) for what, count in zip((GAS, GAS_IN, GAS_OUT), self._co2, strict=True)]
+
+    def _count_gas(self) -> None:
+        """What the insufflator lets in or out, so that its pressure is in what the liquid leaves of the lumen."""
+        if self._living is None:
+            return
         liquid = (self._books.lumen + self._books.wall) * self._enema.coating.unit
-        return [(GAS, one.bowel.gas(lumen, liquid) / MILLILITRE)]
+        now = round(self._living.bowel.gas(self._lumen, liquid) / GAS_UNIT)
+        change = now - int(self._co2[0])
+        self._co2 += (change, max(change, 0), max(-change, 0))

@@ -2,8 +2,9 @@
 
 The vessel is a line through the organ at rest, with a supply at its first point. Between two points of it there is one
 wound on the skin above, shut until the line is cut there: that is, until links of the lattice near it were parted
-by planes that have the two points on different sides. Of several cuts the one nearest to the supply bleeds, unless a
-clip or a burn is between it and the supply: behind, there is no pressure.
+by planes that have the two points on different sides. Then the wound lies in the face of the cut, on the side of the
+supply, where that has texels (`cuttable(..., inside=True)`). Of several cuts the one nearest to the supply bleeds,
+unless a clip or a burn is between it and the supply: behind, there is no pressure.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood.wounds.wounds import WHOLE, set_whole
+from viscera.blood.wounds.wounds import WHOLE, set_place, set_whole
 from viscera.errors import InputError
 from viscera.tissue.cutting import unpack_crossings
 from viscera.view import Measure
@@ -38,7 +39,7 @@ class CutVessel:
                 f"a line of {len(line) - 1} pieces has {vessels.wounds.count} wounds.", "Give one wound per piece."
             )
         params = organ.tissue.params
-        self._cuts, self._vessels = organ.shadow.cuts, vessels
+        self._organ, self._cuts, self._vessels = organ, organ.shadow.cuts, vessels
         self._nodes = params.nodes.astype(np.float64)
         self._line = (np.asarray(line, dtype=np.float64) - np.asarray(params.origin)) / params.spacing
         self._seen = -1
@@ -49,9 +50,24 @@ class CutVessel:
     def frame(self, now: Moment) -> None:
         if self._cuts.changes != self._seen:
             self._seen = self._cuts.changes
-            self.cut = pieces_cut(self._line, self._nodes, self._cuts.links())
+            before = self.cut
+            places = crossings(self._line, self._nodes, self._cuts.links())
+            self.cut = np.isfinite(places[:, 0])
+            for number in np.flatnonzero(self.cut & ~before).tolist():
+                self._put_inside(number, places[number])
         if self.cut.any():
             self.put()
+
+    def _put_inside(self, number: int, place: NDArray[np.float64]) -> None:
+        """A wound into the face of the cut that looks away from the supply, near this place [cells]."""
+        organ, params = self._organ, self._organ.tissue.params
+        if organ.cuts is None:
+            return
+        at = np.asarray(params.origin) + params.spacing * place
+        face = organ.cuts.inner_face(at, self._line[number + 1] - self._line[number])
+        if face is not None:
+            surface = self._vessels.wounds.surface
+            set_place(self._vessels.wounds, number, face + surface.first_face[surface.parts.index(organ.need_skin())])
 
     def put(self) -> None:
         """The wound nearest to the supply is open, if nothing shuts the vessel before it."""
@@ -69,13 +85,14 @@ class CutVessel:
 
     def loaded(self) -> None:
         self._seen = self._cuts.changes
-        self.cut = pieces_cut(self._line, self._nodes, self._cuts.links())
+        self.cut = np.isfinite(crossings(self._line, self._nodes, self._cuts.links())[:, 0])
 
 
-def pieces_cut(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which pieces of a line, points in cells, are crossed by what parted the links (`CutShadow.links`)."""
+def crossings(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Where each piece of a line, points in cells, is crossed by what parted the links (`CutShadow.links`), shape
+    (pieces, 3) in cells; NaN where it is whole."""
     axis, node = np.nonzero(links)
-    found = np.zeros(len(line) - 1, dtype=np.bool_)
+    found = np.full((len(line) - 1, 3), np.nan)
     if len(axis) == 0:
         return found
     share, normal = unpack_crossings(links[axis, node])
@@ -86,7 +103,10 @@ def pieces_cut(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDA
     along = np.where(parted, low / np.where(parted, low - high, 1.0), 0.0)
     at = line[:-1, None, :] + along[..., None] * (line[1:] - line[:-1])[:, None, :]
     near = parted & (np.linalg.norm(at - place, axis=2) <= NEAR)
-    return np.asarray(near.sum(axis=1) >= THROUGH)
+    count = near.sum(axis=1)
+    through = count >= THROUGH
+    found[through] = np.einsum("pk,pka->pa", near[through], at[through]) / count[through, None]
+    return found
 
 
 def cut_vessel(organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> System:

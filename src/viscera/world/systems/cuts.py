@@ -28,6 +28,9 @@ from viscera.world.system import Kept, Moment, System
 
 AREA = Measure("cut_area", "Cut", "mm²", "Surface that was cut open, one side of it.", digits=0)
 PIECES = Measure("pieces", "Pieces", "", "Into which the tissue has come apart; 1 while it hangs together.", digits=0)
+CRUMBS = Measure("crumbs", "Crumbs", "", "Loose bits that are smaller than a cell; they are no pieces.", digits=0)
+CRUMB = 8
+"""What has fewer masses than a cell has corners is a crumb."""
 
 
 class Cutting:
@@ -54,8 +57,8 @@ class Cutting:
         self._tear = shadow.device.record(lambda stage: step_tearing(stage, self.tearing), work=len(nodes))
         self.due = np.zeros(1, dtype=np.bool_)
         """Whether something tore that has not landed."""
-        self.numbers = np.array([1.0, 0.0, 1.0])
-        """Version of the surface, area [m²], pieces."""
+        self.numbers = np.array([1.0, 0.0, 1.0, 0.0])
+        """Version of the surface, area [m²], pieces, crumbs."""
         device = organ.shadow.tissue.device
         self._follow = device.record(self._record, work=len(organ.vertices))
         self._device = device
@@ -98,6 +101,7 @@ class Cutting:
             target.assign(values)
         self._follow.run()
         self._device.synchronize()
+        self.surface.tell()
         self._part(self._cut)
 
     def _part(self, cut: NDArray[np.bool_]) -> None:
@@ -111,7 +115,9 @@ class Cutting:
         left = (self._other >= 0) & ~self._cut
         direction, low = np.nonzero(left)
         roots = components(self._cut.shape[1], low, self._other[direction, low])
-        self.numbers[:] = self.surface.version, self._area_of[self._cut].sum(), len(np.unique(roots))
+        sizes = np.unique(roots, return_counts=True)[1]
+        crumbs = int((sizes < CRUMB).sum())
+        self.numbers[:] = self.surface.version, self._area_of[self._cut].sum(), len(sizes) - crumbs, crumbs
 
     def loaded(self) -> None:
         """The shadow has what the last turn saw, and tools touch what had landed."""
@@ -121,7 +127,7 @@ class Cutting:
         self.touching.land()
         if self.organ.meeting is not None:
             self.organ.meeting.land()
-        if self._cut.any():
+        if self._cut.any() or len(self.surface.linked.links):
             self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
             self._put()
 
@@ -137,7 +143,8 @@ class Cutting:
         return " ".join(found + ["Reset to begin again."] * bool(found))
 
     def measures(self) -> list[tuple[Measure, float]]:
-        return [(AREA, float(self.numbers[1]) / SQUARE_MILLIMETRE), (PIECES, float(self.numbers[2]))]
+        _, area, pieces, crumbs = self.numbers.tolist()
+        return [(AREA, area / SQUARE_MILLIMETRE), (PIECES, pieces), (CRUMBS, crumbs)]
 
 
 def cutting(organ: Organ) -> System:
@@ -145,6 +152,7 @@ def cutting(organ: Organ) -> System:
     state = Cutting(organ)
     arrays: dict[str, Any] = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
     arrays |= {"landed": state.landed, "numbers": state.numbers, "due": state.due, "torn": state.tearing.torn}
+    arrays |= {"order": state.surface.order}
     arrays |= {"stiffness": organ.shadow.tissue.constants.stiffness, "bulk": organ.shadow.tissue.bulk}
     kept = Kept(arrays, state.loaded)
     return System(

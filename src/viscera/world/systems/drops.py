@@ -15,6 +15,7 @@ from viscera.instruments import Rinses, Sucks, Tool
 from viscera.view import Particles
 from viscera.world.system import Kept, Moment, Show, System
 from viscera.world.systems.resting import Rest, awake
+from viscera.world.systems.stains import Aim
 
 wp.set_module_options({"enable_backward": False})
 
@@ -38,8 +39,8 @@ def show_drops(
         shown_out[i] = wp.vec4(x[0], x[1], x[2], drops.fluid[i][blood])
 
 
-def flying(name: str, drops: Drops, rest: Rest | None = None) -> System:
-    """Drops around the organ called `name`. After `bleeding`, before `flowing`."""
+def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = None) -> System:
+    """Drops around the organ called `name`, which hit tools where `aim` says. After `bleeding`, before `flowing`."""
     device, capacity = drops.device, drops.state.position.shape[0]
     shown = wp.zeros(capacity, dtype=wp.vec4, device=device.warp)
     airborne = device.port(1, wp.int32)
@@ -58,6 +59,8 @@ def flying(name: str, drops: Drops, rest: Rest | None = None) -> System:
     show = device.record(record_show, work=capacity)
 
     def frame(now: Moment) -> None:
+        if aim is not None:
+            aim.take(now)
         if not awake(rest):
             return
         suction, nozzle = _turn(now, Sucks), _turn(now, Rinses)

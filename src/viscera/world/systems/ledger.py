@@ -17,6 +17,8 @@ from viscera.world.systems.saline import Saline, SalineBalance
 BLOOD_LOST = Measure("blood_lost", "Blood lost", "mL", "All that has left the vessels so far.", digits=2, grows=True)
 ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie on it.", digits=2)
 POOLED = Measure("pooled", "In pools", "mL", "Of that, what stands in hollows.", digits=2)
+STAINED = Measure("stained", "On cloth and tools", "mL", "Stains beside the organ and on instruments.", digits=2)
+SOAKED = Measure("soaked", "In gauze", "mL", "What gauze has taken up.", digits=2)
 SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
 
 
@@ -26,7 +28,7 @@ class Accounts:
     def __init__(self, film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> None:
         self._device = drops.device
         self._saline = saline
-        self._pools = drops.pools is not None
+        self._pools, self._stains = drops.pools is not None, drops.stains is not None
         self._ledger = make_ledger(film.state, wounds, drops)
         self._program = self._device.record(
             lambda stage: step_ledger(stage, self._ledger), work=len(drops.state.position)
@@ -74,6 +76,9 @@ class Accounts:
         ]
         if self._pools:
             found.append((POOLED, now.pool / MILLILITRE))
+        if self._stains:
+            stained = (now.cloth + now.tools) / MILLILITRE
+            found += [(STAINED, stained), (SOAKED, now.gauze / MILLILITRE)]
         return [*found, (SUCKED, now.sucked / MILLILITRE)]
 
 

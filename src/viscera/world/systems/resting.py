@@ -1,10 +1,11 @@
 """When blood rests: film, drops, pools and their picture sleep while nothing happens to them.
 
-Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, something waits to join the
-film, the tissue moves, or a parameter of the film has changed. Else, once no more than `CREEPING` of the film's
-particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in every `DROWSY`th frame
-only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then runs slower, and what
-creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry. Volumes stay exact.
+Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, gauze is in the body,
+something waits to join the film, the tissue moves, or a parameter of the film has changed. Else, once no more than
+`CREEPING` of the film's particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in
+every `DROWSY`th frame only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then
+runs slower, and what creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry.
+Volumes stay exact.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from viscera.blood.columns import PoolView, depth_of, volume_in
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
+from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import STAYS
 from viscera.blood.pools.flow import Pipes
-from viscera.blood.pools.pools import Pools
-from viscera.blood.pools.view import PoolView
+from viscera.blood.pools.pools import STEPS, Pools
 from viscera.blood.views import FilmView
 from viscera.device import BLOCK, Stage
-from viscera.instruments import Rinses, Sucks
-from viscera.world.system import Moment, Saved, System
+from viscera.instruments import Rinses, Soaks, Sucks
+from viscera.world.system import Moment, Saved, System, having
 from viscera.world.systems.wounds import Vessels
 
 wp.set_module_options({"enable_backward": False})
 
 SLOW = wp.constant(4.0e-3)
-"""[m/s]; film that runs down a wall has 76 mm/s."""
+"""[m/s]; film that runs down a wall has 76 mm/s. A contact line holds a film of length L and thickness t where
+σ (cos θ_r − cos θ_a) > ρ g t L sin θ: 12 cm of it on the slope where ours has this speed (docs/drops.md)."""
 CREEPING, FEW = 0.2, 8
 """Part of the film's particles, or so many of them, that may be faster."""
 CALM = 12
@@ -38,8 +41,7 @@ DROWSY = 8
 """Frames from one turn of blood that only creeps to the next; chosen."""
 STILL = wp.constant(2.0e-5)
 """What tissue may move and still be at rest [m]."""
-TRICKLE = wp.constant(1000)
-"""What may pass between two columns of a pool in a step that rests [pL]: a quarter of a microlitre in a second."""
+_LITTLE = wp.constant(LITTLE)
 CHUNK = 64
 """Particles, vertices or columns per thread on cpu."""
 
@@ -93,11 +95,22 @@ def look_at_tissue(
             found_out[MOVED] = 1
 
 
+@wp.func
+def _runs(pool: PoolView, dt: float, passed: int, here: int, there: int) -> wp.bool:
+    """Whether what passed between two columns in a step of dt was faster than `SLOW`, in the depth it came from."""
+    result = bool(False)
+    if passed != 0:
+        depth = depth_of(pool, volume_in(pool, wp.where(passed > 0, here, there)))
+        result = _LITTLE * wp.abs(float(passed)) > SLOW * dt * pool.side * depth
+    return result
+
+
 @wp.kernel
 def look_at_pool(
     first: int,
     # params
     pool: PoolView,
+    dt: float,
     # in
     pipes: Pipes,
     # out
@@ -106,7 +119,7 @@ def look_at_pool(
     begin = (first + wp.tid()) * pool.chunk
     if pool.wet[0] > 0:
         for i in range(begin, wp.min(begin + pool.chunk, pool.columns * pool.rows)):
-            if wp.abs(pipes.right[i]) > TRICKLE or wp.abs(pipes.back[i]) > TRICKLE:
+            if _runs(pool, dt, pipes.right[i], i, i + 1) or _runs(pool, dt, pipes.back[i], i, i + pool.columns):
                 found_out[RUNS] = 1
 
 
@@ -141,7 +154,8 @@ class Rest:
         if self._pools is not None:
             pools = self._pools
             columns = -(-pools.count // pools.view.chunk)
-            stage.launch(look_at_pool, columns, [pools.view, pools.pipes, out], max(BLOCK // pools.view.chunk, 1))
+            looked = [pools.view, pools.dt / STEPS, pools.pipes, out]
+            stage.launch(look_at_pool, columns, looked, max(BLOCK // pools.view.chunk, 1))
         stage.download(self.found)
 
     def frame(self, now: Moment) -> None:
@@ -149,7 +163,9 @@ class Rest:
         self._device.synchronize()
         found = self.found.host
         disturbed = found[MOVED] or found[QUEUE] or found[AIR] or self._vessels.bleeds()
-        disturbed = disturbed or now.using(Sucks) or now.using(Rinses) or self._params is not self._film.params
+        wiped = any(tool.active for tool, _ in having(now.tools, Soaks))
+        disturbed = disturbed or wiped or now.using(Sucks) or now.using(Rinses)
+        disturbed = disturbed or self._params is not self._film.params
         self._params = self._film.params
         calm = not disturbed and found[FASTER] <= max(CREEPING * found[COUNT], FEW)
         self._state[0] = self._state[0] + 1 if calm else 0

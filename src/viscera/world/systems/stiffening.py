@@ -10,6 +10,7 @@ import numpy as np
 from viscera.device import Stage
 from viscera.heat.burn import Burn
 from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning, tear_burnt
+from viscera.tissue.burnt_faces import make_face_sampling, sample_faces, set_faces
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
@@ -28,18 +29,27 @@ def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
     burnt = Watch(level)
     springs = make_burning(shadow)
     sampling = make_sampling(shadow, skin)
+    faces = make_face_sampling(skin) if skin.spare else None
+    if faces is not None and organ.cuts is not None:
+        cuts = organ.cuts
+        cuts.follow_with(lambda triangles: set_faces(faces, cuts.masses_behind()))
     masses = len(shadow.params.nodes)
     due = np.zeros(1, dtype=np.bool_)
     """Whether springs have changed that are not in force yet."""
 
-    def record(stage: Stage) -> None:
+    def record_sampling(stage: Stage) -> None:
         sample_burn(stage, springs, sampling, level.array)
+        if faces is not None:
+            sample_faces(stage, springs, faces, level.array)
+
+    def record(stage: Stage) -> None:
+        record_sampling(stage)
         step_burning(stage, springs)
 
     tears = device.record(lambda stage: tear_burnt(stage, springs, shadow.current), work=masses)
     stiffen = device.record(lambda stage: step_burning(stage, springs), work=masses)
     follow = device.record(record, work=skin.count)
-    sample = device.record(lambda stage: sample_burn(stage, springs, sampling, level.array), work=skin.count)
+    sample = device.record(record_sampling, work=skin.count)
     follow.run()
     device.synchronize()
     organ.shadow.land()

@@ -56,6 +56,8 @@ class Wound:
     opening: float
     """Radius [m]."""
     fluid: str = "blood"
+    oozes: bool = False
+    """It stands for the small vessels of a stretch of tissue, and is not counted as one."""
 
 
 @wp.kernel
@@ -103,6 +105,7 @@ class Vessels:
             add_wound(bleeders, one.point, one.vessel, one.opening, one.fluid)
         find_texels(bleeders, organ.need_skin())
         self.wounds = bleeders
+        self._oozes = np.array([one.oozes for one in open_ones], dtype=np.bool_)
         self.heart_rate = 1.2
         """[beats/s]"""
         self._burns = organ.fields.get("burn_level")
@@ -189,6 +192,7 @@ class Vessels:
         rates, sealed, blood = self._status.host[: self.wounds.count].T
         rate = float(rates[blood != 0.0].sum())
         is_open = (sealed == 0.0) & (blood != 0.0)
+        is_open[: len(self._oozes)] &= ~self._oozes
         return [(BLEEDING, rate * MINUTE / MILLILITRE), (OPEN_VESSELS, float(is_open.sum()))]
 
 

@@ -116,6 +116,8 @@ def is_near(pool: PoolView, x: wp.vec3) -> wp.bool:
 class Above:
     depth: float
     """Of the fluid over a place [m]; 0 where it is dry."""
+    at_rim: int
+    """1 where the ground ends beside it."""
     parts: wp.vec4
     """Of each fluid in it."""
 
@@ -127,6 +129,7 @@ def fluid_over(pool: PoolView, x: wp.vec3) -> Above:
     ground: it is under an overhang."""
     found = Above()
     found.depth = 0.0
+    found.at_rim = 0
     found.parts = wp.vec4(0.0, 0.0, 0.0, 0.0)
     u = (x[0] - pool.left) / pool.side - 0.5
     v = (x[1] - pool.front) / pool.side - 0.5
@@ -146,6 +149,8 @@ def fluid_over(pool: PoolView, x: wp.vec3) -> Above:
         n = (j + b) * pool.columns + i + a
         share = wp.abs(float(1 - a) - (u - float(i))) * wp.abs(float(1 - b) - (v - float(j)))
         ground = wp.max(ground, pool.ground[n])
+        if pool.ground[n] == NO_GROUND:
+            found.at_rim = 1
         here = pool.level[n]
         if here > DRY:
             share = wp.max(share, 1.0e-6)

@@ -1,0 +1,84 @@
+"""Tissue that is cut oozes: small vessels all over the face of a cut bleed until they have clotted.
+
+Wounds that wait for it are put onto new faces of cuts, one for each stretch of `APART`, in the order in which they
+were cut. Each is a `capillary bed` (or what else its wound has), so that its rate follows from pressure and opening, it
+clots as every wound does, and its blood is in the ledger. When all are used, what is cut further stays dry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viscera.blood.wounds.wounds import set_place, set_whole
+from viscera.errors import InputError
+from viscera.view import Measure
+from viscera.world.organ import Organ
+from viscera.world.system import Kept, Moment, System
+from viscera.world.systems.wounds import Vessels
+
+APART = 3.5e-3
+"""Between two places that ooze, on one side of a cut [m]: some ten square millimetres each."""
+ONE_SIDE = 0.3
+"""Faces whose normals have a larger cosine than this between them are on one side of a cut."""
+
+OOZES = Measure("oozes", "Oozing places", "", "On the faces of cuts; they clot.", digits=0)
+
+
+class Oozing:
+    """`numbers` are the wounds of `vessels` that wait."""
+
+    def __init__(self, organ: Organ, vessels: Vessels, numbers: range) -> None:
+        if organ.cuts is None or not organ.cuts.has_texels_inside:
+            raise InputError(
+                f"{organ.name} has no cut faces that could ooze.",
+                "Make it with `cuttable(..., texels=…, inside=True)`.",
+            )
+        if numbers.stop > vessels.wounds.count:
+            raise InputError(
+                f"wounds {numbers.start} to {numbers.stop - 1} are to ooze, there are {vessels.wounds.count}.",
+                "Give `bleeding` so many wounds with `oozes=True`.",
+            )
+        self._surface, self._vessels, self._numbers = organ.cuts, vessels, numbers
+        film = vessels.wounds.surface
+        self._first_face = film.first_face[film.parts.index(organ.need_skin())]
+        self.place, self.facing = np.zeros((len(numbers), 3)), np.zeros((len(numbers), 3))
+        """Of those that ooze: where they lie in the tissue at rest [m], and the normal of the face."""
+        self.used = np.zeros(1, dtype=np.int64)
+        self._seen = self._surface.version
+        for number in numbers:
+            set_whole(vessels.wounds, number)
+
+    def frame(self, now: Moment) -> None:
+        if self._surface.version != self._seen:
+            self._seen = self._surface.version
+            self._open()
+
+    def _open(self) -> None:
+        """Where a face is farther than `APART` from all that ooze on its side, one begins to."""
+        faces, middle, normal = self._surface.inner_faces()
+        dry = np.ones(len(faces), dtype=np.bool_)
+        for k in range(int(self.used[0])):
+            dry &= self._away(middle, normal, k)
+        while dry.any() and self.used[0] < len(self._numbers):
+            k, found = int(self.used[0]), int(np.argmax(dry))
+            self.place[k], self.facing[k] = middle[found], normal[found]
+            self.used[0] += 1
+            set_place(self._vessels.wounds, self._numbers[k], int(faces[found]) + self._first_face)
+            set_whole(self._vessels.wounds, self._numbers[k], whole=False)
+            dry &= self._away(middle, normal, k)
+
+    def _away(self, middle: np.ndarray, normal: np.ndarray, k: int) -> np.ndarray:
+        far = np.linalg.norm(middle - self.place[k], axis=1) > APART
+        return far | (normal @ self.facing[k] <= ONE_SIDE)
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        return [(OOZES, float(self.used[0]))]
+
+
+def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
+    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
+    state = Oozing(organ, vessels, numbers)
+    kept = Kept({"place": state.place, "facing": state.facing, "used": state.used})
+    return System(
+        name="oozing", frame=state.frame, save=kept.save, load=kept.load, measures=state.measures, holds=state
+    )

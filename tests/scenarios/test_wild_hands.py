@@ -1,0 +1,67 @@
+"""Two hands that go anywhere and act most of the time break nothing, in every world that can be cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import viscera
+from verify.passing import Passing, places_in_cells
+from verify.wild_hands import SCENARIOS, is_closed, play
+from viscera.device import open_device
+from viscera.geometry.linked_cells import BITS
+from viscera.tissue.lattice import make_lattice
+from viscera.tissue.materials import LIVER
+from viscera.tissue.params import LatticeParams
+from viscera.tissue.springs import DIRECTIONS
+
+H = 0.002
+"""Side of a cell [m]."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_minute_of_wild_hands_breaks_nothing(scenario: str, seed: int) -> None:
+    """`python -m verify.wild_hands SCENARIO --seed SEED` does the same: masses stay finite and keep their mass, the
+    surface stays closed, forces and speeds are bounded."""
+    found = play(viscera.make(scenario, device="cpu", seed=seed), 60.0)
+    assert found.good, found
+
+
+def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
+    """A block in two halves, the upper one lowered: 1.3 cells nearer than they were, its masses are 0.3 in the cells
+    below, and the two surfaces stand off by half a cell each."""
+    axes = [np.arange(5, dtype=np.int32)] * 3
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    params = LatticeParams(
+        nodes=nodes, spacing=H, origin=(0.0, 0.0, 0.0), anchored=nodes[:, 2] == 0, material=LIVER, stiffest=LIVER.young
+    )
+    tissue = make_lattice(open_device("cpu", cores=1), params)
+    rise = np.array([step[2] for step in DIRECTIONS])[:, None]
+    cut = ((nodes[:, 2] == 1) & (rise == 1)) | ((nodes[:, 2] == 2) & (rise == -1))
+    looking = Passing(tissue)
+    assert looking.look(cut).max() == 0.0
+    moved = np.where(nodes[:, 2:] >= 2, [0.4 * H, 0.3 * H, -1.3 * H], 0.0)
+    tissue.set_motion(moved, np.zeros_like(moved))
+    deep = looking.look(cut)
+    assert deep.max() == pytest.approx(1.3, abs=1e-3)
+    # Masses of the rim are beside the other half. Those inside are 16 above, 16 below.
+    assert (deep > 0.0).sum() == 32
+    assert deep[deep > 0.0].min() == pytest.approx(1.3, abs=1e-3)
+
+
+def test_the_place_in_a_bent_cell_is_found() -> None:
+    rng = np.random.default_rng(2)
+    corners = BITS + rng.uniform(-0.2, 0.2, (50, 8, 3))
+    at = rng.uniform(0.0, 1.0, (50, 3))
+    weights = np.where(BITS, at[:, None, :], 1.0 - at[:, None, :]).prod(axis=2)
+    found = places_in_cells(np.einsum("nc,nca->na", weights, corners), corners)
+    assert np.allclose(found, at, atol=1e-6)
+
+
+def test_an_open_surface_is_seen_to_be_open() -> None:
+    closed = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
+    assert is_closed(closed)
+    assert not is_closed(closed[1:])

@@ -1,0 +1,183 @@
+"""Still water in organs of any shape: one pool of a closed mesh, from its lowest place up to a level.
+
+A colon's loops hold pools of several levels, so pressure is compared with depth in one of them: all places of the lumen
+below a level that can be reached from the lowest without rising above it. Its truths are those of any vessel:
+
+    level    V⁻¹(n s³), where V(y) is the room of the pool below y [m³] and n s³ what was filled in
+    pressure ρ g (y_s − y) below the surface y_s that is measured
+
+in the middle (places farther from the wall than kernels reach, weighted by the kernel) and in the two layers at it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verify.water_cases import GRAVITY, VISCOUS_SHARE, WATER, at_largest_step
+from viscera import water
+from viscera.device import Device
+from viscera.geometry import TriangleMesh, build_query, signed_distance
+from viscera.geometry.primitives import box
+from viscera.geometry.topology import components
+from viscera.water import FluidParams
+from viscera.water.boundary.field import make_field
+from viscera.water.smoothing import spline
+from viscera.water.walls import box_walls
+
+FloatArray = NDArray[np.float64]
+
+FINE = 2
+"""Steps of the grid that measures a pool's room, in a spacing."""
+TOP = 0.4
+"""Share of the uppermost layer that the level is taken from: the highest particles."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A part of a lumen, below a level."""
+
+    places: FloatArray
+    """Of particles on a lattice, (n, 3) [m]; none nearer to the wall than half a spacing."""
+    heights: FloatArray
+    """Of the pool's room in small equal parts, ascending, also above the level [m]."""
+    part: float
+    """Room of each [m³]."""
+
+    def level(self, volume: float) -> float:
+        """[m] of so much water [m³]."""
+        return float(self.heights[min(round(volume / self.part), len(self.heights) - 1)])
+
+    def area(self, level: float, spacing: float) -> float:
+        """Of the surface at a level [m²]."""
+        return float((np.abs(self.heights - level) < 0.5 * spacing).sum()) * self.part / spacing
+
+
+def _reached(nodes: NDArray[np.int64], start: int) -> NDArray[np.bool_]:
+    """Which of the nodes of a grid, (n, 3), can be reached from one of them over neighbours."""
+    low = nodes.min(axis=0)
+    table = np.full(nodes.max(axis=0) - low + 2, -1, dtype=np.int64)
+    table[tuple((nodes - low).T)] = np.arange(len(nodes))
+    links = []
+    for axis in range(3):
+        beside = table[tuple((nodes - low + np.eye(3, dtype=np.int64)[axis]).T)]
+        links.append(np.stack([np.arange(len(nodes)), beside], axis=1)[beside >= 0])
+    a, b = np.concatenate(links).T
+    parts = components(len(nodes), a, b)
+    return parts == parts[start]
+
+
+def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) -> Pool:
+    """From the lowest place (along y) with room for a particle up to `depth` [m] above it."""
+    fine = spacing / FINE
+    grid = make_field(mesh, fine, spacing, device).grid
+    distance = grid.values.numpy()
+    nodes = np.argwhere(distance < 0.0)
+    points = np.asarray(grid.origin) + fine * nodes
+    wide = distance[tuple(nodes.T)] < -0.5 * spacing
+    bottom = float(points[wide, 1].min()) - 0.5 * spacing
+    # What lies above the level belongs to the room, for water that stands too high; but not other loops.
+    kept = points[:, 1] < bottom + 1.15 * depth
+    nodes, points, wide = nodes[kept], points[kept], wide[kept]
+    lowest = int(np.where(wide, points[:, 1], np.inf).argmin())
+    pool = _reached(nodes, lowest)
+    nodes, points, wide = nodes[pool], points[pool], wide[pool]
+    lattice = (nodes % FINE == 0).all(axis=1) & wide & (points[:, 1] < bottom + depth)
+    return Pool(points[lattice].astype(np.float64), np.sort(points[:, 1]), fine**3)
+
+
+def still_in(
+    device: Device, mesh: TriangleMesh, spacing: float, depth: float, seconds: float, **more: Any
+) -> dict[str, float]:
+    """Incompressible water in a pool of the mesh, settled under strong viscosity; see the top of this file."""
+    pool = find_pool(mesh, spacing, depth, device)
+    low, high = (tuple(float(one) for one in corner) for corner in mesh.bounds)
+    options: dict[str, Any] = {"equation": "incompressible", "fastest": 1.0} | more
+    params = at_largest_step(FluidParams(spacing, low, high, dt=0.0, gravity=(0.0, -GRAVITY, 0.0), **options))
+    params = replace(params, viscosity=VISCOUS_SHARE * params.rest_density * spacing**2 / params.dt)
+    fluid = water.make(params, pool.places, device=device)
+    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device)
+    water.add_wall_density(fluid, walls)
+    water.add_vessel(fluid, walls)
+    device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid)).run(math.ceil(seconds / params.dt))
+    water.check(fluid)
+    return measured(fluid, pool, mesh, device)
+
+
+def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device) -> dict[str, float]:
+    """Shares of the depth H, of ρ g H, and the speed [m/s]."""
+    found, s, reach = water.particles(fluid), fluid.params.spacing, fluid.params.radius
+    x = found["position"].astype(np.float64)
+    y = x[:, 1]
+    query = build_query(mesh, device)
+    deep = -signed_distance(query, x.astype(np.float32)).astype(np.float64)
+    truth = pool.level(len(x) * s**3)
+    top = max(4, round(TOP * pool.area(truth, s) / s**2))
+    level = float(np.sort(y)[-top:].mean()) + 0.5 * s
+    bottom = float(pool.heights[0])
+    most = WATER * GRAVITY * (level - bottom)
+    off = (found["pressure"] - WATER * GRAVITY * (level - y)) / most
+    below = level - y > reach
+    middle = []
+    for place in x[below & (deep > reach)]:
+        w = spline(np.linalg.norm(x - place, axis=1), reach, 3)
+        middle.append(float((w * off).sum() / w.sum()))
+    wall, following = below & (deep < 0.75 * s), below & (deep >= 0.75 * s) & (deep < 1.5 * s)
+    return {
+        "count": len(x), "depth": level - bottom, "level": (level - truth) / (truth - bottom),
+        "middle": float(np.mean(middle)), "middle_rms": float(np.sqrt(np.mean(np.square(middle)))),
+        "probes": len(middle), "wall": float(off[wall].mean()), "next": float(off[following].mean()),
+        "denser": float(found["density"].mean() / WATER - 1.0),
+        "speed": float(np.sqrt((found["velocity"] ** 2).sum(axis=1).mean())),
+        "fastest": float(np.linalg.norm(found["velocity"], axis=1).max()), "outside": int((deep < 0.0).sum()),
+    }  # fmt: skip
+
+
+def dam_in_a_mesh(device: Device, across: int, until: float = 2.6) -> dict[str, float]:
+    """A column of water, `across` particles wide, twice as high, half as deep, in a long box: of wall particles, and of
+    triangles with density. How far their fronts are apart, over where they are, until T = `until` √(W/2g)."""
+    fronts = [_fronts(device, across, until, mesh=mesh) for mesh in (False, True)]
+    times = np.linspace(0.3, 1.0, 29) * until
+    by_particles, by_mesh = (np.interp(times, *one[:2]) for one in fronts)
+    apart = np.abs(by_mesh / by_particles - 1.0)
+    return {
+        "apart": float(apart.mean()), "worst": float(apart.max()), "until": until, "front": float(by_mesh[-1]),
+        "count": fronts[1][2],
+    }  # fmt: skip
+
+
+def _fronts(device: Device, across: int, until: float, *, mesh: bool) -> tuple[FloatArray, FloatArray, int]:
+    """Times over √(W/2g), and where the front is by then, over W."""
+    column = 0.1
+    s = column / across
+    size = (4.5 * column, 2.5 * column, s * (across // 2))
+    params = at_largest_step(FluidParams(
+        s, (0.0,) * 3, size, dt=0.0, equation="incompressible", fastest=2.0 * math.sqrt(2.0 * GRAVITY * column),
+        gravity=(0.0, -GRAVITY, 0.0),
+    ))  # fmt: skip
+    places = water.block((0.0,) * 3, (column, 2.0 * column, size[2]), s)
+    solid = None if mesh else box_walls((0.0,) * 3, size, s, params.radius, open_sides=("+y",))
+    fluid = water.make(params, places, walls=solid, device=device)
+    if mesh:
+        around = box(size).moved(0.5 * np.asarray(size))
+        walls = water.make_walls(around, radius=0.5 * s, device=device)
+        water.add_wall_density(fluid, walls)
+        water.add_vessel(fluid, walls)
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
+    unit = math.sqrt(column / (2.0 * GRAVITY))
+    steps = math.ceil(until * unit / params.dt)
+    times, fronts = [0.0], [1.0]
+    for step in range(1, steps + 1):
+        program.run()
+        if step % max(1, steps // 40) == 0 or step == steps:
+            x = water.particles(fluid)["position"].astype(np.float64)
+            low = np.sort(x[x[:, 1] < 2.0 * s, 0])
+            # A layer's width of particles is the front, not one that splashed ahead.
+            times.append(step * params.dt / unit)
+            fronts.append((float(low[-across // 2 :].mean()) + 0.5 * s) / column)
+    water.check(fluid)
+    return np.array(times), np.array(fronts), len(places)
