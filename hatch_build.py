@@ -5,7 +5,7 @@ As a script:
 
     python hatch_build.py page             build the page when its sources are newer
     python hatch_build.py npm ARGS…        run npm in web/
-    python hatch_build.py webcam           fetch the landmark model for gaze by webcam (10.6 MB; 5.6 MB in a wheel)
+    python hatch_build.py webcam           fetch the landmark model for gaze by webcam (10.6 MB; 5.5 MB in a wheel)
 """
 
 from __future__ import annotations

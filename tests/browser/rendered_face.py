@@ -1,7 +1,7 @@
 """A face that looks about, drawn by rule, as a video for Chromium's fake camera.
 
 It stands still and looks at each of some places in turn: the irises move, as those of eyes 60 cm before a screen do.
-A square in the corner of the picture says by its grey which place that is, so that a test knows when to speak.
+Four squares in the corner of the picture, black or white, are the number of the place: a test knows when to act.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ EYES = ((255.0, 205.0), (385.0, 205.0))
 """Middles of the eyes, as they are seen [px]."""
 TRAVEL = (17.0, 9.0)
 """How far the irises go from one side of the screen to the other [px]."""
-MARK = 48
-"""Side of the square that names the place [px]."""
+MARK, BITS = 32, 4
+"""Side of a square of those that number the place [px], and how many they are, the lowest first."""
 FRAMES_PER_SECOND = 2
 
 Place = tuple[float, float]
@@ -96,8 +96,11 @@ def write_video(path: Path, places: Sequence[Place], seconds: float) -> None:
         file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FRAMES_PER_SECOND}:1 Ip A1:1 C420jpeg\n".encode())
         for number, place in enumerate(places):
             picture = draw_face(place)
-            grey = round(20 + 215 * number / max(len(places) - 1, 1))
-            ImageDraw.Draw(picture).rectangle((0, 0, MARK, MARK), fill=(grey, grey, grey))
+            for bit in range(BITS):
+                white = (number >> bit) & 1
+                ImageDraw.Draw(picture).rectangle(
+                    (bit * MARK, 0, (bit + 1) * MARK - 1, MARK - 1), fill=(255 * white,) * 3
+                )
             frame = _planes(np.asarray(picture, dtype=np.float64))
             for _ in range(round(seconds * FRAMES_PER_SECOND)):
                 file.write(b"FRAME\n" + frame)

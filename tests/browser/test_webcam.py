@@ -24,15 +24,9 @@ SECONDS = 8.0
 @pytest.mark.timeout(900)
 def test_eyes_are_calibrated_and_followed(tmp_path: Path) -> None:
     write_video(tmp_path / "face.y4m", PLACES, SECONDS)
-    with scenario_served("waves", tmp_path / "recordings", 0.05) as at:
-        script = ROOT / "tests" / "browser" / "webcam.mjs"
-        run = subprocess.run(
-            [node(), script, at, tmp_path / "face.y4m", tmp_path],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=800,
-        )
+    with scenario_served("waves", tmp_path / "recordings", 0.1) as at:
+        command = [node(), ROOT / "tests" / "browser" / "webcam.mjs", at, tmp_path / "face.y4m", tmp_path]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=800)
     found = json.loads(run.stdout.strip().splitlines()[-1])
     assert found["ok"], found
     assert found["early"] == 0, "nothing of the model is loaded before somebody asks for it"

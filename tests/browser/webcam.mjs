@@ -32,14 +32,14 @@ try {
   const hold = async (number) => {
     await camera.evaluate(() => document.querySelector("video").play());
     for (const end = Date.now() + PATIENCE; Date.now() < end; await later(100)) {
-      const seen = await camera.evaluate((last) => {
+      const seen = await camera.evaluate(() => {
         const film = document.querySelector("video"), canvas = document.createElement("canvas"), paint = canvas.getContext("2d");
         [canvas.width, canvas.height] = [film.videoWidth, film.videoHeight];
+        film.pause(); // what is painted is what it stands at
         paint.drawImage(film, 0, 0);
-        const number = ((paint.getImageData(20, 20, 1, 1).data[0] - 20) / 215) * last;
-        return { number, paused: (film.pause(), film.paused) };
-      }, PLACES - 1);
-      if (Math.abs(seen.number - number) < 0.3) return;
+        return [0, 1, 2, 3].reduce((sum, bit) => sum + (paint.getImageData(32 * bit + 16, 16, 1, 1).data[0] > 128 ? 2 ** bit : 0), 0);
+      });
+      if (seen === number) return;
       await camera.evaluate(() => document.querySelector("video").play());
     }
     throw new Error(`the face never looks at place ${number}`);
