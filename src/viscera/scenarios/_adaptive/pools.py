@@ -177,7 +177,7 @@ def _without_step(pool: Pool, stiffness: Stiffness, regular: bool, base: int) ->
     small, small_radius = spacing_of(0.5 * mass, neighbours[1], kernels)
     stiff = stiffness == "stiff"
     supports = (large_radius / large, small_radius / (large / 2.0 ** (1.0 / 3.0)))
-    sizes = Sizes(2, 2, supports, *((SETTLING, THICKENING, True) if stiff else ()))
+    sizes = Sizes(2, 2, supports, SETTLING, THICKENING, evened=True) if stiff else Sizes(2, 2, supports)
     spacing, support = (small, small_radius / small) if regular else (large, supports[0])
     return FluidParams(
         spacing, (0.0, 0.0, 0.0), pool.box, dt=1e-9, support=support, kernels=kernels, rest_density=DENSITY,
