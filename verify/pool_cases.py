@@ -87,7 +87,7 @@ def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) 
     pool = _reached(nodes, lowest)
     nodes, points, wide = nodes[pool], points[pool], wide[pool]
     lattice = (nodes % FINE == 0).all(axis=1) & wide & (points[:, 1] < bottom + depth)
-    return Pool(points[lattice].astype(np.float64), np.sort(points[:, 1]).astype(np.float64), fine**3)
+    return Pool(points[lattice].astype(np.float64), np.sort(points[:, 1].astype(np.float64)), fine**3)
 
 
 def still_in(
