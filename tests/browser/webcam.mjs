@@ -15,11 +15,13 @@ const found = { ok: false, gazes: {} };
 try {
   await context.grantPermissions(["camera"], { origin: new URL(address).origin });
   const { page, errors } = await openPage(context, "about:blank", { wait: false });
-  await page.goto(address);
   const asked = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await page.getByRole("button", { name: "Use my eyes (webcam)" }).click({ timeout: PATIENCE });
-  found.early = asked.filter((path) => path.startsWith("/webcam/")).length;
+  await page.goto(address);
+  const start = page.getByRole("button", { name: "Use my eyes (webcam)" });
+  await start.waitFor({ timeout: PATIENCE });
+  found.early = asked.filter((path) => path.startsWith("/webcam")).length;
+  await start.click();
   await page.getByRole("button", { name: "Calibrate" }).click({ timeout: PATIENCE });
   const camera = page.frames().find((frame) => frame.url().endsWith("/webcam.html"));
   /** Freezes the camera's picture while the face looks at a place, so that nothing depends on how fast this machine is. */
