@@ -32,7 +32,7 @@ def test_eyes_are_calibrated_and_followed(tmp_path: Path) -> None:
     assert found["early"] == 0, "nothing of the model is loaded before somebody asks for it"
     told = re.search(r"off by (\d+) %", found["status"])
     assert told is not None, found["status"]
-    # The face is drawn by rule, and its irises move by 17 and 9 pixels: measured 2 to 6 % here.
-    assert int(told[1]) <= 15
+    # Measured: 14 %, at places outside those that the fit has seen. Who always guessed the middle would be off by 61 %.
+    assert int(told[1]) <= 25
     for number, seen in found["gazes"].items():
         assert np.hypot(*(np.array(seen) - PLACES[int(number)])) < 0.15, (number, seen)

@@ -2,7 +2,7 @@
 // node webcam.mjs ADDRESS VIDEO FOLDER
 
 import { join } from "node:path";
-import { assert, decode, later, openBrowser, openPage } from "./browser.mjs";
+import { assert, later, openBrowser, openPage } from "./browser.mjs";
 
 const [address, video, folder] = process.argv.slice(2);
 const PATIENCE = 180_000; // [ms] the landmark model runs in software here
@@ -15,17 +15,13 @@ const found = { ok: false, gazes: {} };
 try {
   await context.grantPermissions(["camera"], { origin: new URL(address).origin });
   const { page, errors } = await openPage(context, "about:blank", { wait: false });
-  let row = null;
-  page.on("websocket", (socket) => socket.on("framesent", ({ payload }) => {
-    if (typeof payload === "string") return;
-    const message = decode(payload);
-    if (message.type === "set_table" && message.name === "gaze") row = message.rows[0];
-  }));
-  await page.goto(address);
   const asked = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await page.getByRole("button", { name: "Use my eyes (webcam)" }).click({ timeout: PATIENCE });
-  found.early = asked.filter((path) => path.startsWith("/webcam/")).length;
+  await page.goto(address);
+  const start = page.getByRole("button", { name: "Use my eyes (webcam)" });
+  await start.waitFor({ timeout: PATIENCE });
+  found.early = asked.filter((path) => path.startsWith("/webcam")).length;
+  await start.click();
   await page.getByRole("button", { name: "Calibrate" }).click({ timeout: PATIENCE });
   const camera = page.frames().find((frame) => frame.url().endsWith("/webcam.html"));
   /** Freezes the camera's picture while the face looks at a place, so that nothing depends on how fast this machine is. */
@@ -60,7 +56,10 @@ try {
   for (const number of [0, 4, 8]) {
     await hold(number);
     await later(8000);
-    found.gazes[number] = row.slice(14, 16);
+    found.gazes[number] = await page.evaluate(() => {
+      const ring = window.viscera.marks().find((mark) => mark.name === "gaze");
+      return [ring.x / window.innerWidth, ring.y / window.innerHeight];
+    });
     await page.screenshot({ path: join(folder, `webcam-${number}.png`) });
   }
   found.ok = true;

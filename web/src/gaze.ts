@@ -3,6 +3,7 @@
 
 import { Vector3 } from "three";
 import type { PerspectiveCamera } from "three";
+import type { Field } from "./panels/marks";
 import type { Table } from "./protocol";
 
 const INTERVAL = 50; // [ms]
@@ -17,9 +18,10 @@ export interface Place {
 
 /**
  * A row of gaze. The camera may be drawn off the window's middle, beside panels; what is sent is where the place lies in the
- * view of the same camera in the middle, so that the world needs to know nothing of panels.
+ * view of the same camera in the middle, so that the world needs to know nothing of panels. `shown` is where a mark has to be
+ * so that it is drawn there: 0 to 1 across the field of marks.
  */
-export function gazeRow(camera: PerspectiveCamera, target: Vector3, place: Place, valid: boolean): number[] {
+export function gazeRow(camera: PerspectiveCamera, target: Vector3, place: Place, valid: boolean, shown: Place = place): number[] {
   camera.updateMatrixWorld();
   const ray = new Vector3(2 * place.x - 1, 1 - 2 * place.y, 0.5).applyMatrix4(camera.projectionMatrixInverse);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
@@ -27,7 +29,7 @@ export function gazeRow(camera: PerspectiveCamera, target: Vector3, place: Place
   const y = 0.5 - (0.5 * ray.y) / (-ray.z * tangent);
   const { position, up } = camera;
   return [
-    x, y, valid ? 1 : 0, ...position.toArray(), ...target.toArray(), ...up.toArray(), camera.fov, camera.aspect, place.x, place.y,
+    x, y, valid ? 1 : 0, ...position.toArray(), ...target.toArray(), ...up.toArray(), camera.fov, camera.aspect, shown.x, shown.y,
   ];
 }
 
@@ -35,6 +37,8 @@ export class GazeSender {
   private table: string | null = null;
   private place: Place | null = null;
   private eyes = false;
+  private field: Field | null = null;
+  private canvas: HTMLCanvasElement | null = null;
   private lost = true;
   private sentAt = -Infinity;
 
@@ -43,6 +47,7 @@ export class GazeSender {
   ) {}
 
   listen(canvas: HTMLCanvasElement): void {
+    this.canvas = canvas;
     canvas.addEventListener("pointermove", (event) => {
       if (this.eyes) return;
       const box = canvas.getBoundingClientRect();
@@ -64,6 +69,11 @@ export class GazeSender {
     if (this.eyes) this.place = place;
   }
 
+  /** Across which marks are drawn. */
+  setField(field: Field): void {
+    this.field = field;
+  }
+
   setScene(tables: Table[]): void {
     this.table = tables.find((table) => table.source === "gaze")?.name ?? null;
     this.lost = true;
@@ -75,6 +85,13 @@ export class GazeSender {
     if (this.place === null && this.lost) return;
     this.sentAt = now;
     this.lost = this.place === null;
-    this.send(this.table, [gazeRow(this.camera, this.target(), this.place ?? { x: 0.5, y: 0.5 }, !this.lost)]);
+    const place = this.place ?? { x: 0.5, y: 0.5 };
+    this.send(this.table, [gazeRow(this.camera, this.target(), place, !this.lost, this.shown(place))]);
+  }
+
+  private shown({ x, y }: Place): Place {
+    if (this.field === null || this.canvas === null) return { x, y };
+    const box = this.canvas.getBoundingClientRect(), { left, top, width, height } = this.field;
+    return { x: (box.left + x * box.width - left) / width, y: (box.top + y * box.height - top) / height };
   }
 }

@@ -362,6 +362,7 @@ class Page {
     const left = this.insets.beside() ? besidePictures(free) : free;
     this.view.setFreeArea(left);
     this.marks.setField(left);
+    this.eyes.sender.setField(left);
     this.force.redraw();
   }
 

@@ -48,10 +48,14 @@ describe("gaze", () => {
     sender.turn(0);
     expect(sent).toHaveLength(0); // nobody asks for it
     sender.setScene([table]);
+    sender.setField({ left: 20, top: 10, width: 60, height: 80 });
     for (let now = 1000; now < 2000; now += 10) sender.turn(now);
     expect(sent).toHaveLength(20);
+    handlers.pointermove({ clientX: 80, clientY: 10 });
+    sender.turn(2000);
+    expect(sent.pop()?.slice(14)).toEqual([1, 0]); // the mark is drawn at the pointer, whatever panels leave free
     handlers.pointerleave({});
-    for (let now = 2000; now < 3000; now += 10) sender.turn(now);
+    for (let now = 3000; now < 4000; now += 10) sender.turn(now);
     expect(sent).toHaveLength(21);
     expect(sent[20][2]).toBe(0);
   });

@@ -57,7 +57,7 @@ _EYE = (
     "window_x",
     "window_y",
 )
-"""Of a row of gaze: place in the camera's view, whether it is seen, the camera, and the place in the window."""
+"""Of a row of gaze: place in the camera's view, whether it is seen, the camera, and where a mark is drawn at it."""
 
 CRITERION = Parameter(
     "criterion", "Fine by", "", 0.0, 3.0, 0.0, "What decides which particles are small; both: gaze and surface.",
