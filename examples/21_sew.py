@@ -68,7 +68,7 @@ def hold(world: World, ticks: int, tool: int, height: float, grip: float) -> Non
     world.wait()
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pull", type=float, default=0.25, help="how hard the knot is drawn [N]")
     chosen = parser.parse_args()
@@ -89,7 +89,8 @@ def main() -> None:
     assert after < 1.0e-3
     assert values["tension"] < 1.2 * chosen.pull
     assert 0.0 < values["thread_left"] < 1e3 * THREAD
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

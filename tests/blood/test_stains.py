@@ -43,7 +43,7 @@ class Scene:
         surface = make_surface(mesh, device)
         self.drops = make_drops(surface, FILM, state, DropParams(joins=False, drag=0.0), capacity=4096)
         solids = [Solid(1, 2.5e-3), Solid(1, SWAB, SWAB, HOLDS)]
-        self.stains: Stains = stains.make(self.drops, solids, StainParams(**params), floor=0.0)
+        self.stains: Stains = stains.make(self.drops, StainParams(**params), solids=solids, floor=0.0)
         self.device = device
         self.program = device.record(self.record, work=4096)
 
@@ -294,7 +294,7 @@ def test_numbers_that_cannot_be(scene: Scene) -> None:
     with pytest.raises(InputError):
         StainParams(side=0.0)
     with pytest.raises(InputError, match="cells"):
-        stains.make(scene.drops, params=StainParams(side=1e-5))
+        stains.make(scene.drops, StainParams(side=1e-5))
     with pytest.raises(InputError, match="not on the cloth"):
         stains.thickness(scene.stains, [(9.0, 0.0)])
 
@@ -313,7 +313,7 @@ def test_gauze_wipes_film_and_its_trail_off_the_picture(device: Device) -> None:
     film.add(blood, np.concatenate([rng.uniform(-0.015, 0.015, (300, 2)), np.zeros((300, 1))], axis=1), "blood")
     assert blood.surface is not None
     spray = make_drops(blood.surface, blood.params, blood.state, capacity=16)
-    marks = stains.make(spray, [Solid(1, SWAB, SWAB, HOLDS)], floor=-0.1)
+    marks = stains.make(spray, solids=[Solid(1, SWAB, SWAB, HOLDS)], floor=-0.1)
     image = picture.make(blood)
     device.record(lambda stage: film.step(stage, blood)).run()
     wipes = device.record(lambda stage: step_film_image(stage, image, lambda s: wipe_picture(s, marks, image)))

@@ -17,11 +17,11 @@ const FLAGS = [
 export const PATIENCE = 30_000; // [ms]
 
 /** A browser with a profile of its own, both gone after `close()`. */
-export async function openBrowser({ width = 1280, height = 720, touch = false } = {}) {
+export async function openBrowser({ width = 1280, height = 720, touch = false, flags = [] } = {}) {
   const profile = mkdtempSync(join(tmpdir(), "viscera-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.VISCERA_BROWSER ?? "/usr/bin/chromium",
-    headless: true, args: FLAGS, viewport: { width, height }, hasTouch: touch,
+    headless: true, args: [...FLAGS, ...flags], viewport: { width, height }, hasTouch: touch,
   });
   context.setDefaultTimeout(PATIENCE);
   const close = async () => {

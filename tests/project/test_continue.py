@@ -111,7 +111,7 @@ def bleeding(device: Device) -> Rig:
     organ = skin.make(anatomy.gallbladder(), width=256, device=device)
     blood = film.make(organ, film.FilmParams(clot_rate=1.0, dilution=1.0), capacity=4_000, queue=1_000)
     spray = drops.make(blood, capacity=1_000)
-    marks = stains.make(spray, [stains.Solid(1, 2e-3)])
+    marks = stains.make(spray, solids=[stains.Solid(1, 2e-3)])
     deep = pools.make(blood, spray)
     cut = wounds.make(blood, drops=spray)
     top = organ.mesh.vertices[organ.mesh.vertices[:, 2].argmax()]

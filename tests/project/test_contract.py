@@ -44,6 +44,7 @@ PHENOMENA = (
     Phenomenon("wounds", "Wounds", "WoundParams", lacks=("follow",)),
     Phenomenon("drops", "Drops", "DropParams", lacks=("follow",)),
     Phenomenon("pools", "Pools", "PoolParams", lacks=("follow",)),
+    Phenomenon("stains", "Stains", "StainParams", lacks=("set", "follow")),
     Phenomenon("picture", "FilmImage", "FilmImageParams", lacks=("follow",)),
     Phenomenon("ledger", "Ledger", None, lacks=("set", "follow")),
     Phenomenon("water", "Fluid", "FluidParams", lacks=("follow",)),

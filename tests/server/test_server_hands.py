@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from server_browser import Browser, get, running_server
 
+from viscera.scenarios import catalogue
 from viscera.server import hub as hub_module
 from viscera.server import messages as m
 from viscera.server.hands import Hands, is_trainer
@@ -111,3 +112,16 @@ def test_a_world_that_nobody_watches_rests_and_wakes(tmp_path: Path, monkeypatch
         with Browser(server) as browser:
             browser.wait_state("running")
             browser.wait(m.FrameMessage, lambda frame: frame.state.tick > tick)
+
+
+def test_the_gaze_of_who_holds_the_instruments_counts(tmp_path: Path) -> None:
+    """A gaze is a table: another viewer's is refused, whatever the world. Each scenario that asks for gaze says so."""
+    with running_server(tmp_path) as server, Browser(server) as first, Browser(server) as second:
+        first.wait_state("running")
+        for viewer, answer in ((second, "another viewer holds"), (first, "gaze")):
+            viewer.send(m.SetTable(name="gaze", rows=[[0.3, 0.5]]))
+            assert answer in viewer.wait(m.Problem).message, "this world has no such table, which only the holder hears"
+    asking = [one for one in catalogue().values() if "gaze" in one.instructions]
+    assert {one.name for one in asking} >= {"dambreak", "waves", "perception"}
+    for one in asking:
+        assert "gaze of the one who holds the instruments counts" in one.instructions, one.name

@@ -1,5 +1,5 @@
-// Where the viewer looks, for worlds that ask: the pointer stands for the eye. Sent as the one row of a table whose source is
-// `gaze`, twenty times a second while the pointer is over the picture, and once when it leaves.
+// Where the viewer looks, for worlds that ask: the pointer stands for the eye, or a webcam sees it (webcam/). Sent as the one row of a table whose source is
+// `gaze`, twenty times a second while there is a place, and once when it is lost.
 
 import { Vector3 } from "three";
 import type { PerspectiveCamera } from "three";
@@ -34,6 +34,7 @@ export function gazeRow(camera: PerspectiveCamera, target: Vector3, place: Place
 export class GazeSender {
   private table: string | null = null;
   private place: Place | null = null;
+  private eyes = false;
   private lost = true;
   private sentAt = -Infinity;
 
@@ -43,10 +44,24 @@ export class GazeSender {
 
   listen(canvas: HTMLCanvasElement): void {
     canvas.addEventListener("pointermove", (event) => {
+      if (this.eyes) return;
       const box = canvas.getBoundingClientRect();
       this.place = { x: (event.clientX - box.left) / box.width, y: (event.clientY - box.top) / box.height };
     });
-    canvas.addEventListener("pointerleave", () => (this.place = null));
+    canvas.addEventListener("pointerleave", () => {
+      if (!this.eyes) this.place = null;
+    });
+  }
+
+  /** Whether eyes are seen, and the pointer no longer stands for them. */
+  useEyes(on: boolean): void {
+    this.eyes = on;
+    this.place = null;
+  }
+
+  /** Where they look; null while they are lost. */
+  setEyes(place: Place | null): void {
+    if (this.eyes) this.place = place;
   }
 
   setScene(tables: Table[]): void {

@@ -35,6 +35,7 @@ import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
 import { openView, part, sameScene } from "./opening";
 import type { View } from "./view";
+import { WebcamPanel } from "./webcam/panel";
 import { WireError } from "./wire";
 
 class Page {
@@ -58,7 +59,7 @@ class Page {
   private readonly hand: Hand;
   private readonly keyboard: Keyboard;
   private readonly gamepad: GamepadHand;
-  private readonly gaze: GazeSender;
+  private readonly eyes: WebcamPanel;
   private readonly latency = new LatencyMeter();
   private readonly pictures = new Rate();
   private readonly handle: Handle;
@@ -128,9 +129,9 @@ class Page {
     this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
-    this.gaze = new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
-      this.holds && this.connection.send({ type: "set_table", name, rows }));
-    this.gaze.listen(view.canvas);
+    this.eyes = new WebcamPanel(view.canvas, new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
+      this.holds && this.connection.send({ type: "set_table", name, rows })));
+    this.tables.element.after(this.eyes.element);
     this.gamepad = new GamepadHand(this.hand, view.orbit, reference);
     this.keyboard = new Keyboard(this.hand, view.orbit, reference, {
       pause: () => this.transport.togglePause(),
@@ -223,7 +224,7 @@ class Page {
     this.measures.setScene(scene.measures, scene.levels);
     this.drill.setScene(scene, again);
     this.tables.setScene(scene.tables);
-    this.gaze.setScene(scene.tables);
+    this.eyes.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
     if (!again) this.force.forget();
   }
@@ -281,7 +282,7 @@ class Page {
     this.keyboard.advance(seconds, now);
     this.gamepad.advance(seconds, now);
     this.hand.advance(seconds, now);
-    this.gaze.turn(now);
+    this.eyes.sender.turn(now);
     const frame = this.waiting;
     this.waiting = null;
     if (frame !== null) this.readable(() => this.show(frame));

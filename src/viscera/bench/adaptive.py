@@ -8,7 +8,9 @@ step and is spread over them. Times are those that a fifth of the steps stay bel
 participants, ± their deviation.
 
     viscera bench adaptive                       rows
-    python -m viscera.bench.adaptive FOLDER      her figures too: particles and frames/s over time, PNG and CSV
+    python -m viscera.bench.adaptive FOLDER [frames] [base particles] [document or stiff]
+                                                 her figures too: particles and frames/s over time, PNG and CSV, and the
+                                                 stages of all scenarios beside hers in stages.csv
 """
 
 from __future__ import annotations
@@ -249,19 +251,34 @@ def _smooth(curve: np.ndarray, width: int = 25) -> np.ndarray:
     return np.array([np.median(padded[k : k + width]) for k in range(len(curve))])
 
 
+def write_stages(path: Path, rows: Sequence[Row]) -> None:
+    """Tables 5.1–5.5: ours [ms per step], and hers."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["case", "regular particles", *rows[0].extra, *(f"hers_{k}_ms" for k in range(1, 4))])
+        for row in rows:
+            scenario, _, criterion = row.case.split(", ")
+            hers = DOCUMENT[scenario].get(criterion, ("", "", ""))
+            out.writerow([row.case, row.size, *row.extra.values(), *hers])
+
+
 def main(arguments: Sequence[str]) -> None:
     from viscera.device import open_device
 
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
-    frames = int(arguments[1]) if len(arguments) > 1 else None
+    frames, base = (int(arguments[k]) if len(arguments) > k else 0 for k in (1, 2))
+    stiffness = cast(Stiffness, arguments[3]) if len(arguments) > 3 else "document"
     device = open_device(None)
+    rows: list[Row] = []
     for pool in POOLS.values():
-        sides = run_pool(pool, device, "document", frames or pool.frames)
+        sides = run_pool(pool, device, stiffness, frames or pool.frames, base=base or BASE)
         write_series(folder, pool, sides)
         draw_series(folder, pool, sides)
-        for row in rows_of(pool, sides, "document", BASE):
+        for row in rows_of(pool, sides, stiffness, base or BASE):
             print(row.case, round(row.ms, 3), row.extra, flush=True)
+            rows.append(row)
+    write_stages(folder / "stages.csv", rows)
 
 
 if __name__ == "__main__":

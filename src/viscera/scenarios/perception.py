@@ -25,7 +25,8 @@ INSTRUCTIONS = """\
 Choose Watch. Twenty-four times you see a dam of water break twice, in an order that nobody knows.
 One of both is fine everywhere, the other where you look: your pointer, or your eye by webcam or eye tracker.
 Say which was finer. If you cannot tell, guess. The result comes at the end.
-The seed is the number of the viewer: give each one another. The viewer's own gaze counts, nobody else should watch."""
+The seed is the number of the viewer: give each one another.
+With two viewers the gaze of the one who holds the instruments counts: let nobody else watch."""
 
 
 def build(setting: Setting) -> Contents:

@@ -6,6 +6,7 @@
 /api/health     what is running, JSON
 /api/recordings what was recorded, JSON
 /api/film       how far the film of a recording is, JSON, or the film itself
+/webcam/…       the landmark model for gaze by webcam, where it is installed
 /training/…     reports of a trainee or of the cohort, HTML
 """
 
@@ -54,6 +55,8 @@ from viscera.session.catalogue import list_recordings
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
+LANDMARKS = Path(__file__).parent / "webcam"
+"""The landmark model for gaze by webcam, where `python hatch_build.py webcam` put it."""
 
 DESCRIPTORS = MAX_CONNECTIONS + 128
 """Files that may be open at once: a connection each, sessions and the page."""
@@ -157,6 +160,7 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
         Route("/api/film", film),
         Route("/training/report", report),
         Route("/training/cohort", report),
+        Mount("/webcam", StaticFiles(directory=LANDMARKS, check_dir=False)),
         page,
     ]
     return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])

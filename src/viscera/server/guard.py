@@ -33,8 +33,15 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
 }
+
+WEBCAM_PAGE = "/webcam.html"
+WEBCAM_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; media-src 'self' blob:; "
+    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""Of the frame in which the landmark model runs: it alone may make functions from text, and our page may hold it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -166,7 +173,7 @@ class Guard:
             answer = _page(refusal.status, refusal.title, refusal.text)
         elif scope["path"] == "/" and self.policy.token_in(query):
             answer = self._remember_token(query)
-        await answer(scope, receive, _with_headers(send))
+        await answer(scope, receive, _with_headers(send, scope["path"]))
 
     def _remember_token(self, query: str) -> Response:
         """Moves the token from the address, where it would be seen and shared, into a cookie."""
@@ -193,12 +200,14 @@ async def _refuse_socket(refusal: Refusal, scope: Scope, receive: Receive, send:
         await send({"type": "websocket.close", "code": 1008})
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, path: str) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in SECURITY_HEADERS.items():
                 headers[name] = value
+            if path == WEBCAM_PAGE:
+                headers["Content-Security-Policy"] = WEBCAM_POLICY
         await send(message)
 
     return send_with_headers

@@ -51,14 +51,16 @@ class Squares:
 
 
 def squares_for(quads: int, width: int) -> Squares:
-    """The lowest texture that has room for so many."""
+    """The lowest texture that has room for so many: `FEWEST` texels along a side each where it is not taller than four
+    times its width, else what there is."""
     found = None
-    for height in (2 * width, 4 * width):
+    for times in (2, 4, 8, 16):
+        height = times * width
         pitch = next(
             (p for p in range(width, 2 * GUTTER + 1, -1) if (width // p) * ((height - width) // p) >= quads), 0
         )
         found = Squares(quads, pitch - 2 * GUTTER, width // max(pitch, 1), width, height)
-        if found.side >= FEWEST:
+        if found.side >= (FEWEST if times < 4 else 1):
             break
     if found is None or found.side < 1:
         raise InputError(

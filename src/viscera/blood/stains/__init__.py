@@ -39,7 +39,7 @@ __all__ = [
 
 
 def make(
-    drops: Drops, solids: Sequence[Solid] = (), params: StainParams | None = None, *, floor: float | None = None
+    drops: Drops, params: StainParams | None = None, *, solids: Sequence[Solid] = (), floor: float | None = None
 ) -> Stains:
     """Clean cloth at height `floor` [m], under the organs without one, and clean instruments; `drops` must not be
     recorded yet, nor pools made on them."""

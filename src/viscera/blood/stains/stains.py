@@ -102,22 +102,23 @@ class Stains:
     bars: Port
     """`Bar`, shape (most bars,); the host writes those that are in the body, `bar_count` of them."""
     bar_count: Port
+    """How many of them there are, int32, shape (1,)."""
     radius: Any
     """Of each instrument, float32, shape (tools,) [m]."""
     wet: Any
-    """Runs of the cloth that have more than it holds, int32."""
+    """1 for each run of the cloth that has more than it holds, int32, shape (runs,)."""
     cloth_total: Any
     tool_total: Any
-    """What each run holds, int64 [pL]."""
+    """What each run holds, int64, shape (runs,) each [pL]."""
     cloth_pixels: Any
     tool_pixels: Any
-    """As `Stain` of the view has them, uint32, one per cell."""
+    """As `view.Stains` has them, uint32, shape (cells,) each."""
     painted: Any
-    """Cells painted so far, by run, cloth first, int32."""
+    """Cells painted so far, by run, cloth first, int32, shape (runs,)."""
     busy: Port
     """Whether anything was painted in the last step, int32, shape (1,)."""
     redraw: Any = None
-    """Program that makes pictures and sums from the cells."""
+    """`Program` that makes pictures and sums from the cells."""
 
     @property
     def sums(self) -> tuple[Any, Any, Any]:

@@ -17,7 +17,7 @@ INSTRUCTIONS = """\
 Move the pointer over the water: it stands for your eye, and water is fine where you look.
 Choose under "Fine by" what decides it. When the pointer leaves the picture, the surface is refined after half a second.
 Draw the sizes of the particles, and cut the water open to see inside.
-With two viewers the gaze that came last counts."""
+With two viewers the gaze of the one who holds the instruments counts."""
 
 FLOOR = 0.02
 """Thickness of the drawn floor [m]."""

@@ -110,10 +110,8 @@ def sheet(cells: int) -> Body:
     return Body(mesh, nodes, (-0.5 * SIDE, -0.5 * SIDE, HEIGHT), spacing)
 
 
-BITES, BITE_TICKS = 26, 160
+BITES, BITE_TICKS = 40, 160
 """With which the script's scissors go around the circle, and how long one takes."""
-LAPS = 2
-"""Times around: what the first one left hanging is cut in the second, and the disc is free."""
 START = 900
 """When they begin."""
 
@@ -128,11 +126,11 @@ def script(world: World, tick: int) -> Iterable[Input]:
         down = 0.001 if tick < 500 else 0.0
         return [ToolInput(GRASPER, (0.0, 0.0, HEIGHT - down + lift), grip=1.0 if tick > 400 else 0.0)]
     bite, share = divmod(tick - START, BITE_TICKS)
-    if bite >= LAPS * BITES:
+    if bite >= BITES:
         return [ToolInput(SCISSORS, (0.0, 0.0, HEIGHT + 0.05), active=False)]
     # Where the gauze is stretched, its line is farther out.
     angle, radius = 2.0 * math.pi * bite / BITES, RADIUS * (1.0 + STRETCH)
-    place = (radius * math.cos(angle), radius * math.sin(angle), HEIGHT - 0.002 if share > 40 else HEIGHT + 0.012)
+    place = (radius * math.cos(angle), radius * math.sin(angle), HEIGHT - 0.006 if share > 40 else HEIGHT + 0.012)
     turn = 0.5 * (angle + 0.5 * math.pi)
     closed = 1.0 if 90 < share < 150 else 0.0
     return [ToolInput(SCISSORS, place, (0.0, 0.0, math.sin(turn), math.cos(turn)), grip=closed)]

@@ -10,8 +10,7 @@ tubes have at half a spacing. Water behind the wall moves with it, so density gr
 by κ ρ₀ ∇λ·(v − u) where the wall moves with u.
 
 Beyond `SEEN` radii nothing is left of λ. A mesh in a vessel is not asked by every particle in every step: the lists of
-triangles that its contacts keep (known.py) answer. They may be a little incomplete: of triangles that are `SLACK` radii
-nearer than the nearest listed one, none is missed.
+triangles that its contacts keep (known.py) answer, to the same bit.
 
 In edges and corners only the nearest wall counts, so water there is up to a third of λ short; smooth walls bend little
 over a kernel. Where walls stand, use maps.
@@ -27,9 +26,8 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.cells import GridView, sorted_count
-from viscera.water.boundary.known import Known, good_for, learn, nearest_known, wall_velocity
-from viscera.water.boundary.nearest import Nearest, nothing_near
-from viscera.water.boundary.triangles import closest_on_triangle
+from viscera.water.boundary.known import Known, good_for, learn, nearest_known
+from viscera.water.boundary.nearest import Nearest
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.volume_map import BEHIND, calibration, flat_share, flat_slope
 from viscera.water.boundary.wall_density import WallShare
@@ -44,7 +42,6 @@ ENTRIES = 64
 """Of the tables, from 0 to R."""
 SEEN = wp.constant(0.8)
 """Walls farther than this share of R count as none: λ is below 2·10⁻⁵ there, as what counts as wall begins behind."""
-SLACK = wp.constant(0.1)
 SEEN_FROM = 0.85
 """Reach that walls must have, over R."""
 MORE_BEHIND = 0.25
@@ -127,28 +124,6 @@ def age(known_out: wp.array(dtype=Known), i: int, moved: float):
         known_out[i].away[k] = known_out[i].away[k] - moved
 
 
-@wp.func
-def nearest_listed(walls: WallsView, known: wp.array(dtype=Known), i: int, point: wp.vec3) -> Nearest:
-    """The nearest triangle of particle i's list, however complete that is."""
-    found = nothing_near(walls.reach)
-    for k in range(known[i].count):
-        t = known[i].faces[k]
-        p0 = walls.corners[t, 0]
-        p1 = walls.corners[t, 1]
-        p2 = walls.corners[t, 2]
-        w = closest_on_triangle(point, p0, p1, p2)
-        way = point - (w[0] * p0 + w[1] * p1 + w[2] * p2)
-        distance = wp.length(way)
-        if distance < found.distance and distance > 0.0:
-            found.distance = distance
-            found.face = t
-            found.weights = w
-            found.normal = way / distance
-    if found.face >= 0:
-        found.velocity = wall_velocity(walls, found.face, found.weights)
-    return found
-
-
 @wp.kernel
 def take_known_share(
     first: int,
@@ -176,12 +151,12 @@ def take_known_share(
     if tag[s] >= 0:
         i = original[s]
         age(known_out, i, walls.moved[1])
-        near = nearest_listed(walls, known_out, i, position[s])
-        good = good_for(known_out, i, position[s]) + SLACK * one.radius
-        if good < SEEN * one.radius and near.distance > good:
+        near = nearest_known(walls, known_out, i, position[s])
+        good = good_for(known_out, i, position[s])
+        if good < SEEN * one.radius and near.distance >= good:
             learn(walls, position[s], i, known_out)
-            known_out[i].clear = nearest_known(walls, known_out, i, position[s]).free
-            near = nearest_listed(walls, known_out, i, position[s])
+            near = nearest_known(walls, known_out, i, position[s])
+            known_out[i].clear = near.free
         if near.face >= 0 and near.distance < SEEN * one.radius:
             put_share(one, near, s, share_out, drift_out, density_out)
 

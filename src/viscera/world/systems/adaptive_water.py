@@ -2,8 +2,8 @@
 
 Once a frame: where the viewer looks; as many steps of the fluid as make 16 ms; splitting and merging by the chosen
 criterion. Gaze comes as the one row of a table, which the page fills: so it is an input like any other, and a recording
-has it. Whoever's gaze came last counts. A gaze that is lost stays for half a second; after that the surface is refined
-instead.
+has it. With two viewers that of whoever holds the instruments counts: the server takes inputs from nobody else. A gaze
+that is lost stays for half a second; after that the surface is refined instead.
 
 What is drawn: the water as a liquid, or its particles as balls by their size, red for large and blue for small; a ball
 takes its new size over some frames. The picture can be cut open in the middle, and the gaze disc hidden.
@@ -64,8 +64,8 @@ CRITERION = Parameter(
     choices=("gaze", "surface", "both", "none"),
 )  # fmt: skip
 SOURCE = Parameter(
-    "gaze_source", "Gaze", "", 0.0, 1.0, 0.0, "The pointer stands for the eye, or a model of how people look.",
-    choices=("pointer", "model"),
+    "gaze_source", "Gaze", "", 0.0, 1.0, 0.0, "The viewer's: pointer or webcam. Or a model of how people look.",
+    choices=("viewer", "model"),
 )  # fmt: skip
 BALLS = Parameter(
     "balls", "Draw", "", 0.0, 1.0, 0.0, "Red balls are large, blue ones small.", choices=("water", "sizes")
