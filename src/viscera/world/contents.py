@@ -144,14 +144,19 @@ class Contents:
                 )
 
 
+FARTHEST_TROCAR = 0.25
+"""[m]; 1.15 times this above the middle of an organ, an instrument of 36 cm reaches some 10 cm to each side of it."""
+
+
 def trocar_beside(camera: Camera, right: float = 0.4, near: float = 0.0) -> Vector3:
     """A place for a trocar [m]: above what the camera looks at, and aside, so that the shaft does not hide what its tip
-    does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance."""
+    does: towards the camera's `right` hand, and so much `near` to it, as shares of its distance, or of
+    `FARTHEST_TROCAR` where that is less: instruments have to reach a large organ too."""
     from viscera.world.organ import point
 
     target, up = np.asarray(camera.target), np.asarray(camera.up) / np.linalg.norm(camera.up)
     towards = np.asarray(camera.position) - target
-    distance = float(np.linalg.norm(towards))
+    distance = min(float(np.linalg.norm(towards)), FARTHEST_TROCAR)
     level = towards - (towards @ up) * up
     level /= np.linalg.norm(level)
     return point(target + distance * (1.15 * up + right * np.cross(up, level) + near * level))
