@@ -15,10 +15,11 @@ import viscera
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.headless import run_headless
-from viscera.instruments import kit
+from viscera.instruments import Sucks, kit
 from viscera.scenarios import Scenario, Setting
+from viscera.tissue.materials import SOFT_TISSUE
 from viscera.view import Camera, Goal, Measure
-from viscera.world import Contents, System
+from viscera.world import Contents, Moment, System, block, organ
 
 CAMERA = Camera((0.0, -0.2, 0.1), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
 BOUNDS = ((-0.05, -0.05, 0.0), (0.05, 0.05, 0.05))
@@ -43,6 +44,33 @@ def test_a_mistake_in_a_file_of_ones_own_is_told_with_its_line(tmp_path: Path, c
     file.write_text(EMPTY + "\nviscera.mke\n")
     with pytest.raises(InputError, match=r"slip\.py does not load \(line 11\): AttributeError.*mke"):
         viscera.make(str(file), device=cpu)
+    file.write_text("import viscera\n")
+    with pytest.raises(InputError, match=r"slip\.py has no SCENARIO\. End it with"):
+        viscera.make(str(file), device=cpu)
+
+
+def test_a_system_that_fails_is_named(cpu: Device) -> None:
+    """In the note of whatever it raised."""
+
+    def frame(now: Moment) -> None:
+        raise KeyError("mine")
+
+    def build(setting: Setting) -> Contents:
+        return Contents(systems=[System(name="fragile", frame=frame)], camera=CAMERA, bounds=BOUNDS)
+
+    world = viscera.make(Scenario("fails", build), device=cpu)
+    with pytest.raises(KeyError) as caught:
+        world.step(40)
+    assert "in system 'fragile'" in caught.value.__notes__[0]
+
+
+def test_what_cannot_suck_and_what_numbers_no_material_are_refused(cpu: Device) -> None:
+    with pytest.raises(InputError, match="rate = -1"):
+        Sucks(rate=-1.0)
+    body = block((4, 4, 4), 0.004)
+    low = body.positions[:, 2] < 0.002
+    with pytest.raises(InputError, match=r"astype\(np\.uint8\)"):
+        organ("block", body, cpu, material=SOFT_TISSUE, further=(SOFT_TISSUE,), material_of=~low, anchored=low)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, cpu: Device) -> None:

@@ -6,8 +6,11 @@ and rinses has two. Each has a `kind`, so that the page knows it without reading
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
+
+from viscera.errors import InputError
 
 PRESSED = 0.5
 """From this grip on a handle or pedal is pressed."""
@@ -54,6 +57,12 @@ class Sucks:
     rate: float = 20.0e-6
     """[m³/s]"""
     kind: Literal["sucks"] = "sucks"
+
+    def __post_init__(self) -> None:
+        for name in ("reach", "rate"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise InputError(f"Sucks: {name} = {value} is not possible.", "It must be finite and above 0.")
 
 
 @dataclass(frozen=True)

@@ -103,13 +103,17 @@ def load_file(path: Path) -> Scenario:
     loading = True
     try:
         spec.loader.exec_module(module)
-        scenario = module.SCENARIO
     except Exception as error:
         raise _does_not_load(path.name, error) from error
     finally:
         sys.path.pop(0)
         loading = False
-    return replace(_checked(scenario, path.name), file=path.resolve())
+    if not hasattr(module, "SCENARIO"):
+        raise InputError(
+            f"scenario file {path.name} has no SCENARIO.",
+            'End it with `SCENARIO = Scenario("name", build)`; docs/scenarios.md has an example.',
+        )
+    return replace(_checked(module.SCENARIO, path.name), file=path.resolve())
 
 
 def _does_not_load(file: str, error: Exception) -> InputError:

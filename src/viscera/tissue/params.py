@@ -293,6 +293,8 @@ def _check_arrays(params: LatticeParams) -> None:
         ("drive_direction", (masses, 3)),
     ):
         array = getattr(params, name)
+        if name == "material_of" and array is not None and array.dtype == bool:
+            raise InputError("lattice: material_of is a mask.", "It numbers materials: give `mask.astype(np.uint8)`.")
         if array is not None and array.shape != shape:
             raise InputError(f"lattice: {name} has shape {array.shape}.", f"It must be {shape}.")
     if params.material_of is not None and masses and int(params.material_of.max()) >= len(params.materials):

@@ -82,7 +82,11 @@ class Turns:
         for system in self._contents.systems:
             if now.frame % system.every == system.phase:
                 start = stopwatch.now()
-                system.frame(now)
+                try:
+                    system.frame(now)
+                except Exception as error:
+                    error.add_note(f"in system {system.name!r}, in the frame after tick {now.tick}")
+                    raise
                 self._watch.add(system.name, start)
         for work in then:
             work()
