@@ -21,6 +21,7 @@ SOURCES = Path(viscera.__file__).parent
 
 NO_LOOPS = {
     "viscera.device._meet": "waits for the other cores",
+    "viscera.device._flush": "sets how a core rounds",
     "viscera.device._wait_at_gate": "waits for the next program",
     "viscera.tissue.kernels.add_integer": "one atomic addition, which Warp has not on cpu",
     "viscera.water.periodic.read4": "one load of 16 bytes",

@@ -306,7 +306,7 @@ def broken_rigs(device: Device) -> list[tuple[ModuleType, Any]]:
     hot, burnt, bled = heated_skin(device), burning(device), bleeding(device)
     (_, pad), (_, warmth) = hot.states
     (_, burn), (_, hook) = burnt.states[1:]
-    (_, blood), (_, cut), (_, spray), _, (_, image) = bled.states[:5]
+    (_, blood), (_, cut), (_, spray), _, _, (_, image) = bled.states[:6]
     bled.run(3)
     for array in (pad.vertices, warmth.temperature, burn.damage, image.height, cut.view.rate):
         array.fill_(np.nan)

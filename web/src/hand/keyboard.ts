@@ -86,11 +86,17 @@ export class Keyboard {
       this.hand.withdrawLeft();
     }
     else if (event.code === "Home") this.orbit.reset();
-    else if (event.code === "Tab" && onPicture(event)) this.swap();
+    else if (event.code === "Tab" && this.overPicture(event)) this.swap();
     else if (/^Digit[1-9]$/.test(event.code)) this.choose(Number(event.code.slice(5)) - 1);
     else if (HAND_KEYS.has(event.code)) this.hold(event);
     else return;
     event.preventDefault();
+  }
+
+  /** Whether a hand is at work in the picture; else Tab goes from one control to the next, as everywhere. */
+  private overPicture({ target, shiftKey }: KeyboardEvent): boolean {
+    const here = target === document.body || target instanceof HTMLCanvasElement;
+    return here && !shiftKey && this.hand.cursor !== null;
   }
 
   private hold(event: KeyboardEvent): void {
@@ -126,11 +132,6 @@ function ownKey({ code, target }: KeyboardEvent): boolean {
   if (!(target instanceof Element)) return false;
   if (target instanceof HTMLInputElement && target.type === "range") return SLIDER_KEYS.has(code);
   return code === "Space" && target.closest("button, summary, a, input") !== null;
-}
-
-/** Elsewhere Tab goes from button to button, as ever. */
-function onPicture({ target, shiftKey }: KeyboardEvent): boolean {
-  return !shiftKey && (target === document.body || target instanceof HTMLCanvasElement);
 }
 
 function inField(target: EventTarget | null): boolean {

@@ -268,7 +268,9 @@ void main() {
   vec2 vessels = vesselsAt(vRest + 0.0014 * middle.xyz);
   Skin skin = Skin(fleshColour(vBroad.y, middle.a, vessels, blanched), uDry, 0.0, 0.0, uCoat, 37.0);
   bool inside = false, bare = false; // the face of a cut; one without texels
+  #ifdef PAINTED
   vec2 place = vUv; // in the textures
+  #endif
   #ifdef CUT
   // Faces that a cut opened have their places less 2, or −3 where they have none. Flesh is wet and dark there, whatever
   // covers the outside.
