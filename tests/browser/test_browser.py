@@ -304,6 +304,7 @@ def around(folder: Path, name: str, paintings: dict[str, Any], place: str, radiu
     return field[np.hypot(columns - x, rows - y) < radius].mean(axis=0)
 
 
+@pytest.mark.slow
 def test_char_darkens_the_tissue_where_it_is_and_goes_with_its_texels(skin: dict[str, Any], pictures: Path) -> None:
     found = passed(skin, "paintings")
     # The charred spot is 8 pixels in radius.
@@ -314,6 +315,7 @@ def test_char_darkens_the_tissue_where_it_is_and_goes_with_its_texels(skin: dict
     assert np.abs(np.diff(beside, axis=0)).max() < 4
 
 
+@pytest.mark.slow
 def test_blood_reddens_the_tissue_where_it_is(skin: dict[str, Any], pictures: Path) -> None:
     found = passed(skin, "paintings")
     clean, film = (around(pictures, f"skin-{name}", found, "spot", 26) for name in ("clean", "film"))
@@ -322,6 +324,7 @@ def test_blood_reddens_the_tissue_where_it_is(skin: dict[str, Any], pictures: Pa
     assert film[0] > 2 * film[1]
 
 
+@pytest.mark.slow
 def test_the_temperature_view_shows_heat_and_not_tissue(skin: dict[str, Any], pictures: Path) -> None:
     found = passed(skin, "paintings")
     tissue, cold = (around(pictures, f"skin-{name}", found, "away", 12) for name in ("clean", "heat"))
@@ -331,29 +334,42 @@ def test_the_temperature_view_shows_heat_and_not_tissue(skin: dict[str, Any], pi
     assert warm[0] > 1.5 * cold[0]
 
 
+@pytest.mark.slow
 def test_an_edited_stage_changes_the_burn_at_once(skin: dict[str, Any], pictures: Path) -> None:
     passed(skin, "table")
     green = around(pictures, "skin-green", passed(skin, "paintings"), "spot", 5)
     assert green[1] > 1.3 * max(green[0], green[2])
 
 
+@pytest.mark.slow
 def test_instruments_are_chosen_and_do_what_they_do(skin: dict[str, Any]) -> None:
     passed(skin, "instruments")
 
 
+@pytest.mark.slow
 def test_digits_choose_wherever_the_focus_is_but_in_a_field(skin: dict[str, Any]) -> None:
     passed(skin, "keysEverywhere")
 
 
+@pytest.mark.slow
 def test_all_particles_are_drawn(skin: dict[str, Any]) -> None:
     assert passed(skin, "paintings")["particles"] == 240
 
 
-def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any], skin: dict[str, Any]) -> None:
-    for found in (live, troubles, skin):
-        for name, check in found.items():
-            if name != "lostLine":  # a browser itself logs a socket that is refused
-                assert check.get("errors", []) == [], name
+def no_errors(found: dict[str, Any]) -> None:
+    for name, check in found.items():
+        if name != "lostLine":  # a browser itself logs a socket that is refused
+            assert check.get("errors", []) == [], name
+
+
+def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any]) -> None:
+    no_errors(live)
+    no_errors(troubles)
+
+
+@pytest.mark.slow
+def test_the_page_logs_no_errors_where_tissue_is_painted(skin: dict[str, Any]) -> None:
+    no_errors(skin)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_a_saved_world_goes_on_to_the_bit(filled: World) -> None:
     assert_inside(filled)
 
 
+@pytest.mark.slow
 def test_a_wall_of_springs_gives_way_to_what_is_in_it(filled: World) -> None:
     """Where barium stands the lattice goes outward, as a tube in its bed does under that pressure (within a third: the
     pool is short, and its pressure has risen only lately); elsewhere hardly. It is saved with the rest."""

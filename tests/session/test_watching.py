@@ -245,6 +245,7 @@ def test_a_second_recording_is_watched_in_a_room_of_its_own(archive: Path) -> No
             live.wait(m.FrameMessage, lambda frame: (live.number, 1) in frame.state.applied)
 
 
+@pytest.mark.slow
 def test_a_film_is_asked_for_watched_over_and_said_to_have_failed(archive: Path) -> None:
     """The world of these tests is none that a film can be made of, which is told; tests/render has films that can."""
     with running_server(archive.parent) as server, Browser(server) as browser:

@@ -234,7 +234,7 @@ def test_a_world_without_tools_saves_and_loads(cpu: Device) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "bleeding" else pytest.mark.slow) for name in catalogue()]
+    "name", [pytest.param(name, marks=() if name == "palpation" else pytest.mark.slow) for name in catalogue()]
 )
 def test_a_reset_gives_the_first_world_again_bit_for_bit(name: str) -> None:
     """With every handle pressed, after an odd number of frames and after an even one: all that is saved and all that is
