@@ -221,6 +221,7 @@ def scenario(name: str, folder: Path, records: Path, *more: str, detail: float =
     return check
 
 
+@pytest.mark.slow
 def test_the_hook_leaves_a_white_line_where_it_was_drawn(tmp_path: Path) -> None:
     found = scenario("cautery", tmp_path, tmp_path / "recordings")
     assert found["measures"]["coagulated"] > 15
