@@ -26,6 +26,7 @@ from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.meeting import Meeting, make_meeting
 from viscera.view import AnyArray, ArraySpec, DrillState, Frame, Scene, Snapshot, TickTimes, ToolState
+from viscera.waiting import wake_early
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
@@ -119,10 +120,11 @@ class World:
         self.turns.begin(self.tick, self.tools, self.settings.take_due(), after)
 
     def go_live(self) -> Live:
-        """From now on ticks do not wait for the systems."""
+        """From now on ticks do not wait for the systems, and come from this thread."""
         self.wait()
         self.turns.step_back()
         self._live = Live(self)
+        wake_early()
         return self._live
 
     def _leave_alone(self) -> None:
