@@ -60,8 +60,8 @@ class _Attributes(ctypes.Structure):
 
 
 def wake_early() -> bool:
-    """This thread, of ordinary priority, asks for short slices; False where the system knows none. Threads that it starts
-    later take after it."""
+    """This thread, of ordinary priority, asks for short slices; False where the system knows none. Threads that it
+    starts later take after it."""
     number = _SET_ATTRIBUTES.get(platform.machine())
     if sys.platform != "linux" or number is None:
         return False
