@@ -10,9 +10,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.batch import kernels, phases, reset
+from viscera.batch import blocks, kernels, reset
 from viscera.batch.hands import Hands
-from viscera.batch.kernels import Worlds
 from viscera.batch.making import (
     check_world,
     make_anatomies,
@@ -22,6 +21,7 @@ from viscera.batch.making import (
     make_worlds,
     pushing_tools,
 )
+from viscera.batch.worlds import Worlds
 from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError
 from viscera.scenarios import LARGEST_SEED, Scenario, check_seed
@@ -262,33 +262,33 @@ class Batch:
     def _record_action(self, stage: Stage) -> None:
         stage.upload(self._plan)
         if not self.fused:
-            stage.launch(phases.begin_actions, self.count, [self._kit, self._hands])
+            stage.launch(blocks.begin_actions, self.count, [self._kit, self._hands])
             return
         shared = [self.tissue.constants, self._samples, self._kit]
         changing = [self._plan.array, self._worlds, self._hands]
         if not stage.device.is_cuda:
-            stage.launch(kernels.run_worlds, self.count, [*shared, 1, *changing], block=1)
+            stage.launch(kernels.run_worlds, self.count, [*shared, *changing], block=1)
             return
         inputs = [0, *shared, THREADS, *changing]
         dim, warp = self.count * THREADS, stage.device.warp
-        stage.once(lambda: wp.launch(kernels.run_worlds, dim=dim, inputs=inputs, block_dim=THREADS, device=warp))
+        stage.once(lambda: wp.launch(blocks.run_blocks, dim=dim, inputs=inputs, block_dim=THREADS, device=warp))
 
     def _record_tick(self, stage: Stage) -> None:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
         count, few = self.count, CONTACT_THREADS
         places = worlds.tiles * TILE
-        stage.launch(phases.start_ticks, count, [kit, worlds, self._hands])
-        stage.launch(phases.look_near, count * few, [lattice, samples, few, worlds])
+        stage.launch(blocks.start_ticks, count, [kit, worlds, self._hands])
+        stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
         for substep in range(self.tissue.substeps):
             if worlds.cells:
-                stage.launch(phases.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
-                stage.launch(phases.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
-            stage.launch(phases.step, count * worlds.steps, [lattice, worlds.steps, substep, worlds])
-            stage.launch(phases.touch_meet, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(phases.touch_count, count * few, [samples, few, worlds])
-            stage.launch(phases.touch_push, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(phases.touch_move, count * places, [lattice, places, substep, worlds])
-        stage.launch(phases.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
+                stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
+                stage.launch(blocks.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
+            stage.launch(blocks.step, count * worlds.steps, [lattice, worlds.steps, substep, worlds])
+            stage.launch(blocks.touch_meet, count * few, [lattice, samples, few, substep, worlds])
+            stage.launch(blocks.touch_count, count * few, [samples, few, worlds])
+            stage.launch(blocks.touch_push, count * few, [lattice, samples, few, substep, worlds])
+            stage.launch(blocks.touch_move, count * places, [lattice, places, substep, worlds])
+        stage.launch(blocks.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
 
     def _record_reset(self, stage: Stage) -> None:
         threads = THREADS if stage.device.is_cuda else 1

@@ -62,7 +62,8 @@ class Kit:
     substeps: int
     """Of the lattice, per tick."""
     home: wp.array(dtype=wp.vec3d)
-    """[m]"""
+    home_turn: wp.array(dtype=wp.vec4d)
+    """Where a tool waits [m], and how it is turned there."""
     local: wp.array2d(dtype=wp.vec3d)
     """Both ends of each bar's axis, in the tool's own frame [m]."""
     bars: wp.array(dtype=wp.int32)
@@ -344,7 +345,7 @@ def hand_of(kit: Kit, hands: Hands, world: int, tool: int):
     size = wp.length(q)
     if not (wp.isfinite(x) and wp.isfinite(q)) or size < TINY:
         x = hands.tip[world, tool]
-        q = hands.held[world, tool]
+        q = hands.turn[world, tool]
         size = ONE
     return x, q / size
 

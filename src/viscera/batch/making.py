@@ -16,7 +16,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from viscera.batch.hands import Ends, Hands, Kit
-from viscera.batch.kernels import Worlds
+from viscera.batch.worlds import Worlds
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.instruments import Pushes, Tool
@@ -97,7 +97,8 @@ def make_kit(world: World, tools: Sequence[Tool], device: Device) -> Any:
     instruments = [tool.instrument for tool in tools]
     made = Kit()
     made.tools, made.substeps = len(tools), tissue.substeps
-    made.home = put([one.home for one in instruments], wp.vec3d)
+    made.home = put([tool.tip for tool in tools], wp.vec3d)
+    made.home_turn = put([tool.orientation for tool in tools], wp.vec4d)
     made.local, made.radius = put(local, wp.vec3d), put(radius, wp.float64)
     made.bars = put([tool.bars.count for tool in tools], wp.int32)
     made.thinnest = put([float(tool.bars.radii.min()) for tool in tools], wp.float64)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.batch.hands import Hands, Kit, as_held, bars_at, in_room
-from viscera.batch.kernels import Worlds
-from viscera.batch.turns import ONE, ZERO
+from viscera.batch.hands import Hands, Kit
+from viscera.batch.worlds import Worlds
 from viscera.tissue.kernels import LIVE_BULK, LIVE_FLOATS, LIVE_STIFFNESS
 from viscera.tissue.touch_kernels import PART_FLOATS, ROWS
 
@@ -117,16 +116,14 @@ def reset_worlds(
     for row in range(_ROWS):
         worlds.tools[world, row * PART_FLOATS] = 0.0
     for tool in range(kit.tools):
-        tip = in_room(kit, tool, kit.home[tool])
-        held = wp.vec4d(ZERO, ZERO, ZERO, ONE)
-        turn = as_held(kit, tool, held, tip)
+        tip = kit.home[tool]
+        turn = kit.home_turn[tool]
+        # Its bars and how it is held follow as it comes in.
         hands.inside[world, tool] = 0
         hands.tip[world, tool] = tip
-        hands.held[world, tool] = held
         hands.turn[world, tool] = turn
-        hands.ends[world, tool] = bars_at(kit, tool, tip, turn)
         for number in range(8):
-            hands.bound[world, tool, number] = ZERO
+            hands.bound[world, tool, number] = wp.float64(0.0)
         for number in range(3):
             hands.pose[world, tool, number] = float(tip[number])
         for number in range(4):

@@ -344,26 +344,36 @@ def list_near(
     poses: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts, thread: int,
     threads: int,
 ):  # fmt: skip
-    """One of `threads` lists the bundles near tools; the only one their points too."""
+    """One of `threads` lists the bundles that tools may reach in this tick."""
+    bars_on = rows_on(tools, PART_FLOATS)
+    fields_on = rows_on(poses, POSE_FLOATS)
+    if (bars_on | fields_on) != 0:
+        for bundle in range(thread, bundles, threads):
+            look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+
+
+@wp.func
+def list_near_alone(
+    lattice: Lattice, samples: Samples, bundles: int, tools: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts,
+):  # fmt: skip
+    """The same by one thread, which lists their points too. It asks once which tools are there, and looks at groups of
+    bundles first."""
     bars_on = rows_on(tools, PART_FLOATS)
     fields_on = rows_on(poses, POSE_FLOATS)
     if (bars_on | fields_on) == 0:
         return
-    if threads > 1:
-        for bundle in range(thread, bundles, threads):
-            look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
-    else:
-        for group in range((bundles + _GROUP - 1) // _GROUP):
-            first = _GROUP * group
-            last = wp.min(first + _GROUP, bundles)
-            x = middle_of(samples, lattice.slots, position, (first + last) // 2)
-            reach = LOOSE * samples.group_radius[group] + SLACK
-            bars, fields = parts_near(tools, poses, bars_on, fields_on, x, reach)
-            if (bars | fields) != 0:
-                for bundle in range(first, last):
-                    look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
-        for n in range(contacts.counts[0]):
-            list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
+    for group in range((bundles + _GROUP - 1) // _GROUP):
+        first = _GROUP * group
+        last = wp.min(first + _GROUP, bundles)
+        x = middle_of(samples, lattice.slots, position, (first + last) // 2)
+        reach = LOOSE * samples.group_radius[group] + SLACK
+        bars, fields = parts_near(tools, poses, bars_on, fields_on, x, reach)
+        if (bars | fields) != 0:
+            for bundle in range(first, last):
+                look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+    for n in range(contacts.counts[0]):
+        list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
 
 
 @wp.kernel
@@ -380,8 +390,11 @@ def find_near(
     # out
     contacts: Contacts,
 ):
-    """Lists what tools may reach in this tick. On cpu one thread does all, and asks once which tools are there."""
-    list_near(lattice, samples, bundles, tools, poses, position, contacts, wp.tid(), threads)
+    """Lists what tools may reach in this tick. On cpu one thread does all."""
+    if threads > 1:
+        list_near(lattice, samples, bundles, tools, poses, position, contacts, wp.tid(), threads)
+    else:
+        list_near_alone(lattice, samples, bundles, tools, poses, position, contacts)
 
 
 @wp.func
