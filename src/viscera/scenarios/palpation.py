@@ -151,13 +151,17 @@ def build(setting: Setting) -> Contents:
     rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
     search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
+    seed = [setting.seed]
 
     def hide(value: float) -> None:
-        search.hide(middle(setting.seed, positions, nodules[round(value)]))
+        search.hide(middle(seed[0], positions, nodules[round(value)]))
 
     def harden(value: float) -> None:
         nodule = nodules[round(value)]
-        set_relative_young(tissue, stiffness_around(middle(setting.seed, positions, nodule), positions, nodule))
+        set_relative_young(tissue, stiffness_around(middle(seed[0], positions, nodule), positions, nodule))
+
+    def reseed(value: int) -> None:
+        seed[0] = value
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that pushes the ball in by its radius (8 mm), slides a little, and lets go, once every two seconds,
@@ -181,6 +185,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         script=script,
+        reseed=reseed,
     )
 
 

@@ -52,6 +52,11 @@ def save_systems(world: World) -> Saved:
 
 def load_state(world: World, state: Saved) -> None:
     world.take(Reset(int(state["seed"][0])))
+    put_back(world, state)
+
+
+def put_back(world: World, state: Saved) -> None:
+    """A state into the arrays of a world that was made with its seed."""
     contents, settings = world.contents, world.settings
     world.tick, world.turns.count = int(state["tick"][0]), int(state["turns"][0])
     world.peak_force = float(state["peak_force"][0])
