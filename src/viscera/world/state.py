@@ -52,6 +52,11 @@ def save_systems(world: World) -> Saved:
 
 def load_state(world: World, state: Saved) -> None:
     world.take(Reset(int(state["seed"][0])))
+    put_back(world, state)
+
+
+def put_back(world: World, state: Saved) -> None:
+    """A state into the arrays of a world that was made with its seed."""
     contents, settings = world.contents, world.settings
     world.tick = int(state["tick"][0])
     world.turns.count, world.due = state["turns"].tolist()

@@ -66,6 +66,7 @@ class World:
         self._pending: list[Input] = []
         self._skips = False
         self._live: Live | None = None
+        self._inline = False
         self._fill(build(seed))
 
     # --- time ---
@@ -127,6 +128,13 @@ class World:
         wake_early()
         return self._live
 
+    def take_turns_inline(self) -> None:
+        """Systems take their turns in the thread that steps, and no core works beside it: for many worlds side by side.
+        The world stays the same, bit for bit."""
+        self.wait()
+        self._inline = True
+        self.turns.take_inline()
+
     def _leave_alone(self) -> None:
         """Nothing may be launched while a program is recorded."""
         self.turns.leave_alone()
@@ -149,6 +157,10 @@ class World:
             )
         self._pending = [earlier for earlier in self._pending if not _supersedes(one, earlier)]
         self._pending.append(one)
+
+    def forget_inputs(self) -> None:
+        """Those that have not taken effect yet."""
+        self._pending.clear()
 
     def within(self, one: ToolInput) -> ToolInput:
         """A hand's pose brought into the theatre: for hands that cannot know where it ends, as a pointer's."""
@@ -327,7 +339,7 @@ class World:
 
     def load_state(self, saved: Saved) -> None:
         self.wait()
-        self._pending.clear()
+        self.forget_inputs()
         state.load_state(self, saved)
 
     def state_hash(self) -> str:
@@ -363,7 +375,7 @@ class World:
         self._stopwatch = stopwatch.Stopwatch(parts)
         self.shows = showing.all_shows(contents)
         """Everything that is seen, in the order of the scene."""
-        self.turns = Turns(contents, self.device, self._stopwatch)
+        self.turns = Turns(contents, self.device, self._stopwatch, self._inline)
         self.device.alone = self.device.ticks.alone = _while_it_lives(self._leave_alone)
 
     @staticmethod
