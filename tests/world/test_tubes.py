@@ -38,7 +38,12 @@ def build(setting: Setting) -> Contents:
     body = viscera.block(CELLS, H)
     at = body.positions
     params = LatticeParams(
-        nodes=body.nodes, spacing=H, origin=body.origin, anchored=at[:, 2] < 0.5 * H, material=FLESH, stiffest=FLESH.young
+        nodes=body.nodes,
+        spacing=H,
+        origin=body.origin,
+        anchored=at[:, 2] < 0.5 * H,
+        material=FLESH,
+        stiffest=FLESH.young,
     )
     organ = viscera.cuttable("block", body, make_lattice(setting.device, params), texels=64, room=300, inside=True)
     line = np.array([[-0.018, 0.0015, 0.0075], [0.018, 0.0015, 0.0075]])

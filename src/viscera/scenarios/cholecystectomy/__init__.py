@@ -45,7 +45,6 @@ from viscera.world.systems.burns import burning
 from viscera.world.systems.burnt_cuts import burnt_cutting
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.heat import heating
-from viscera.world.systems.lattice_view import lattice_picture
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.tint import Colour, tinting
@@ -55,15 +54,19 @@ SPACING = 0.003
 TEXELS = 256
 LINKS = 1_800
 """That may be cut and drawn."""
+OUTSIDE = 4_500
+"""Points of the uncut surface, at most, at detail 1: patients differ."""
 SMOKE_DETAIL = 0.3
 """Of smoke's cells, against its own scenario."""
 RUBBING, TABLE = 0.2, -0.002
 """Friction of tissue on tissue, and what lies below the liver [m]."""
 DRAG = 15.0
 """[1/s]"""
-LEFT_TROCAR, RIGHT_TROCAR = (0.10, -0.05, 0.23), (-0.03, -0.22, 0.13)
-"""Of the hand that holds, and of the one that works [m]."""
-HOOK_POWER = 30.0
+HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.18, -0.05, 0.13), (-0.03, -0.20, 0.12)
+"""Trocars of the hand that holds, of hook and forceps, which work along the gall bladder, and of all that goes across
+[m]."""
+HOOK_POWER = 22.0
+"""[W]"""
 
 INSTRUCTIONS = """\
 Take out the gall bladder, the green sac on the liver. Its duct and artery run in the yellow fold on the left.
@@ -76,8 +79,8 @@ Key 6 sucks, key 7 rinses, key 8 draws smoke away. Then take the sac with the gr
 A cut artery spurts, a nicked sac leaks bile: clip it, or suck and go on. Every patient (seed) is another."""
 
 SAFE = (
-    Goal("critical_view", least=1.0), Goal("secured", least=100.0), Goal("freed", least=100.0), Goal("taken_out", least=1.0),
-    Goal("common_hurt", most=25.0),
+    Goal("critical_view", least=1.0), Goal("secured", least=100.0), Goal("freed", least=100.0),
+    Goal("taken_out", least=1.0), Goal("common_hurt", most=25.0),
 )  # fmt: skip
 
 LEVELS = (
@@ -106,9 +109,9 @@ COLOURS: dict[int, tuple[Colour, Colour]] = {
     parts.BED: ((0.72, 0.47, 0.40), (0.74, 0.45, 0.38)),
     parts.FAT: ((0.84, 0.64, 0.28), (0.80, 0.58, 0.25)),
     parts.PERITONEUM: ((0.86, 0.70, 0.38), (0.80, 0.58, 0.25)),
-    parts.DUCT: ((0.66, 0.66, 0.42), (0.62, 0.60, 0.34)),
+    parts.DUCT: ((0.72, 0.69, 0.42), (0.62, 0.60, 0.34)),
     parts.COMMON: ((0.48, 0.56, 0.34), (0.48, 0.52, 0.26)),
-    parts.ARTERY: ((0.70, 0.20, 0.17), (0.62, 0.10, 0.10)),
+    parts.ARTERY: ((0.80, 0.34, 0.25), (0.62, 0.10, 0.10)),
 }
 """Of the outside and of cut faces; liver keeps its own look."""
 
@@ -116,11 +119,11 @@ COLOURS: dict[int, tuple[Colour, Colour]] = {
 def instruments() -> list[Instrument]:
     """As keys 1 to 8 choose them."""
     found: dict[int, Instrument] = {
-        GRASPER: kit.grasper().through(LEFT_TROCAR), HOOK: kit.cutting_hook(HOOK_POWER), CLIPS: kit.clip_applier(),
-        SCISSORS: kit.scissors(), BIPOLAR: kit.forceps(), SUCTION: kit.suction(), IRRIGATOR: kit.irrigator(),
-        EVACUATOR: kit.evacuator(),
+        GRASPER: kit.grasper().through(HOLDING), HOOK: kit.cutting_hook(HOOK_POWER).through(WORKING),
+        CLIPS: kit.clip_applier(), SCISSORS: kit.scissors(), BIPOLAR: kit.forceps().through(WORKING),
+        SUCTION: kit.suction(), IRRIGATOR: kit.irrigator(), EVACUATOR: kit.evacuator(),
     }  # fmt: skip
-    return [one if one.trocar is not None else one.through(RIGHT_TROCAR) for _, one in sorted(found.items())]
+    return [one if one.trocar is not None else one.through(FRONT) for _, one in sorted(found.items())]
 
 
 def build(setting: Setting) -> Contents:
@@ -150,7 +153,6 @@ def build(setting: Setting) -> Contents:
             *fluids.after,
             smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail),
             tinting(organ, COLOURS),
-            lattice_picture(organ),
         ],
         parameters=fluids.parameters,
         levels=LEVELS,
@@ -174,7 +176,17 @@ def _organ(setting: Setting, field: Field) -> Organ:
     )  # fmt: skip
     tissue = make_lattice(setting.device, with_burn_headroom(params))
     texels = setting.texels(TEXELS)
-    return cuttable("field", field.body, tissue, look="liver", texels=texels, room=LINKS, inside=True)
+    outside = round(OUTSIDE * setting.detail ** (2.0 / 3.0))
+    return cuttable(
+        "field",
+        field.body,
+        tissue,
+        look="liver",
+        texels=texels,
+        room=setting.count(LINKS),
+        inside=True,
+        outside=outside,
+    )
 
 
 @cache

@@ -7,6 +7,7 @@ has a wall of a cell around its lumen.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from viscera.anatomy.implicit import Body as Blend
 from viscera.anatomy.implicit import Ellipsoid, join, polygonise
+from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.topology import components
 from viscera.geometry.voxels import Voxels, cell_corners
 from viscera.scenarios.cholecystectomy.patient import BED_TOP, COMMON_HEIGHT, HALF_WIDTH, LIVER_TOP, Line, Patient
@@ -50,7 +52,14 @@ class Field:
 
 
 def make_field(patient: Patient, spacing: float) -> Field:
-    """The lattice of a patient, masses `spacing` apart [m]."""
+    """The lattice of a patient, masses `spacing` apart [m], with its surface."""
+    low, high = np.asarray(LOW) - 0.004, np.asarray(HIGH) + 0.004
+    mesh = polygonise(lambda points: _inside(patient, points, FOLD), low, high, EDGE, "field")
+    return make_lattice_of(patient, spacing, mesh)
+
+
+def make_lattice_of(patient: Patient, spacing: float, mesh: TriangleMesh) -> Field:
+    """The same with this surface."""
     low = np.asarray(LOW)
     count = np.maximum(np.rint((np.asarray(HIGH) - low) / spacing).astype(np.int64), 1)
     axes = [low[a] + spacing * (np.arange(count[a]) + 0.5) for a in range(3)]
@@ -61,7 +70,6 @@ def make_field(patient: Patient, spacing: float) -> Field:
         there[tuple(chain.T)] = True
     cells = _hanging_together(np.argwhere(there))
     made = cell_corners(Voxels(cells.astype(np.int32), low + 0.5 * spacing, spacing))
-    mesh = polygonise(lambda points: _inside(patient, points, FOLD), low - 0.004, np.asarray(HIGH) + 0.004, EDGE, "field")
     body = Body(mesh, made.nodes, point(np.asarray(made.origin)), spacing)
     tubes = tuple(_corners(chain, body, low, spacing) for chain in chains)
     return Field(body, _materials(patient, body, tubes), tubes)
@@ -111,7 +119,7 @@ def along(line: Line, points: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     lengths = np.linalg.norm(np.diff(line, axis=0), axis=1)
     begins = np.concatenate([[0.0], np.cumsum(lengths)])
     best, share = np.full(len(points), np.inf), np.zeros(len(points))
-    for k, (start, end) in enumerate(zip(line[:-1], line[1:], strict=True)):
+    for k, (start, end) in enumerate(itertools.pairwise(line)):
         way = end - start
         t = np.clip((points - start) @ way / (way @ way), 0.0, 1.0)
         far = np.linalg.norm(points - start - t[:, None] * way, axis=1)
@@ -143,7 +151,7 @@ def _fold(patient: Patient, points: NDArray[np.float64], half: float) -> NDArray
 def _chain(line: Line, low: NDArray[np.float64], spacing: float, count: NDArray[np.int64]) -> NDArray[np.int64]:
     """Cells along a line, each beside the one before across a side."""
     cells: list[tuple[int, int, int]] = []
-    for start, end in zip(line[:-1], line[1:], strict=True):
+    for start, end in itertools.pairwise(line):
         steps = max(2, int(np.ceil(8.0 * np.linalg.norm(end - start) / spacing)))
         for t in np.linspace(0.0, 1.0, steps):
             cell = np.floor(((1.0 - t) * start + t * end - low) / spacing).astype(np.int64)

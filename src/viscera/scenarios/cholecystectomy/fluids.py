@@ -1,4 +1,4 @@
-"""Blood, bile and saline of the operation, in the order of a frame: what runs in tubes, what leaves them, where it goes."""
+"""Blood, bile and saline of the operation, in the order of a frame: what tubes carry, what leaves, where it goes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,13 @@ def make_fluids(organ: Organ, setting: Setting, patient: Patient, field: Field, 
 
     return Fluids(
         before=[through, lumen, weeping],
-        after=[bleeders, flying(organ.name, drops), flowing(film), accounting(film, wounds, drops), painting(organ, film)],
+        after=[
+            bleeders,
+            flying(organ.name, drops),
+            flowing(film),
+            accounting(film, wounds, drops),
+            painting(organ, film),
+        ],
         tubes=through.holds,
         parameters=[LiveParameter(PRESSURE, press)],
     )

@@ -1,4 +1,4 @@
-"""How the operation goes, told from the tissue: what is freed, clipped, cut, burnt, and taken out. Nothing else is scripted.
+"""How the operation goes, told from the tissue: what is freed, clipped, cut, burnt, and taken out. All else is free.
 
 Critical view (Strasberg, Hertl and Soper, J. Am. Coll. Surg. 180, 1995): the triangle is cleared of fat, the lower
 part of the gall bladder is off its bed, and two structures, no more, are seen to enter it. Here: springs that tie duct,
@@ -36,7 +36,9 @@ FIRST_THIRD = 0.003
 OUT = 0.04
 """How far the gall bladder's middle must be carried from where it lay [m]."""
 
-CALOT = Measure("calot_cleared", "Triangle cleared", "%", "Of what ties duct, arteries and neck to the fold of fat.", digits=0)
+CALOT = Measure(
+    "calot_cleared", "Triangle cleared", "%", "Of what ties duct, arteries and neck to the fold of fat.", digits=0
+)
 VIEW = Measure(
     "critical_view", "Critical view", "",
     "1 when the triangle and the lower bed are free and duct and arteries whole; stays as it was at the first clip.",
@@ -47,9 +49,16 @@ SECURED = Measure(
 )
 FREED = Measure("freed", "Off its bed", "%", "Of the gall bladder; 100 once nothing holds it any more.", digits=0)
 TAKEN_OUT = Measure("taken_out", "Taken out", "", "1 once the free gall bladder was carried 4 cm away.", digits=0)
-DUCT_BURN = Measure("duct_burn", "Burn of the ducts", "%", "Of the worst place of cystic and common duct.", digits=0, grows=True)
+DUCT_BURN = Measure(
+    "duct_burn", "Burn of the ducts", "%", "Of the worst place of cystic and common duct.", digits=0, grows=True
+)
 COMMON_HURT = Measure(
-    "common_hurt", "Common duct hurt", "%", "Of its worst cross-section, cut or torn. It must stay whole.", digits=0, grows=True
+    "common_hurt",
+    "Common duct hurt",
+    "%",
+    "Of its worst cross-section, cut or torn. It must stay whole.",
+    digits=0,
+    grows=True,
 )
 LIVER_CUT = Measure("liver_cut", "Liver cut", "mm²", "Cut or torn in the liver itself.", digits=0, grows=True)
 
@@ -63,7 +72,9 @@ class Judge:
         tissue = organ.tissue
         nodes, kind = tissue.params.nodes, field.material_of
         index = NodeIndex(nodes)
-        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(np.int64)
+        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
+            np.int64
+        )
         self._rest = np.asarray(tissue.rest_positions())
         self._bladder = np.isin(kind, (body.WALL, body.LUMEN))
         self._anchored = np.asarray(tissue.params.anchored)
@@ -92,7 +103,7 @@ class Judge:
         return (self._other >= 0) & ((ones[None] & others[far]) | (others[None] & ones[far]))
 
     def _beds(self, kind: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Columns of the bed: for each mass of it its own number, that of the one below; and which are the lower third."""
+        """Columns of the bed: of each mass its own number and that of the one below; and which are the lower third."""
         up = DIRECTIONS.index((0, 0, 1))
         mass = np.flatnonzero(kind == body.BED)
         below = np.full(len(kind), -1, dtype=np.int64)
@@ -171,6 +182,4 @@ def judging(organ: Organ, field: Field, tubes: Tubes, burning: Burning) -> Syste
     judge = Judge(organ, field, tubes, burning)
     judge.look()
     kept = Kept({"values": judge.values, "frozen": judge.frozen}, judge.loaded)
-    return System(
-        name="judge", frame=judge.frame, save=kept.save, load=kept.load, measures=judge.measures, holds=judge
-    )
+    return System(name="judge", frame=judge.frame, save=kept.save, load=kept.load, measures=judge.measures, holds=judge)

@@ -1,5 +1,4 @@
-"""Scripted surgeons for runs without a window: strokes one after the other, each aimed at the tissue as it lies when the
-stroke begins.
+"""Scripted surgeons for runs without a window: strokes one after the other, each aimed at the tissue as it lies then.
 
 They look before each stroke where the tissue is, and then move their hands. They know the anatomy. `operation` is the
 order of the textbook: hold, free the triangle, clip, cut, free the bed, dry, take out. `clumsiness` cuts first.
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from viscera.geometry.embedding import embed
 from viscera.inputs import Input, Quaternion, ToolInput, Vector3
-from viscera.instruments import tip_for
+from viscera.instruments import Instrument, tip_for
+from viscera.instruments.trocar import through_trocar, turned
 from viscera.scenarios.cholecystectomy.patient import Line, Patient
 from viscera.timing import TICK
 from viscera.world import Organ, World
@@ -26,22 +26,20 @@ GRASPER, HOOK, CLIPS, SCISSORS, BIPOLAR, SUCTION, IRRIGATOR, EVACUATOR = range(8
 
 EACH = 8
 """Ticks between two inputs of a hand."""
-COMES = 304
+COMES = 240
 """Ticks in which an instrument comes to above where it begins, and as many in which it goes down."""
 CLOSES = 160
 """Ticks that jaws are given to close."""
 ABOVE = 0.015
 """How far above it comes [m]."""
-DOWN = -0.5 * math.pi
-"""How far a hook is turned so that its foot points down [rad]."""
-UPRIGHT = 0.5 * math.pi
-"""And scissors, so that their jaws close across a tube [rad]."""
-ASIDE = 0.0042
+DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
+"""Where a hook's foot points to, or the plane of the jaws lies."""
+ASIDE = 0.0034
 """How far beside a tube the fold is parted [m]: in the cells next to it."""
 BED_PLANE = 0.0085
 """Height in which the gall bladder is parted from its bed [m]."""
-STEP = 0.0032
-"""From one way across the bed to the next [m]: less than a hook's foot."""
+STRIPS = (-0.0085, -0.0053, -0.0021, 0.0011, 0.0043, 0.0075)
+"""Of the bed, along y [m]: closer than a hook's foot is long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +51,8 @@ class Stroke:
     """Places in the tissue at rest that what acts of it passes [m], shape (points, 3)."""
     seconds: float
     """From the first to the last place."""
-    spin: float = 0.0
-    """About its shaft [rad]."""
+    side: Vector3 = ACROSS
+    """Where the instrument's x axis is turned to, as far as its shaft lets it."""
     pressed: bool = True
     """From the first place on; else it is pressed at the last one."""
     steady: bool = False
@@ -115,9 +113,10 @@ class Surgeon:
         if t < COMES:
             place = place + np.array([0.0, 0.0, ABOVE])
         pressed = t >= 2 * COMES if stroke.pressed else t >= stroke.ticks - CLOSES
-        turn: Quaternion = (0.0, 0.0, math.sin(0.5 * stroke.spin), math.cos(0.5 * stroke.spin))
         x, y, z = place.tolist()
-        tip = tip_for((x, y, z), world.hands[stroke.tool].instrument, turn)
+        instrument = world.hands[stroke.tool].instrument
+        turn = turned_to(stroke.side, (x, y, z), instrument)
+        tip = tip_for((x, y, z), instrument, turn)
         return ToolInput(stroke.tool, tip, turn, grip=1.0 if pressed else 0.0)
 
     def _held(self, number: int, t: int) -> list[ToolInput]:
@@ -129,6 +128,16 @@ class Surgeon:
         pull = (1.0 - share) * np.array(self.strokes[number - 1].pull) + share * np.array(self.strokes[number].pull)
         x, y, z = (self.strokes[mine[-1]].path[-1] + pull).tolist()
         return [ToolInput(GRASPER, (x, y, z), grip=1.0)]
+
+
+def turned_to(side: Vector3, place: Vector3, instrument: Instrument) -> Quaternion:
+    """How to hold an instrument at a place so that its x axis looks to that side, as far as its trocar allows."""
+    held = np.array([0.0, 0.0, 0.0, 1.0])
+    if instrument.trocar is not None:
+        through_trocar(held, np.array(place), instrument.trocar)
+    ahead, beside = (float(turned(held, axis) @ np.array(side)) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    spin = math.atan2(beside, ahead)
+    return (0.0, 0.0, math.sin(0.5 * spin), math.cos(0.5 * spin))
 
 
 def along_path(path: NDArray[np.float64], share: float) -> NDArray[np.float64]:
@@ -144,17 +153,16 @@ def operation(patient: Patient) -> Iterator[Stroke]:
     light, more, most = (0.002, 0.0, 0.005), (0.002, 0.0, 0.008), (0.004, 0.0, 0.014)
     yield Stroke(GRASPER, np.array([[0.016, 0.0, 0.0270]]), 1.0, steady=True, pull=light)
     tubes = [patient.duct, *patient.arteries]
-    for line in tubes:
-        for side in (-1.0, 1.0):
-            yield Stroke(HOOK, beside(line, side), 2.5, DOWN, pull=light)
-    yield from bed(-0.0095, 0.0045, more)
+    for path in around(patient):
+        yield Stroke(HOOK, path, 1.5, DOWN, pull=light)
+    yield from bed(-0.0100, 0.0045, 1.2, more)
     for line in tubes:
         for share in (0.35, 0.7):
             yield Stroke(CLIPS, along_path(line, share)[None], 0.1, pressed=False, pull=light)
     for line in tubes:
         across = along_path(line, 0.52)[None] + np.array([0.0, 0.006, 0.0])
-        yield Stroke(SCISSORS, across, 0.1, UPRIGHT, pressed=False, pull=light)
-    yield from bed(0.0045, 0.0340, most)
+        yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False, pull=light)
+    yield from bed(0.0015, 0.0340, 2.4, most)
     dry = np.array([[-0.005, 0.0, 0.0075], [0.030, 0.0, 0.0075]])
     yield Stroke(SUCTION, dry, 2.0, steady=True, pull=(0.01, 0.0, 0.055))
 
@@ -162,8 +170,22 @@ def operation(patient: Patient) -> Iterator[Stroke]:
 def clumsiness(patient: Patient) -> Iterator[Stroke]:
     """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
     across = along_path(patient.arteries[0], 0.5)[None] + np.array([0.0, 0.006, 0.0])
-    yield Stroke(SCISSORS, across, 0.1, UPRIGHT, pressed=False)
-    yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0230], [0.022, 0.0, 0.0230]]), 1.5, DOWN)
+    yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False)
+    yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.5, DOWN)
+
+
+def around(patient: Patient) -> Iterator[NDArray[np.float64]]:
+    """Ways through the fold on either side of each tube, those at its rims on along the neck."""
+    tubes = [patient.duct, *patient.arteries]
+    for number, line in enumerate(tubes):
+        near, far = beside(line, -1.0), beside(line, 1.0)
+        if number == 0:
+            near = np.concatenate([near, [(-0.0100, -0.0068, 0.0185), (0.0060, -0.0105, 0.0190)]])
+            far = np.concatenate([far, [(-0.0065, 0.0064, 0.0185)]])
+        if number == len(tubes) - 1:
+            far = np.concatenate([far, [(0.0065, 0.0120, far[-1, 2])]])
+        yield near
+        yield far
 
 
 def beside(line: Line, side: float) -> NDArray[np.float64]:
@@ -174,8 +196,8 @@ def beside(line: Line, side: float) -> NDArray[np.float64]:
     return points + side * ASIDE * across / np.linalg.norm(across, axis=1, keepdims=True)
 
 
-def bed(start: float, end: float, pull: Vector3) -> Iterator[Stroke]:
-    """Ways across the bed, from the surgeon's side to the far one, one beside the other along x."""
-    for x in np.arange(start, end, STEP).tolist():
-        path = np.array([[x, -0.0125, BED_PLANE], [x, 0.0115, BED_PLANE]])
-        yield Stroke(HOOK, path, 1.5, steady=True, pull=pull)
+def bed(start: float, end: float, seconds: float, pull: Vector3) -> Iterator[Stroke]:
+    """Ways along the bed, from the neck to the fundus, one beside the other."""
+    for y in STRIPS:
+        path = np.array([[start, y, BED_PLANE], [end, y, BED_PLANE]])
+        yield Stroke(HOOK, path, seconds, steady=True, pull=pull)

@@ -38,7 +38,9 @@ SMALLEST = 2
 LOOK = 16
 """Turns between two looks at how full it is."""
 
-SPILT = Measure("bile_spilt", "Bile spilt", "mL", "What the gall bladder and the ducts have lost so far.", digits=2, grows=True)
+SPILT = Measure(
+    "bile_spilt", "Bile spilt", "mL", "What the gall bladder and the ducts have lost so far.", digits=2, grows=True
+)
 HOLES = Measure("holes", "Holes", "", "In the wall of the gall bladder.", digits=0)
 
 
@@ -118,7 +120,9 @@ class Lumen:
             self.state[1] = left
             p = self._full
             for number in mine:
-                set_vessel(self._vessels.wounds, number, replace(p, systolic=left * p.systolic, diastolic=left * p.diastolic))
+                set_vessel(
+                    self._vessels.wounds, number, replace(p, systolic=left * p.systolic, diastolic=left * p.diastolic)
+                )
 
     def loaded(self) -> None:
         """Holes and their widths are saved; what is cut has been looked at."""
@@ -138,10 +142,8 @@ def lumen_of(
     organ: Organ, vessels: Vessels, masses: NDArray[np.int64], numbers: range, *, volume: float, full: VesselParams,
     fed: Sequence[int] = (),
 ) -> System:  # fmt: skip
-    """A lumen of these masses that holds `volume` [m³] under the pressure of `full`. After `cutting` and `tubes_through`,
-    before `bleeding` in the order of a frame."""
+    """A lumen of these masses that holds `volume` [m³] under the pressure of `full`. After `cutting` and
+    `tubes_through`, before `bleeding` in the order of a frame."""
     state = Lumen(organ, vessels, masses, numbers, volume, full, fed)
     kept = Kept({"place": state.place, "state": state.state}, state.loaded)
-    return System(
-        name="lumen", frame=state.frame, save=kept.save, load=kept.load, measures=state.measures, holds=state
-    )
+    return System(name="lumen", frame=state.frame, save=kept.save, load=kept.load, measures=state.measures, holds=state)

@@ -114,5 +114,11 @@ def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
     })  # fmt: skip
     reads = () if state.burns is None else (f"{organ.name}.burn_level",)
     return System(
-        name="oozing", frame=state.frame, reads=reads, save=kept.save, load=kept.load, measures=state.measures, holds=state
+        name="oozing",
+        frame=state.frame,
+        reads=reads,
+        save=kept.save,
+        load=kept.load,
+        measures=state.measures,
+        holds=state,
     )

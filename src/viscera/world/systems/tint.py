@@ -1,7 +1,7 @@
 """What an organ is made of, seen: its outside and the faces of its cuts have the colour of the material beneath.
 
-One picture of ink over the organ's own look. The outside takes the colour of the nearest mass; a face of a cut that of
-the mass behind it, once it is there. Colours are tuned for appearance.
+One picture of ink over the organ's own look. The outside takes the mean colour of the masses around; a face of a cut
+that of the mass behind it, once it is there. Colours are tuned for appearance.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 
 from viscera.skin import gutter
 from viscera.tissue.beneath import nearest_masses
+from viscera.tissue.springs import NodeIndex
 from viscera.world.organ import Organ
 from viscera.world.system import Moment, System
 from viscera.world.systems.ink import ink_on
 
 Colour = tuple[float, float, float]
 """sRGB, 0 to 1."""
+
+BLUR = 0.55
+"""Over which colours of the outside pass into each other, in cells."""
 
 
 class Tint:
@@ -42,8 +46,7 @@ class Tint:
         face = skin.face.numpy()[texels]
         self._picture = np.zeros((skin.width * skin.height, 4))
         outside = texels[face < skin.outside]
-        mass = nearest_masses(tissue, skin.position.numpy()[outside].astype(np.float64))
-        self._picture[outside] = np.where(mass[:, None] >= 0, self._outer[kind[np.maximum(mass, 0)]], 0.0)
+        self._picture[outside] = self._blended(skin.position.numpy()[outside].astype(np.float64), kind)
         self._gutter = gutter(skin, 1)
         quad = (face - skin.outside) // 2
         inner = quad >= 0
@@ -53,6 +56,22 @@ class Tint:
         self._drawn, self._shape = 0, (skin.height, skin.width, 4)
         self._seen = 0 if organ.cuts is None else organ.cuts.version
         self._draw()
+
+    def _blended(self, points: NDArray[np.float64], kind: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Colour times cover, and cover, at points of the outside at rest [m]: the mean over the masses around."""
+        params = self._organ.tissue.params
+        at = (points - np.asarray(params.origin)) / params.spacing
+        mass = nearest_masses(self._organ.tissue, points)
+        middle, index = params.nodes[np.maximum(mass, 0)], NodeIndex(params.nodes)
+        total, found = np.zeros(len(points)), np.zeros((len(points), 4))
+        for step in np.ndindex(3, 3, 3):
+            node = middle + np.array(step, dtype=np.int32) - 1
+            other = index.find(node)
+            weight = np.exp(-0.5 * ((node - at) ** 2).sum(axis=1) / BLUR**2) * (other >= 0)
+            total += weight
+            found += weight[:, None] * self._outer[kind[np.maximum(other, 0)]]
+        found /= np.maximum(total, 1e-12)[:, None]
+        return np.where(mass[:, None] >= 0, found, 0.0)
 
     def frame(self, now: Moment) -> None:
         cuts = self._organ.cuts
@@ -95,6 +114,4 @@ def tinting(organ: Organ, colours: Mapping[int, tuple[Colour, Colour]]) -> Syste
     def load(saved: Mapping[str, NDArray]) -> None:
         tint.loaded()
 
-    return System(
-        name=f"{organ.name}.tint", frame=tint.frame, load=load, shows=tint.ink_system.shows, holds=tint
-    )
+    return System(name=f"{organ.name}.tint", frame=tint.frame, load=load, shows=tint.ink_system.shows, holds=tint)

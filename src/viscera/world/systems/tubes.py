@@ -50,8 +50,12 @@ NARROWEST = 0.05e-3
 """Radius of what leaks, at least [m]."""
 
 HELD = Measure("clips_held", "Clips held", "", "Clips that hold.", digits=0)
-SLIPPED = Measure("clips_slipped", "Slipped", "", "Clips that came off a tube that was pulled too hard.", digits=0, grows=True)
-NO_TUBE = Measure("clips_refused", "Clips on nothing", "", "Presses of the applier with no tube between its jaws.", digits=0)
+SLIPPED = Measure(
+    "clips_slipped", "Slipped", "", "Clips that came off a tube that was pulled too hard.", digits=0, grows=True
+)
+NO_TUBE = Measure(
+    "clips_refused", "Clips on nothing", "", "Presses of the applier with no tube between its jaws.", digits=0
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +162,8 @@ class Tubes:
             raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.cuttable`.")
         if vessels.wounds.count < first + 2 * len(tubes):
             raise InputError(
-                f"{len(tubes)} tubes have {vessels.wounds.count - first} wounds.", "Give `bleeding` two wounds for each."
+                f"{len(tubes)} tubes have {vessels.wounds.count - first} wounds.",
+                "Give `bleeding` two wounds for each.",
             )
         self._organ, self._cuts, self._vessels, self._first = organ, organ.shadow.cuts, vessels, first
         self._burning = burning
@@ -341,6 +346,6 @@ class Tubes:
 def tubes_through(
     organ: Organ, vessels: Vessels, tubes: Sequence[Tube], first: int = 0, burning: Burning | None = None
 ) -> System:
-    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(..., clips=False)` holds,
-    with two wounds for each tube from number `first` on, `burning` what `stiffening` holds."""
+    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(..., clips=False)`
+    holds, with two wounds for each tube from number `first` on, `burning` what `stiffening` holds."""
     return Tubes(organ, vessels, tubes, first, burning).system()
