@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from viscera.world.holding import MOST_FORCE
 from viscera.world.organ import Organ
 from viscera.world.world import World
 
-CUTTABLE = ("incision", "artery", "pattern", "suture")
+CUTTABLE = ("incision", "artery", "pattern", "suture", "cholecystectomy")
 """Scenarios in which two hands cut."""
 STRONGEST = 2.0 * MOST_FORCE
 """Of any force [N]: no tool presses harder than `MOST_FORCE`, but threads and jaws pull besides."""
@@ -89,6 +89,11 @@ class Found:
     """Tools that did not come free."""
     force_after: float = 0.0
     """The strongest that stayed [N]."""
+    fluids: dict[str, float] = field(default_factory=dict)
+    """Where there are any: blood, bile and saline that have left vessels, organs and nozzles [mL]. Their ledger is
+    exact in every frame, else the world stops."""
+    digest: str = ""
+    """Of all that is saved as it ends: the same for every run of this seed."""
     warning: str = ""
 
     @property
@@ -223,7 +228,11 @@ class Watch:
             found.deepest, found.passed = float(deep.max()), float((deep > DEEPEST).mean())
         values = self._world.measure_values()
         found.pieces, found.cut_area = values.get("pieces", 1.0), values.get("cut_area", 0.0)
-        found.warning = self._world.warning
+        if any(system.name == "ledger" for system in self._world.systems):
+            now = self._world.system("ledger").holds.balance
+            found.mass_kept &= now.missing == 0
+            found.fluids = {"blood": 1e6 * now.given, "bile": 1e6 * now.leaked, "saline": 1e6 * now.rinsed}
+        found.digest, found.warning = self._world.state_hash(), self._world.warning
 
 
 def leave(world: World, found: Found) -> None:
