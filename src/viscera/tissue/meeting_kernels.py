@@ -23,8 +23,10 @@ NEIGHBOURS = 26
 
 FACING = wp.constant(-0.25)
 """Two masses face each other when the cosine between their normals is below this."""
-BEHIND = wp.constant(-1.0)
-"""A surface that is deeper than this, in cells, is another side of the tissue, and not met."""
+BEHIND = wp.constant(-1.5)
+"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
+each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
+off."""
 BALL = wp.constant(0.7)
 """How near masses come whose surfaces do not face each other, as edges, in cells."""
 SLACK = wp.constant(1.5e-3)
@@ -294,8 +296,8 @@ def find_partners(
     # out
     meet: Meet,
 ):
-    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or, of another
-    piece, as near as two edges come. A function that got `meet` would copy kilobytes for every pair."""
+    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or as near as
+    two edges come. A function that got `meet` would copy kilobytes for every pair."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
     for c in range(wp.tid(), count, threads):
@@ -316,7 +318,7 @@ def find_partners(
                 meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
                 facing = wp.dot(normal, meet.normal[d])
                 if same:
-                    meets = meets and parted and (meet.kind[d] & 1) != 0 and facing < 0.0
+                    meets = meets and parted and (meet.kind[d] & 1) != 0
                 faces = facing < FACING * (wp.length(normal) * wp.length(meet.normal[d]))
                 along = wp.vec3()
                 at = 0
@@ -331,7 +333,7 @@ def find_partners(
                     meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
                 elif meets:
                     along = way / far
-                    meets = not same and far <= touch + SLACK
+                    meets = far <= touch + SLACK
                 if meets and same:
                     place = meet.place[d]
                     for k in range(_NEIGHBOURS):
