@@ -156,19 +156,23 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
     rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
     search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
+    seed = [setting.seed]
 
     def hide(value: float) -> None:
-        search.hide(middle(setting.seed, positions, nodules[round(value)]))
+        search.hide(middle(seed[0], positions, nodules[round(value)]))
 
     hard = nodules[0]
 
     def harden(value: float) -> None:
         nonlocal hard
         hard = nodules[round(value)]
-        set_relative_young(tissue, relative_young(setting.seed))
+        set_relative_young(tissue, relative_young(seed[0]))
 
-    def relative_young(seed: int) -> NDArray[np.float64]:
-        return stiffness_around(middle(seed, positions, hard), positions, hard)
+    def relative_young(one: int) -> NDArray[np.float64]:
+        return stiffness_around(middle(one, positions, hard), positions, hard)
+
+    def reseed(value: int) -> None:
+        seed[0] = value
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that pushes the ball in by its radius (8 mm), slides a little, and lets go, once every two seconds,
@@ -193,6 +197,7 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
         camera=camera,
         bounds=bounds,
         script=script,
+        reseed=reseed,
     )
 
 

@@ -193,16 +193,18 @@ def cuttable(
     texels: int | None = None,
     room: int = 1_500,
     inside: bool = False,
+    outside: int = 0,
 ) -> Organ:
     """An organ that blades can cut. Its surface is the dual of its lattice (geometry/linked_surface.py), on the body's
     own mesh; `room` is how many links may be cut, about the side of a cell each. With `inside` its cut faces have
-    texels too: blood runs over them, heat and burns live on them."""
+    texels too: blood runs over them, heat and burns live on them. `outside` is how many points its uncut surface may
+    have, where that differs from seed to seed: what a page is sent must be of one size."""
     from viscera.skin import make_skin
     from viscera.skin.spare import make_spare_skin
     from viscera.world.cut_surface import CutSurface
 
     let_cut(tissue)
-    cuts = CutSurface(body.mesh, tissue, room)
+    cuts = CutSurface(body.mesh, tissue, room, outside)
     if inside and texels is None:
         raise InputError(f"{name}: cut faces with texels need a skin.", "Give `texels` too, as texels=256.")
     if texels is None:
