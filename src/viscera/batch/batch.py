@@ -28,6 +28,7 @@ from viscera.scenarios import LARGEST_SEED, Scenario, check_seed
 from viscera.scenarios import make as make_world
 from viscera.tissue.layout import TILE
 from viscera.tissue.tissue import Tissue
+from viscera.world import World
 
 MOST_WORLDS = 1 << 20
 """More is a slip."""
@@ -65,11 +66,12 @@ class Batch:
     Its arrays are Warp's: `.numpy()` is a view on cpu, `wp.to_torch(array)` or `torch.from_dlpack(array)` one on any
     device. Row w is world w's."""
 
-    def __init__(
-        self, scenario: str, device: Device, tissue: Tissue, tools: list[str], parts: dict[str, Any], fused: bool
-    ) -> None:
-        self.scenario, self.device, self.tissue, self.tools = scenario, device, tissue, tools
-        """`tissue` is the lattice that all worlds share, at rest; `tools` are names in the order of the arrays."""
+    def __init__(self, template: World, device: Device, tools: list[str], parts: dict[str, Any], fused: bool) -> None:
+        self.template, self.device, self.tools = template, device, tools
+        """`template` is the single world that gave what all share, as it was made; `tools` are names in the order of
+        the arrays."""
+        self.tissue: Tissue = template.contents.organs[0].tissue
+        """The lattice that all worlds share, at rest."""
         self._samples, self._kit, self._begin = parts["samples"], parts["kit"], parts["begin"]
         self._worlds, self._hands, self._episodes = parts["worlds"], parts["hands"], parts["episodes"]
         self.seeds: NDArray[np.int64] = parts["seeds"]
@@ -249,6 +251,23 @@ class Batch:
         """Lets go of the device's worker threads."""
         self.device.close()
 
+    # --- for what works on many worlds besides ---
+
+    @property
+    def rows(self) -> Any:
+        """The struct `Worlds` of worlds.py, for kernels."""
+        return self._worlds
+
+    @property
+    def hand_rows(self) -> Any:
+        """The struct `Hands` of hands.py, for kernels."""
+        return self._hands
+
+    @property
+    def kit(self) -> Any:
+        """The struct `Kit` of hands.py, for kernels."""
+        return self._kit
+
     # --- recording ---
 
     def _record(self) -> None:
@@ -277,7 +296,7 @@ class Batch:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
         count, few = self.count, CONTACT_THREADS
         places = worlds.tiles * TILE
-        stage.launch(blocks.start_ticks, count, [kit, worlds, self._hands])
+        stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
         stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
         for substep in range(self.tissue.substeps):
             if worlds.cells:
@@ -361,7 +380,7 @@ def make(
         "seeds": seed + np.arange(len(tables[0]), dtype=np.int64),
     }
     names = [tool.instrument.name for tool in tools]
-    return Batch(world.scenario, whole, tissue, names, parts, not whole.is_cuda if fused is None else fused)
+    return Batch(world, whole, names, parts, not whole.is_cuda if fused is None else fused)
 
 
 def world_seeds(seed: int, worlds: int) -> NDArray[np.int32]:

@@ -139,25 +139,26 @@ def buffer_of(lattice: Lattice, worlds: Worlds, world: int, substep: int):
 
 
 @wp.func
-def start_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int):
+def start_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, thread: int, threads: int):
     """Tools follow their hands; what they feel, and what is near them, begins anew."""
-    for tool in range(kit.tools):
+    for tool in range(thread, kit.tools, threads):
         move_tool(kit, hands, world, tool, worlds.tools[world])
-    for number in range(_TOOLS * FORCE_PARTS):
+    for number in range(thread, _TOOLS * FORCE_PARTS, threads):
         worlds.force[world, number] = wp.int64(0)
-    for tool in range(_TOOLS):
+    for tool in range(thread, _TOOLS, threads):
         worlds.gauge[world, 2 * tool] = 0
         worlds.gauge[world, 2 * tool + 1] = _NO_STRETCH
-    for number in range(3):
+    for number in range(thread, 3, threads):
         worlds.counts[world, number] = 0
 
 
 @wp.func
-def end_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, ticks: int):
+def end_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, ticks: int, thread: int, threads: int):
     """Tools feel the reaction."""
-    for tool in range(kit.tools):
+    for tool in range(thread, kit.tools, threads):
         feel_tool(kit, hands, world, tool, ticks, worlds.force[world], worlds.gauge[world])
-    worlds.clock[world, 0] = worlds.clock[world, 0] + 1
+    if thread == 0:
+        worlds.clock[world, 0] = worlds.clock[world, 0] + 1
 
 
 @wp.func

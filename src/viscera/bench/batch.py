@@ -3,7 +3,8 @@
 The protocol is that of Newton's issue 4141: 100 actions to warm up, 500 measured, random actions, resets included. An
 action is 10 ms: ten ticks with their substeps, contact, force and torque of the tool. The random policy runs on the
 device, and each world is reset every 200 actions, not all at once. `ms` is the time of an action of all worlds,
-`steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4.
+`steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4. Pictures are a row of their own:
+`steps_per_s` are pictures per second.
 
 `floor_ratio` is over the time that memory alone takes: positions and velocities of each place read and written once per
 substep (48 bytes) at the rate of a large copy. What is the same in all worlds is not counted: it stays in caches.
@@ -20,7 +21,7 @@ import warp as wp
 
 from viscera import batch
 from viscera.bench._random_hands import Wander, act_at_random
-from viscera.bench.registry import Row, benchmark
+from viscera.bench.registry import Row, benchmark, median_ms
 from viscera.bench.tissue import copy_rate
 from viscera.device import Device
 from viscera.scenarios import Scenario, Setting
@@ -45,6 +46,8 @@ GOALS = {
     (True, 1_000, 4_096): 250_000.0, (True, 5_800, 4_096): 50_000.0, (False, 1_000, 64): 1_500.0
 }  # fmt: skip
 """Env steps per second that we set out to reach: on cuda or not, about so many masses, so many worlds."""
+PICTURE, PICTURE_GOAL = 128, 20_000.0
+"""Pixels along a side of a picture, and pictures per second with 1 024 worlds on cuda."""
 BYTES_PER_PLACE = 48
 MOVED_PER_PLACE = 156
 """What the passes over a world move, each array once: springs and Verlet 60, pressure of the cells 48, its sum 48."""
@@ -65,6 +68,7 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
             yield measure(device, masses, worlds, quick)
             if device.is_cuda and worlds == 4_096:
                 yield measure(device, masses, worlds, quick, fused=not fused_by_default(device))
+    yield measure_pictures(device, 1_024 if device.is_cuda else 16, 3 if quick else 30)
 
 
 def fused_by_default(device: Device) -> bool:
@@ -142,6 +146,20 @@ def actor(made: batch.Batch) -> Callable[[], None]:
         made.step(TICKS)
 
     return act
+
+
+def measure_pictures(device: Device, worlds: int, repeats: int) -> Row:
+    """Pictures of all worlds, each with a probe in contact: colour, depth and what each pixel shows."""
+    made = batch.make(pad(1_000), worlds=worlds, device=device, seed=1)
+    eye = batch.pictures(made, width=PICTURE, height=PICTURE)
+    act = actor(made)
+    for _ in range(10):
+        act()
+    ms = median_ms(eye.draw, device, repeats)
+    made.close()
+    goal = PICTURE_GOAL if device.is_cuda else None
+    case = f"pictures of {PICTURE} × {PICTURE}, {worlds} worlds"
+    return Row(NAME, case, worlds * PICTURE**2, device.name, ms, 1e3 * worlds / ms, goal=goal)
 
 
 def reset_ms(made: batch.Batch, device: Device) -> float:
