@@ -22,8 +22,8 @@ import numpy as np
 import viscera.learning as learning
 
 SETTINGS: dict[str, Any] = {
-    "n_steps": 512, "batch_size": 128, "n_epochs": 10, "gamma": 0.98, "gae_lambda": 0.95, "learning_rate": 1e-3,
-    "ent_coef": 0.0, "policy_kwargs": {"log_std_init": -0.5},
+    "n_steps": 256, "batch_size": 128, "n_epochs": 10, "gamma": 0.95, "learning_rate": 1e-3,
+    "policy_kwargs": {"log_std_init": -0.5},
 }  # fmt: skip
 """Of PPO: short episodes, small networks."""
 

@@ -102,7 +102,7 @@ TASK = Task(
     activates=True,
     detail=0.2,
     most_actions=200,
-    limits=Limits(dead_zone=0.5),
+    limits=Limits(pan=1.5, depth=0.3, speed=0.3, dead_zone=0.5),
     force_span=0.5,
     randomise={"stiffness": (2.0, 5.0), "friction": (0.02, 0.2)},
 )
