@@ -6,6 +6,7 @@ order of the textbook: hold, free the triangle, clip, cut, free the bed, dry, ta
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ GRASPER, HOOK, CLIPS, SCISSORS, BIPOLAR, SUCTION, IRRIGATOR, EVACUATOR = range(8
 
 EACH = 8
 """Ticks between two inputs of a hand."""
-COMES = 240
+COMES = 184
 """Ticks in which an instrument comes to above where it begins, and as many in which it goes down."""
 CLOSES = 160
 """Ticks that jaws are given to close."""
@@ -36,6 +37,8 @@ DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
 """Where a hook's foot points to, or the plane of the jaws lies."""
 ASIDE = 0.0034
 """How far beside a tube the fold is parted [m]: in the cells next to it."""
+DEEPER = 0.0008
+"""How far below the middle of the fold the middle of the hook's foot goes [m]."""
 BED_PLANE = 0.0085
 """Height in which the gall bladder is parted from its bed [m]."""
 STRIPS = (-0.0085, -0.0053, -0.0021, 0.0011, 0.0043, 0.0075)
@@ -154,7 +157,7 @@ def operation(patient: Patient) -> Iterator[Stroke]:
     yield Stroke(GRASPER, np.array([[0.016, 0.0, 0.0270]]), 1.0, steady=True, pull=light)
     tubes = [patient.duct, *patient.arteries]
     for path in around(patient):
-        yield Stroke(HOOK, path, 1.5, DOWN, pull=light)
+        yield Stroke(HOOK, path - np.array([0.0, 0.0, DEEPER]), 1.5, DOWN, pull=light)
     yield from bed(-0.0100, 0.0045, 1.2, more)
     for line in tubes:
         for share in (0.35, 0.7):
@@ -175,17 +178,14 @@ def clumsiness(patient: Patient) -> Iterator[Stroke]:
 
 
 def around(patient: Patient) -> Iterator[NDArray[np.float64]]:
-    """Ways through the fold on either side of each tube, those at its rims on along the neck."""
-    tubes = [patient.duct, *patient.arteries]
-    for number, line in enumerate(tubes):
-        near, far = beside(line, -1.0), beside(line, 1.0)
-        if number == 0:
-            near = np.concatenate([near, [(-0.0100, -0.0068, 0.0185), (0.0060, -0.0105, 0.0190)]])
-            far = np.concatenate([far, [(-0.0065, 0.0064, 0.0185)]])
-        if number == len(tubes) - 1:
-            far = np.concatenate([far, [(0.0065, 0.0120, far[-1, 2])]])
-        yield near
-        yield far
+    """Ways through the fold on either side of the duct and of each artery; one between two arteries."""
+    yield np.concatenate([beside(patient.duct, -1.0), [(-0.0100, -0.0085, 0.0185), (0.0060, -0.0125, 0.0190)]])
+    yield beside(patient.duct, 1.0)
+    yield beside(patient.arteries[0], -1.0)
+    for one, other in itertools.pairwise(patient.arteries):
+        yield 0.5 * (beside(one, 1.0) + beside(other, -1.0))
+    last = beside(patient.arteries[-1], 1.0)
+    yield np.concatenate([last, [(0.0065, 0.0125, last[-1, 2])]])
 
 
 def beside(line: Line, side: float) -> NDArray[np.float64]:
