@@ -165,3 +165,34 @@ def _play(world: World, surgeon: Surgeon, ticks: int) -> None:
             world.apply(one)
         world.advance()
     world.wait()
+
+
+@pytest.mark.slow
+def test_all_patients_send_arrays_of_one_size() -> None:
+    """A page that starts another patient keeps the memory that it shares with the session."""
+    one, other = (viscera.make("cholecystectomy", device="cpu", cores=1, seed=seed) for seed in (0, 2))
+    assert {name: spec.shape for name, spec in one.array_specs().items()} == {
+        name: spec.shape for name, spec in other.array_specs().items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_operation_that_is_saved_goes_on_bit_for_bit() -> None:
+    """Saved while the hook is in the fold, and again from there."""
+    world = viscera.make("cholecystectomy", device="cpu", cores=1)
+    surgeon = Surgeon(world.organs[0], clumsiness(draw_patient(0)))
+    _play(world, surgeon, 1600)
+    saved = world.save_state()
+    inputs = {tick: list(surgeon.script(world, tick)) for tick in range(1600, 2000)}
+
+    def go_on() -> str:
+        for tick in range(1600, 2000):
+            for one in inputs[tick]:
+                world.apply(one)
+            world.advance()
+        return world.state_hash()
+
+    first = go_on()
+    world.load_state(saved)
+    assert go_on() == first

@@ -152,6 +152,7 @@ def build(setting: Setting) -> Contents:
     hot = [heating(organ, heat, burn, tools, every=HEATING), burning(organ, burn, every=HEATING)]
     hot.append(stiffening(organ, burn, every=HEATING))
     springs = hot[-1].holds
+    smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
     return Contents(
@@ -164,7 +165,7 @@ def build(setting: Setting) -> Contents:
             *fluids.before,
             judging(organ, field, fluids.tubes, springs),
             *fluids.after,
-            smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail),
+            smoke,
             scope(),
             tinting(organ, COLOURS),
         ],
@@ -176,6 +177,7 @@ def build(setting: Setting) -> Contents:
         rubbing=RUBBING,
         table=TABLE,
         script=Surgeon(organ, operation(patient)).script,
+        heaviest=smoke.holds.wake,
     )
 
 
@@ -190,17 +192,12 @@ def _organ(setting: Setting, field: Field) -> Organ:
     )  # fmt: skip
     tissue = make_lattice(setting.device, with_burn_headroom(params))
     texels = setting.texels(TEXELS)
-    outside = round(OUTSIDE * setting.detail ** (2.0 / 3.0))
+    # Surfaces, the drawn one and those of cuts, have more points by the two thirds of what volumes have.
+    finer = setting.detail ** (2.0 / 3.0)
     return cuttable(
-        "field",
-        field.body,
-        tissue,
-        look="liver",
-        texels=texels,
-        room=setting.count(LINKS),
-        inside=True,
-        outside=outside,
-    )
+        "field", field.body, tissue, look="liver", texels=texels, room=round(LINKS * finer), inside=True,
+        outside=round(OUTSIDE * finer),
+    )  # fmt: skip
 
 
 @cache

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from viscera.geometry.embedding import embed
 from viscera.inputs import Input, Quaternion, ToolInput, Vector3
 from viscera.instruments import Instrument, tip_for
-from viscera.instruments.trocar import through_trocar, turned
+from viscera.instruments.trocar import shaft_of, through_trocar, turned
 from viscera.scenarios.cholecystectomy.patient import Line, Patient
 from viscera.timing import TICK
 from viscera.world import Organ, World
@@ -31,12 +31,14 @@ COMES = 184
 """Ticks in which an instrument comes to above where it begins, and as many in which it goes down."""
 CLOSES = 160
 """Ticks that jaws are given to close."""
-ABOVE = 0.015
-"""How far above it comes [m]."""
+ABOVE, BACK = 0.015, 0.030
+"""How far above it comes first, or how far back along its shaft [m]."""
 DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
 """Where a hook's foot points to, or the plane of the jaws lies."""
 ASIDE = 0.0034
 """How far beside a tube the fold is parted [m]: in the cells next to it."""
+BEYOND = np.array([0.0, 0.006, -0.003])
+"""From a tube to the tips of scissors that cut it [m]: on, along their shaft."""
 DEEPER = 0.0008
 """How far below the middle of the fold the middle of the hook's foot goes [m]."""
 BED_PLANE = 0.0085
@@ -58,6 +60,8 @@ class Stroke:
     """Where the instrument's x axis is turned to, as far as its shaft lets it."""
     pressed: bool = True
     """From the first place on; else it is pressed at the last one."""
+    ahead: bool = False
+    """Whether it comes along its shaft, as open jaws do; else from above."""
     steady: bool = False
     """Whether it goes by the places at rest: beside what does not move."""
     pull: Vector3 = (0.0, 0.0, 0.0)
@@ -114,13 +118,20 @@ class Surgeon:
         if stroke.tool == GRASPER:
             place = place + share * np.array(stroke.pull)
         if t < COMES:
-            place = place + np.array([0.0, 0.0, ABOVE])
+            place = place + self._back(world.hands[stroke.tool].instrument, place, stroke)
         pressed = t >= 2 * COMES if stroke.pressed else t >= stroke.ticks - CLOSES
         x, y, z = place.tolist()
         instrument = world.hands[stroke.tool].instrument
         turn = turned_to(stroke.side, (x, y, z), instrument)
         tip = tip_for((x, y, z), instrument, turn)
         return ToolInput(stroke.tool, tip, turn, grip=1.0 if pressed else 0.0)
+
+    @staticmethod
+    def _back(instrument: Instrument, place: NDArray[np.float64], stroke: Stroke) -> NDArray[np.float64]:
+        """From where an instrument begins to where it comes from [m]."""
+        if stroke.ahead and instrument.trocar is not None:
+            return BACK * np.array(shaft_of(place, instrument.trocar))
+        return np.array([0.0, 0.0, ABOVE])
 
     def _held(self, number: int, t: int) -> list[ToolInput]:
         """The grasper stays clamped, and goes on pulling as the strokes say."""
@@ -163,8 +174,8 @@ def operation(patient: Patient) -> Iterator[Stroke]:
         for share in (0.35, 0.7):
             yield Stroke(CLIPS, along_path(line, share)[None], 0.1, pressed=False, pull=light)
     for line in tubes:
-        across = along_path(line, 0.52)[None] + np.array([0.0, 0.006, 0.0])
-        yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False, pull=light)
+        across = along_path(line, 0.52)[None] + BEYOND
+        yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False, ahead=True, pull=light)
     yield from bed(0.0015, 0.0340, 2.4, most)
     dry = np.array([[-0.005, 0.0, 0.0075], [0.030, 0.0, 0.0075]])
     yield Stroke(SUCTION, dry, 2.0, steady=True, pull=(0.01, 0.0, 0.055))
@@ -172,8 +183,8 @@ def operation(patient: Patient) -> Iterator[Stroke]:
 
 def clumsiness(patient: Patient) -> Iterator[Stroke]:
     """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
-    across = along_path(patient.arteries[0], 0.5)[None] + np.array([0.0, 0.006, 0.0])
-    yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False)
+    across = along_path(patient.arteries[0], 0.5)[None] + BEYOND
+    yield Stroke(SCISSORS, across, 0.1, DOWN, pressed=False, ahead=True)
     yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.5, DOWN)
 
 
@@ -200,4 +211,4 @@ def bed(start: float, end: float, seconds: float, pull: Vector3) -> Iterator[Str
     """Ways along the bed, from the neck to the fundus, one beside the other."""
     for y in STRIPS:
         path = np.array([[start, y, BED_PLANE], [end, y, BED_PLANE]])
-        yield Stroke(HOOK, path, seconds, steady=True, pull=pull)
+        yield Stroke(HOOK, path, seconds, ahead=True, steady=True, pull=pull)
