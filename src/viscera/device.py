@@ -357,14 +357,14 @@ class Device:
         """Where ticks run: here, unless this device was made by `split`."""
         return self._ticks or self
 
-    def split(self, tick_cores: int | None = None) -> Device:
+    def split(self, tick_cores: int | None = None, *, idle: bool = False) -> Device:
         """The same device for work beside the ticks, with another one for the ticks as its `ticks`: on cpu each has
         cores of its own, on cuda a stream, that of the ticks first. With two cores each has one; with more the ticks
-        have half of them unless told."""
+        have half of them unless told. Ticks that are `idle` launch nothing: then the work beside them has all cores."""
         given = max(1, self.cores // 2) if tick_cores is None else tick_cores
         if not 1 <= given <= self.cores:
             raise DeviceError(f"{given} cores for the ticks are not possible.", f"Allowed are 1 to {self.cores}.")
-        beside = self.sibling(max(1, self.cores - given))
+        beside = self.sibling(self.cores if idle else max(1, self.cores - given))
         beside._ticks = ticks = self.sibling(given, first=True)
         ticks._beside = beside
         return beside

@@ -46,6 +46,8 @@ class Scenario:
     """Where it was loaded from, for one of the user's own."""
     takes_mesh: bool = True
     """Whether it is built on the mesh that a user gives (`Setting.mesh`); one that has no use for it refuses it."""
+    hands_free: bool = False
+    """Whether nothing in it is touched: no tissue, no tools. Its ticks do nothing, so its systems have all cores."""
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -147,7 +149,7 @@ def find_scenario(name: str) -> Scenario:
 def _built(entry: Scenario, setting: Setting) -> Contents:
     """What a scenario builds; a slip in a user's own file is told with its line."""
     try:
-        return entry.build(setting)
+        contents = entry.build(setting)
     except VisceraError:
         raise
     except Exception as error:
@@ -155,6 +157,9 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
         if place is None:
             raise
         raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
+    if entry.hands_free and (contents.organs or contents.tools):
+        raise InputError(f"{entry.name} has organs or tools, but is hands_free.", "Leave hands_free out.")
+    return contents
 
 
 def place_in(entry: Scenario, error: Exception) -> str | None:
@@ -205,7 +210,7 @@ def make(
         found = fit(entry, whole, mesh=path, progress=progress)
         detail, tick_cores = found.detail, None if whole.is_cuda else found.tick_cores
     amount = check_detail(detail)
-    place = whole.split(tick_cores)
+    place = whole.split(tick_cores, idle=entry.hands_free)
     world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():

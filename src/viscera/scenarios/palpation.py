@@ -115,8 +115,13 @@ LEVELS = tuple(Level(name, GOALS, {"difficulty": float(number)}) for number, nam
 
 
 def build(setting: Setting) -> Contents:
+    return build_block(setting, CELLS)
+
+
+def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
+    """With a block of so many cells, or the user's own mesh."""
     if setting.mesh is None:
-        body = block(*setting.cells(CELLS, SPACING))
+        body = block(*setting.cells(cells, SPACING))
     else:
         body = fill(lay_down(setting.mesh), setting.count(MESH_MASSES))
     positions = body.positions
@@ -151,13 +156,23 @@ def build(setting: Setting) -> Contents:
     rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
     search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
+    seed = [setting.seed]
 
     def hide(value: float) -> None:
-        search.hide(middle(setting.seed, positions, nodules[round(value)]))
+        search.hide(middle(seed[0], positions, nodules[round(value)]))
+
+    hard = nodules[0]
 
     def harden(value: float) -> None:
-        nodule = nodules[round(value)]
-        set_relative_young(tissue, stiffness_around(middle(setting.seed, positions, nodule), positions, nodule))
+        nonlocal hard
+        hard = nodules[round(value)]
+        set_relative_young(tissue, relative_young(seed[0]))
+
+    def relative_young(one: int) -> NDArray[np.float64]:
+        return stiffness_around(middle(one, positions, hard), positions, hard)
+
+    def reseed(value: int) -> None:
+        seed[0] = value
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that pushes the ball in by its radius (8 mm), slides a little, and lets go, once every two seconds,
@@ -178,9 +193,11 @@ def build(setting: Setting) -> Contents:
         systems=[search.system()],
         parameters=[LiveParameter(DIFFICULTY, hide, harden), *tissue_parameters(tissue, STIFFNESS, VISCOSITY)],
         levels=LEVELS,
+        relative_young=relative_young,
         camera=camera,
         bounds=bounds,
         script=script,
+        reseed=reseed,
     )
 
 

@@ -48,13 +48,18 @@ def marked(skin: Skin) -> NDArray[np.float64]:
     return picture
 
 
+def sector_of(places: NDArray[np.float64]) -> NDArray[np.int64]:
+    """In which sector of the circle places over the table lie, counted from −x counterclockwise."""
+    share = np.arctan2(places[:, 1], places[:, 0]) / (2.0 * np.pi) + 0.5
+    return np.minimum(np.floor(share * SECTORS).astype(np.int64), SECTORS - 1)
+
+
 def score(places: NDArray[np.float64]) -> tuple[float, float]:
     """Share of the sectors that are cut [%], and the area off the line [m²], for places over the table where links were
     parted, shape (n, 2) [m]."""
     if len(places) == 0:
         return 0.0, 0.0
-    sector = np.floor((np.arctan2(places[:, 1], places[:, 0]) / (2.0 * np.pi) + 0.5) * SECTORS).astype(np.int64)
-    sector = np.minimum(sector, SECTORS - 1)
+    sector = sector_of(places)
     far = np.linalg.norm(places, axis=1)
     outer = np.array([np.median(far[sector == one]) for one in np.unique(sector)])
     between = 0.5 * np.abs(outer**2 - RADIUS**2) * (2.0 * np.pi / SECTORS)
@@ -68,6 +73,8 @@ class Drill:
         self._rest, self._spacing = tissue.rest_positions(), tissue.params.spacing
         self._seen = -1
         self.values = np.zeros(2)
+        self.cut = np.zeros(SECTORS, dtype=np.bool_)
+        """Which sectors of the circle are cut."""
 
     def frame(self, now: Moment) -> None:
         if self._cuts.changes != self._seen:
@@ -82,7 +89,10 @@ class Drill:
             place = self._rest[cut][:, :2].copy()
             place[:, axis] += share * self._spacing
             places.append(place)
-        share, area = score(np.concatenate(places))
+        where = np.concatenate(places)
+        share, area = score(where)
+        self.cut[:] = False
+        self.cut[sector_of(where)] = True
         self.values[:] = share, area / SQUARE_MILLIMETRE
 
     def measures(self) -> list[tuple[Measure, float]]:

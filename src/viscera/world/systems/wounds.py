@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood import wounds
 from viscera.blood.wounds.kernels import WoundView
@@ -172,6 +172,11 @@ class Vessels:
         """Numbers of the wounds within `reach` [m] of a point, as of the last frame."""
         places = self._place.host[: self.wounds.count]
         return np.flatnonzero(np.linalg.norm(places - np.asarray(point), axis=1) <= reach).tolist()
+
+    def places(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Where the vessels are [m], shape (vessels, 3), and which are open, as of the last frame."""
+        count = self.wounds.count
+        return self._place.host[:count].astype(np.float64), self._status.host[:count, 1] == 0.0
 
     def system(self) -> System:
         own = (lambda: wounds.save(self.wounds), lambda saved: wounds.load(self.wounds, saved))
