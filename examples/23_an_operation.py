@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 
 import viscera
+from viscera.scenarios.cholecystectomy.body import make_field
+from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import Surgeon, clumsiness, operation
+from viscera.scenarios.cholecystectomy.surgeon import HOOK, SCISSORS, Surgeon, clumsiness, operation
 
 
 def main() -> None:
@@ -23,13 +25,14 @@ def main() -> None:
     patient = draw_patient(chosen.seed)
     print(f"patient {chosen.seed}: {patient.words}")
     world = viscera.make("cholecystectomy", seed=chosen.seed)
-    surgeon = Surgeon(world.organs[0], (clumsiness if chosen.clumsy else operation)(patient))
-    ticks = surgeon.ticks + 1000 if chosen.seconds is None else round(1000 * chosen.seconds)
-    for tick in range(ticks):
-        for one in surgeon.script(world, tick):
+    eyes = Eyes(world.organs[0], patient, make_field(patient, world.organs[0].body.spacing))
+    hook, scissors = (world.hands[number].instrument for number in (HOOK, SCISSORS))
+    surgeon = Surgeon(clumsiness(eyes, scissors) if chosen.clumsy else operation(eyes, hook, scissors))
+    while not surgeon.done and (chosen.seconds is None or world.time < chosen.seconds):
+        for one in surgeon.script(world, world.tick):
             world.apply(one)
         world.advance()
-    world.wait()
+    world.step(1000)
     values, balance = world.measure_values(), world.system("ledger").holds.balance
     for name in (
         "calot_cleared",

@@ -10,7 +10,7 @@ import pytest
 from test_browser import checked, serving
 
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import along_path, around
+from viscera.scenarios.cholecystectomy.surgeon import along_path, paths_beside
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -24,7 +24,7 @@ def places(seed: int) -> dict[str, list]:
     tubes = [patient.duct, *patient.arteries]
     return {
         "hold": [0.016, 0.0, 0.0330],
-        "fold": [(path + ABOVE).tolist() for path in around(patient)],
+        "fold": [(path + ABOVE).tolist() for path in paths_beside(patient)],
         "clips": [(along_path(line, share) + ABOVE).tolist() for line in tubes for share in (0.35, 0.7)],
         "cuts": [(along_path(line, 0.52) + ABOVE).tolist() for line in tubes],
     }

@@ -19,6 +19,7 @@ from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._pad import HEATING, LIVING_LIVER
 from viscera.scenarios.cholecystectomy import body as parts
 from viscera.scenarios.cholecystectomy.body import Field, make_field
+from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.fluids import make_fluids
 from viscera.scenarios.cholecystectomy.judge import judging
 from viscera.scenarios.cholecystectomy.materials import materials_of
@@ -69,7 +70,7 @@ HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.20, -0.05, 0.09), (-0.03, -0.
 [m]."""
 HOOK_POWER = 15.0
 """[W]"""
-CUTTING_CURRENT = 0.3
+CUTTING_CURRENT = 0.04
 """Share of the toughness that a wire under current needs, over a blade pressed straight in: it boils what it touches.
 Estimated."""
 
@@ -155,6 +156,7 @@ def build(setting: Setting) -> Contents:
     smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
+    eyes = Eyes(organ, patient, field)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -176,7 +178,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.02,
         rubbing=RUBBING,
         table=TABLE,
-        script=Surgeon(organ, operation(patient)).script,
+        script=Surgeon(operation(eyes, tools[HOOK].instrument, tools[SCISSORS].instrument)).script,
         heaviest=smoke.holds.wake,
     )
 
