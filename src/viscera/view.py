@@ -314,7 +314,8 @@ class Overlay:
     stands in `Frame.counts`."""
 
     name: str
-    look: Literal["ring", "dot"]
+    look: Literal["ring", "dot", "veil"]
+    """A veil is fog on the lens: a soft disc that hides what is behind it."""
     capacity: int
     label: str = ""
     """For people; empty where it needs none."""

@@ -8,10 +8,12 @@ import pytest
 import viscera
 from viscera.geometry import icosphere
 from viscera.geometry.topology import components
+from viscera.inputs import Input
 from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
+from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import Surgeon, clumsiness, operation
+from viscera.scenarios.cholecystectomy.surgeon import HOOK, SCISSORS, Surgeon, clumsiness, sweep
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -123,24 +125,33 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
 
 
-def test_both_surgeons_touch_only_what_there_is(world: World) -> None:
-    """Their strokes are within reach of their trocars, for every patient."""
-    for seed in SEEDS:
-        patient = draw_patient(seed)
-        for strokes in (operation(patient), clumsiness(patient)):
-            surgeon = Surgeon(world.organs[0], strokes)
-            assert surgeon.ticks > 0
-            for stroke in surgeon.strokes:
-                for place in stroke.path:
-                    assert world.room.distance(tuple(place.tolist())) == 0.0
+def test_a_hook_sweeps_across_what_it_is_to_part(world: World) -> None:
+    """Foot and way are across each other, across the spring, and the foot across the shaft."""
+    hook = world.hands[HOOK].instrument
+    assert hook.trocar is not None
+    for way in ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.6, 0.0, 0.8)):
+        stroke = sweep(hook, np.array([0.0, 0.002, 0.008]), np.array(way), (0.0, 0.0, 0.0))
+        foot, on = np.array(stroke.side), stroke.path[1] - stroke.path[0]
+        shaft = np.array(hook.trocar) - np.array([0.0, 0.002, 0.008])
+        for one, other in ((foot, way), (on, way), (foot, on), (foot, shaft)):
+            assert abs(float(np.dot(one, other))) < 1e-9 * 0.1 + 1e-12
+
+
+def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
+    eyes = Eyes(world.organs[0], draw_patient(0), field_of(0))
+    assert not eyes.is_free()
+    assert not any(eyes.is_cut(number) for number, _ in eyes.tubes())
+    assert eyes.left().sum() == (world.system("judge").holds._other >= 0).sum()
+    assert eyes.ties().sum() > 100
+    # The lower third is part of the bed.
+    assert 0 < eyes.bed(up_to=0.003).sum() < eyes.bed().sum()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
     world = viscera.make("cholecystectomy", device="cpu")
-    surgeon = Surgeon(world.organs[0], clumsiness(draw_patient(0)))
-    _play(world, surgeon, surgeon.ticks + 2000)
+    _play(world, clumsy(world), 6000)
     values = world.measure_values()
     assert values["critical_view"] == 0.0
     assert values["secured"] == 0.0
@@ -153,10 +164,19 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 @pytest.mark.timeout(6000)
 def test_a_good_surgeon_finishes_the_operation() -> None:
     world = viscera.make("cholecystectomy", device="cpu")
-    surgeon = Surgeon(world.organs[0], operation(draw_patient(0)))
-    _play(world, surgeon, surgeon.ticks)
+    given = list(world.script(0))
+    while given and world.tick < 300_000:
+        for one in given:
+            world.apply(one)
+        world.step(8)
+        given = list(world.script(world.tick))
     values = world.measure_values()
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values
+
+
+def clumsy(world: World) -> Surgeon:
+    eyes = Eyes(world.organs[0], draw_patient(world.seed), field_of(world.seed))
+    return Surgeon(clumsiness(eyes, world.hands[SCISSORS].instrument))
 
 
 def _play(world: World, surgeon: Surgeon, ticks: int) -> None:
@@ -165,3 +185,35 @@ def _play(world: World, surgeon: Surgeon, ticks: int) -> None:
             world.apply(one)
         world.advance()
     world.wait()
+
+
+@pytest.mark.slow
+def test_all_patients_send_arrays_of_one_size() -> None:
+    """A page that starts another patient keeps the memory that it shares with the session."""
+    one, other = (viscera.make("cholecystectomy", device="cpu", cores=1, seed=seed) for seed in (0, 2))
+    assert {name: spec.shape for name, spec in one.array_specs().items()} == {
+        name: spec.shape for name, spec in other.array_specs().items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_operation_that_is_saved_goes_on_bit_for_bit() -> None:
+    """Saved while the hook is in the fold, and again from there."""
+    world = viscera.make("cholecystectomy", device="cpu", cores=1)
+    surgeon = clumsy(world)
+    _play(world, surgeon, 1600)
+    saved = world.save_state()
+    inputs: dict[int, list[Input]] = {}
+
+    def go_on() -> str:
+        for tick in range(1600, 2000):
+            inputs.setdefault(tick, surgeon.script(world, tick))
+            for one in inputs[tick]:
+                world.apply(one)
+            world.advance()
+        return world.state_hash()
+
+    first = go_on()
+    world.load_state(saved)
+    assert go_on() == first

@@ -570,7 +570,8 @@ export interface Picture {
  */
 export interface Overlay {
   name: string;
-  look: "ring" | "dot";
+  /** A veil is fog on the lens: a soft disc that hides what is behind it. */
+  look: "ring" | "dot" | "veil";
   capacity: number;
   /** For people; empty where it needs none. */
   label: string;

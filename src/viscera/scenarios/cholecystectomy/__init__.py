@@ -7,17 +7,19 @@ abdomen. Whatever goes wrong goes wrong by itself; only the judging is written d
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from viscera.heat.burn import make_burn
 from viscera.heat.conduction import make_heat
-from viscera.instruments import Instrument, kit
+from viscera.instruments import Cuts, Instrument, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._pad import HEATING, LIVING_LIVER
 from viscera.scenarios.cholecystectomy import body as parts
 from viscera.scenarios.cholecystectomy.body import Field, make_field
+from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.fluids import make_fluids
 from viscera.scenarios.cholecystectomy.judge import judging
 from viscera.scenarios.cholecystectomy.materials import materials_of
@@ -45,6 +47,7 @@ from viscera.world.systems.burns import burning
 from viscera.world.systems.burnt_cuts import burnt_cutting
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.heat import heating
+from viscera.world.systems.scope import scope
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.tint import Colour, tinting
@@ -62,11 +65,14 @@ RUBBING, TABLE = 0.2, -0.002
 """Friction of tissue on tissue, and what lies below the liver [m]."""
 DRAG = 15.0
 """[1/s]"""
-HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.18, -0.05, 0.13), (-0.03, -0.20, 0.12)
+HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.20, -0.05, 0.09), (-0.03, -0.20, 0.12)
 """Trocars of the hand that holds, of hook and forceps, which work along the gall bladder, and of all that goes across
 [m]."""
-HOOK_POWER = 22.0
+HOOK_POWER = 15.0
 """[W]"""
+CUTTING_CURRENT = 0.04
+"""Share of the toughness that a wire under current needs, over a blade pressed straight in: it boils what it touches.
+Estimated."""
 
 INSTRUCTIONS = """\
 Take out the gall bladder, the green sac on the liver. Its duct and artery run in the yellow fold on the left.
@@ -76,7 +82,8 @@ Critical view: fold and lower bed are free, and two tubes (or three) are all tha
 Key 3, clips: two on each tube. Key 4, scissors: cut between the two. The green duct at the far left stays whole.
 Key 2 again: part the sac from its bed, lifting it as you go. Key 5, bipolar: stop what oozes.
 Key 6 sucks, key 7 rinses, key 8 draws smoke away. Then take the sac with the grasper and carry it out, 4 cm up.
-A cut artery spurts, a nicked sac leaks bile: clip it, or suck and go on. Every patient (seed) is another."""
+A cut artery spurts, a nicked sac leaks bile: clip it, or suck and go on. Every patient (seed) is another.
+Look around with the right button. The lens fogs at first: wipe it (Settings, Scope). Q and E turn an instrument."""
 
 SAFE = (
     Goal("critical_view", least=1.0), Goal("secured", least=100.0), Goal("freed", least=100.0),
@@ -116,10 +123,17 @@ COLOURS: dict[int, tuple[Colour, Colour]] = {
 """Of the outside and of cut faces; liver keeps its own look."""
 
 
+def hook() -> Instrument:
+    """A monopolar hook under cutting current: foot and wire part tissue while the pedal is down."""
+    one = kit.hook(HOOK_POWER)
+    effects = (*one.effects, Cuts(parts=(0, 1), need=CUTTING_CURRENT))
+    return replace(one, effects=effects, action="coagulate and cut")
+
+
 def instruments() -> list[Instrument]:
     """As keys 1 to 8 choose them."""
     found: dict[int, Instrument] = {
-        GRASPER: kit.grasper().through(HOLDING), HOOK: kit.cutting_hook(HOOK_POWER).through(WORKING),
+        GRASPER: kit.grasper().through(HOLDING), HOOK: hook().through(WORKING),
         CLIPS: kit.clip_applier(), SCISSORS: kit.scissors(), BIPOLAR: kit.forceps().through(WORKING),
         SUCTION: kit.suction(), IRRIGATOR: kit.irrigator(), EVACUATOR: kit.evacuator(),
     }  # fmt: skip
@@ -139,8 +153,10 @@ def build(setting: Setting) -> Contents:
     hot = [heating(organ, heat, burn, tools, every=HEATING), burning(organ, burn, every=HEATING)]
     hot.append(stiffening(organ, burn, every=HEATING))
     springs = hot[-1].holds
+    smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
+    eyes = Eyes(organ, patient, field)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -151,7 +167,8 @@ def build(setting: Setting) -> Contents:
             *fluids.before,
             judging(organ, field, fluids.tubes, springs),
             *fluids.after,
-            smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail),
+            smoke,
+            scope(),
             tinting(organ, COLOURS),
         ],
         parameters=fluids.parameters,
@@ -161,7 +178,8 @@ def build(setting: Setting) -> Contents:
         force_scale=0.02,
         rubbing=RUBBING,
         table=TABLE,
-        script=Surgeon(organ, operation(patient)).script,
+        script=Surgeon(operation(eyes, tools[HOOK].instrument, tools[SCISSORS].instrument)).script,
+        heaviest=smoke.holds.wake,
     )
 
 
@@ -176,17 +194,12 @@ def _organ(setting: Setting, field: Field) -> Organ:
     )  # fmt: skip
     tissue = make_lattice(setting.device, with_burn_headroom(params))
     texels = setting.texels(TEXELS)
-    outside = round(OUTSIDE * setting.detail ** (2.0 / 3.0))
+    # Surfaces, the drawn one and those of cuts, have more points by the two thirds of what volumes have.
+    finer = setting.detail ** (2.0 / 3.0)
     return cuttable(
-        "field",
-        field.body,
-        tissue,
-        look="liver",
-        texels=texels,
-        room=setting.count(LINKS),
-        inside=True,
-        outside=outside,
-    )
+        "field", field.body, tissue, look="liver", texels=texels, room=round(LINKS * finer), inside=True,
+        outside=round(OUTSIDE * finer),
+    )  # fmt: skip
 
 
 @cache

@@ -1,8 +1,8 @@
 """How the operation goes, told from the tissue: what is freed, clipped, cut, burnt, and taken out. All else is free.
 
 Critical view (Strasberg, Hertl and Soper, J. Am. Coll. Surg. 180, 1995): the triangle is cleared of fat, the lower
-part of the gall bladder is off its bed, and two structures, no more, are seen to enter it. Here: springs that tie duct,
-arteries and neck to the fold are gone, `CLEARED` of them at least, and so is the first third of the bed, while no tube
+part of the gall bladder is off its bed, and two structures, no more, are seen to enter it. Here: springs that tie duct
+and arteries to the fold are gone, `CLEARED` of them at least, and so is the first third of the bed, while no tube
 is clipped or cut. It counts as it was when the first clip was put on or the first tube was cut.
 """
 
@@ -23,21 +23,19 @@ from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, System
 from viscera.world.systems.tubes import Tubes
 
-CLEARED = 75.0
+CLEARED = 60.0
 """Of the triangle, for the critical view [%]."""
 LOWER_FREED = 60.0
 """Of the bed's first third [%]."""
 DISSECTED = (0.25, 0.85)
 """Of the length of a tube: what is to be freed from the fold."""
-NECK_UP_TO = -0.004
-"""The neck is the wall up to here along x [m]."""
 FIRST_THIRD = 0.003
-"""And the first third of the bed [m]."""
+"""The lower third of the bed goes up to here along x [m]."""
 OUT = 0.04
 """How far the gall bladder's middle must be carried from where it lay [m]."""
 
 CALOT = Measure(
-    "calot_cleared", "Triangle cleared", "%", "Of what ties duct, arteries and neck to the fold of fat.", digits=0
+    "calot_cleared", "Triangle cleared", "%", "Of what ties duct and arteries to the fold of fat.", digits=0
 )
 VIEW = Measure(
     "critical_view", "Critical view", "",
@@ -90,7 +88,7 @@ class Judge:
         """Whether the critical view is decided."""
 
     def _to_be_freed(self, field: Field) -> NDArray[np.bool_]:
-        chosen = (field.material_of == body.WALL) & (self._rest[:, 0] < NECK_UP_TO)
+        chosen = np.zeros(len(self._rest), dtype=np.bool_)
         for number, channel in enumerate(self._tubes.channels):
             if number != 1:
                 s = body.along(channel.tube.line, self._rest[channel.masses])[0]

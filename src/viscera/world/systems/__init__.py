@@ -24,6 +24,7 @@
 | `painting`, `film_picture` | the film as a picture on the skin |
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
+| `scope` | the lens fogs while it is cold, and is wiped |
 | `tinting`, `tint` | outside and cut faces have the colour of the material beneath |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
 | `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.pools import pooling as pooling
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
+    from viscera.world.systems.scope import scope as scope
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stains import Aim as Aim
@@ -101,6 +103,7 @@ _HOMES = {
     "pools": ("pooling",),
     "resting": ("Rest",),
     "saline": ("bathing",),
+    "scope": ("scope",),
     "search": ("Search",),
     "smoke": ("smoking",),
     "stains": ("Aim", "make_stains_around", "staining"),
