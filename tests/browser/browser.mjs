@@ -86,9 +86,9 @@ export function later(ms) {
  * Waits until `test` of the page's handle and `value` holds, and says what was there if it never does. It asks from
  * here, because the page's own policy forbids the evaluation that Playwright's waiting needs.
  */
-export async function until(page, test, value, what) {
+export async function until(page, test, value, what, patience = PATIENCE) {
   const question = `(${test.toString()})(window.viscera, ${JSON.stringify(value ?? null)})`;
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await later(40)) {
+  for (const end = Date.now() + patience; Date.now() < end; await later(40)) {
     if (await page.evaluate(question)) return;
   }
   const state = await page.evaluate(() => ({

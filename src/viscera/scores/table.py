@@ -72,7 +72,7 @@ class Form:
 
 FORMS = {
     "pattern": Form(300.0, "off_line", 1.0, 98.0, "MISTELS form; FLS: 98 s, within 2 mm"),
-    "suture": Form(600.0, "off_mark", 10.0, 112.0, "MISTELS form; FLS: 112 s, within 1 mm"),
+    "suture": Form(600.0, "off_target", 10.0, 112.0, "MISTELS form; FLS: 112 s, within 1 mm"),
 }
 """By scenario; a penalty per mm² off the line and per mm off the mark is our own choice."""
 
