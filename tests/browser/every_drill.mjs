@@ -20,9 +20,12 @@ const drill = (page) => page.evaluate(() => window.viscera.drill());
 const click = (page, name) => page.locator("#drill").getByRole("button", { name, exact: true }).click();
 const marks = (page) => page.locator(".measure.met, .measure.lost").count();
 
-async function start(page, name, level) {
+/** By what the page offers now: on the result of a trial, or before the first one. */
+async function start(page, level) {
+  const again = level === undefined ? "Same again" : "Start again";
   if (level !== undefined) await click(page, level);
-  await click(page, name);
+  const ended = (await drill(page))?.phase === "ended";
+  await click(page, ended ? again : "Start");
   await until(page, (v) => v.drill()?.phase === "running", null, "the drill runs");
 }
 
@@ -39,7 +42,7 @@ async function result(page, name) {
 /** Nothing is ticked before the start; something is touched; given up. */
 async function givenUp(page) {
   const before = await marks(page);
-  await start(page, "Start");
+  await start(page);
   await page.mouse.move(...MIDDLE);
   await later(1500);
   await shoot(page, "running");
@@ -48,13 +51,13 @@ async function givenUp(page) {
 }
 
 async function failed(page) {
-  await start(page, hands.level === undefined ? "Same again" : "Start again", hands.level);
+  await start(page, hands.level);
   await hands.failed(page, places);
   return result(page, "failed");
 }
 
 async function done(page) {
-  await start(page, hands.level === undefined ? "Same again" : "Start again", hands.level === undefined ? undefined : "Standard");
+  await start(page, hands.level === undefined ? undefined : "Standard");
   await hands.done(page, places);
   await page.mouse.move(...ASIDE);
   await later(200);

@@ -3,9 +3,9 @@
 // `places` are those of the world that the hand has to know, in metres; `test_every_drill.py` finds them. Hands go by simulated time,
 // so that a slow machine makes them slow and not wrong.
 
-import { later, until } from "./browser.mjs";
+import { later, PATIENCE, until } from "./browser.mjs";
 
-const LONG = 240_000; // [ms] for what takes a minute of simulated time, on a slow machine
+const LONG = 8 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
@@ -47,19 +47,36 @@ async function wheel(page, notches) {
   }
 }
 
-/** Along a line of places at this speed [m/s], until its end or until `enough`. */
+/** Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. */
 async function follow(page, places, speed, enough = () => false) {
   const lengths = [0];
   for (let i = 1; i < places.length; i++) lengths.push(lengths[i - 1] + Math.hypot(...places[i].map((value, axis) => value - places[i - 1][axis])));
   const begin = await clock(page);
   for (;;) {
-    const way = speed * ((await clock(page)) - begin);
-    const after = lengths.findIndex((length) => length >= way);
-    if (after < 0 || (await ended(page)) || enough(await measures(page))) return;
-    const before = Math.max(0, after - 1);
-    const share = after === before ? 0 : (way - lengths[before]) / (lengths[after] - lengths[before]);
-    await moveTo(page, places[before].map((value, axis) => value + share * (places[after][axis] - value)));
+    // One question per step: a page that draws in software answers slowly.
+    const seen = await page.evaluate(({ places, lengths, begin, speed }) => {
+      const { frame, project, drill, measures } = window.viscera;
+      const way = speed * (frame.time - begin);
+      const after = lengths.findIndex((length) => length >= way);
+      if (drill()?.phase === "ended") return null;
+      if (after < 0) return { at: project(...places.at(-1)), measures: measures(), last: true };
+      const before = Math.max(0, after - 1);
+      const share = after === before ? 0 : (way - lengths[before]) / (lengths[after] - lengths[before]);
+      const place = places[before].map((value, axis) => value + share * (places[after][axis] - value));
+      return { at: project(...place), measures: measures(), last: false };
+    }, { places, lengths, begin, speed });
+    if (seen === null || enough(seen.measures)) return;
+    await page.mouse.move(seen.at.x, seen.at.y);
+    if (seen.last) return wait(page, 0.25);
   }
+}
+
+/** In slow motion, by the page's own buttons: a machine that draws in software moves a pointer in steps. */
+async function slowly(page, run) {
+  const speed = (name) => page.locator("#transport").getByRole("button", { name, exact: true }).click();
+  await speed("0.25×");
+  await run();
+  await speed("1×");
 }
 
 function circle(middle, radius, count = 24) {
@@ -132,10 +149,12 @@ export const HANDS = {
   },
   cautery: {
     done: async (page, { line }) => {
-      await take(page, 1, line[0]);
-      await page.mouse.down();
-      await follow(page, line, 0.008);
-      await page.mouse.up();
+      await slowly(page, async () => {
+        await take(page, 1, line[0]);
+        await page.mouse.down();
+        await follow(page, line, 0.008);
+        await page.mouse.up();
+      });
     },
     failed: async (page, { line }) => {
       await take(page, 1, line[0]);
@@ -158,10 +177,12 @@ export const HANDS = {
   },
   smoke: {
     done: async (page, { spot }) => {
-      await take(page, 1, add(spot, 0.008));
-      await page.mouse.down();
-      for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, ({ coagulated }) => coagulated > 85);
-      await page.mouse.up();
+      await slowly(page, async () => {
+        await take(page, 1, add(spot, 0.008));
+        await page.mouse.down();
+        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, ({ coagulated }) => coagulated > 85);
+        await page.mouse.up();
+      });
       await take(page, 2, spot);
       await wheel(page, -10);
       await page.mouse.down();
@@ -177,12 +198,14 @@ export const HANDS = {
   },
   incision: {
     done: async (page, { line }) => {
-      await take(page, 1, line[0]);
-      await wheel(page, 5);
-      await page.mouse.down();
-      await follow(page, line, 0.02);
-      await wait(page, 0.3);
-      await page.mouse.up();
+      await slowly(page, async () => {
+        await take(page, 1, line[0]);
+        await wheel(page, 5);
+        await page.mouse.down();
+        await follow(page, line, 0.02);
+        await page.mouse.up();
+      });
+      await page.keyboard.press("Escape");
     },
     failed: async (page, { line: [first] }) => {
       const across = [-0.014, -0.007, 0.007, 0.014].flatMap((dy, row) => (row % 2 ? [add(first, 0, dy), add(first, 0.04, dy)] : [add(first, 0.04, dy), add(first, 0, dy)]));

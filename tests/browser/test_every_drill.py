@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1_800)]
 SEED = 3
 LONGEST = 1_500
 """For the three trials of a scenario, on a slow machine [s]."""
-DETAIL = {"bleeding": 0.5, "spurt": 0.5, "hysteroscopy": 0.5, "barium": 0.5, "smoke": 0.5}
+DETAIL = dict.fromkeys(("liver", "cautery", "bleeding", "spurt", "hysteroscopy", "barium", "smoke"), 0.4)
 """Of scenarios that a browser which draws in software leaves too little time for."""
 
 Places = dict[str, Any]

@@ -150,7 +150,8 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
     if trial.outcome == "given_up" and lost:
         return f"Not reached: {', '.join(goal.label.lower() for goal in lost)}. Stay with it a little longer next time."
     if lost:
-        return _about_goal(lost[0])
+        # What a hand did too much of ended the trial, or cannot be undone; what is not done yet can.
+        return _about_goal(next((goal for goal in lost if goal.over), lost[0]))
     felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]
     return (
         _about_force(felt)
@@ -161,7 +162,7 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
 
 def _about_goal(goal: Wanted) -> str:
     value = f"{goal.label} was {goal.value:.{goal.digits}f} {goal.unit}".rstrip()
-    if goal.most is not None and goal.value > goal.most:
+    if goal.over:
         return f"{value}: keep it at or below {goal.most:g}."
     return f"{value}: it takes at least {goal.least:g}."
 
