@@ -114,8 +114,11 @@ async function fourPins(page, { target }) {
 /** Nothing but to look on. */
 const lookOn = () => undefined;
 
-async function setting(page, label, value) {
-  await page.locator(".parameter", { hasText: label }).locator('input[type="number"]').fill(String(value));
+/** Of the settings beside the picture, by the name of the parameter. */
+async function setting(page, name, value) {
+  const field = page.locator(".parameter", { has: page.locator(`#parameter-${name}`) });
+  await page.evaluate(() => document.querySelectorAll("details.settings-group").forEach((group) => (group.open = true)));
+  await field.locator('input[type="number"]').fill(String(value));
   await page.keyboard.press("Enter");
 }
 
@@ -258,10 +261,18 @@ export const HANDS = {
     level: "Proficient",
   },
   barium: {
-    done: async (page, { polyps }) => {
-      await pedal(page, 1);
-      for (const polyp of polyps) await mark(page, polyp);
-      await setting(page, "Flow", 20);
+    done: async (page, { polyps, script }) => {
+      for (const [across, along, place] of polyps) {
+        await setting(page, "across", across);
+        await setting(page, "along", along);
+        await pedal(page, 0.5);
+        await mark(page, place);
+      }
+      for (const [at, name, value] of script) {
+        if (await ended(page)) return;
+        await wait(page, at - (await page.evaluate(() => window.viscera.drill().time)));
+        await setting(page, name, value);
+      }
     },
     failed: async (page) => {
       await pedal(page, 1);

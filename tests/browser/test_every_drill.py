@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,18 @@ import pytest
 from test_browser import checked, serving
 
 import viscera
-from viscera.scenarios import Setting, bleeding, catalogue, hysteroscopy, incision, liver, pattern, spurt, suture
+from viscera.scenarios import (
+    Setting,
+    barium,
+    bleeding,
+    catalogue,
+    hysteroscopy,
+    incision,
+    liver,
+    pattern,
+    spurt,
+    suture,
+)
 from viscera.scenarios.artery import HEIGHT, RADIUS
 from viscera.scenarios.barium.study import find_lumen
 from viscera.scenarios.cautery.drill import line_points
@@ -96,10 +108,17 @@ def artery_places(world: viscera.World) -> Places:
 
 
 def barium_places(world: viscera.World) -> Places:
-    """Where polyps are in the X-ray from straight above, as shares of its sides."""
+    """For each polyp, how far across and along the C-arm stands over it [mm], and where in the X-ray it is then, as
+    shares of its sides; and what the scenario's own hand sets."""
     arm = world.system("xray").holds.arm
-    polyps = find_lumen(Setting(world.device, SEED, None, DETAIL["barium"])).polyps
-    return {"polyps": (arm.project(polyps.middle) / arm.pixels).tolist()}
+    x, y, z = arm.isocentre
+    polyps = []
+    for place in find_lumen(Setting(world.device, SEED, None, DETAIL["barium"])).polyps.middle:
+        across, along = np.clip(1e3 * (place[:2] - (x, y)), -150.0, 150.0).round().tolist()
+        over = replace(arm, isocentre=(x + 1e-3 * across, y + 1e-3 * along, z))
+        polyps.append([across, along, (over.project(place[None]) / arm.pixels)[0].tolist()])
+    script = [(1e-3 * tick, name, value) for tick, name, value in barium.SCRIPT if name not in ("beam", "primary")]
+    return {"polyps": polyps, "script": script}
 
 
 def pattern_places(world: viscera.World) -> Places:
