@@ -9,6 +9,7 @@ import viscera
 from viscera import ToolInput
 from viscera.scenarios.pattern.drill import RADIUS, SECTORS, score
 from viscera.scenarios.pattern.surgeon import BITE_TICKS, BITES, SCISSORS, SNIPS, START
+from viscera.scores.table import FORMS
 from viscera.units import SQUARE_MILLIMETRE
 
 
@@ -46,6 +47,7 @@ def test_a_bite_is_counted_and_the_goals_are_not_met_by_it() -> None:
     world.wait()
     values = world.measure_values()
     assert 0.0 < values["circle_cut"] < 20.0
+    assert FORMS["pattern"].measure in values, "the form of MISTELS counts a measure that there is"
     assert not all(goal.met(values[goal.measure]) for goal in goals)
 
 
