@@ -46,6 +46,14 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
     out().print(table)
 
 
+def print_rows(rows: list[list[str]]) -> None:
+    """A table; its first row has the names of its columns."""
+    table = Table(*(escape(name) for name in rows[0]), box=None, pad_edge=False)
+    for row in rows[1:]:
+        table.add_row(*map(escape, row))
+    out().print(table)
+
+
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
     """A bar on standard error while something long is done. Call it with what is being done and which fraction is done.

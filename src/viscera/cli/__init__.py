@@ -38,6 +38,7 @@ from viscera.cli.options import (
 )
 from viscera.errors import InputError, RecordingError
 from viscera.haptics.cli import app as haptics_app
+from viscera.sweeps.cli import sweep_scenario
 from viscera.training.cli import Database, report
 from viscera.training.cli import app as trainees_app
 
@@ -53,6 +54,7 @@ app = typer.Typer(
 app.add_typer(haptics_app, name="haptics")
 app.add_typer(trainees_app, name="trainees")
 app.command("report")(report)
+app.command("sweep")(sweep_scenario)
 
 
 @app.callback(invoke_without_command=True)

@@ -45,7 +45,12 @@ class Wanted:
 
     @property
     def met(self) -> bool:
-        return (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
+        return (self.least is None or self.value >= self.least) and not self.over
+
+    @property
+    def over(self) -> bool:
+        """Whether there was too much of it."""
+        return self.most is not None and self.value > self.most
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ NICE = 10
 
 
 class Beside:
-    """One piece of work at a time, in a thread called `name`."""
+    """One piece of work at a time, in a thread called `name`; or, `inline`, in the caller's own before `start` returns:
+    the same results without waiting for another thread to be scheduled."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, inline: bool = False) -> None:
+        self.name, self._inline = name, inline
         self._jobs: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._done = threading.Event()
         self._done.set()
@@ -40,6 +41,9 @@ class Beside:
 
     def start(self, work: Work) -> None:
         """Does it in the thread; what was started before must be done."""
+        if self._inline:
+            work()
+            return
         if self._thread is None:
             self._thread = threading.Thread(
                 target=_do, args=(self._jobs, self._done, self._failed), name=self.name, daemon=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +61,7 @@ class Contact:
         """Tools follow their hands for one tick."""
         for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
             if not tool.active:
-                self._inside.discard(tool.number)
-                self._let_go(tool)
-                self.cutters.rest(tool)
-                self.grippers.rest(tool)
-                self.sewers.rest(tool)
-                holding.state[:] = 0.0
+                self._leave(tool, holding)
                 continue
             self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
@@ -86,6 +82,25 @@ class Contact:
                 organ.tissue.set_bars(
                     slot, tool.start[bars], tool.end[bars], tool.bars.radii[bars], pushes.friction, tool.tips
                 )
+
+    def _leave(self, tool: Tool, holding: Holding) -> None:
+        """It is out of the body."""
+        self._inside.discard(tool.number)
+        self._let_go(tool)
+        self.cutters.rest(tool)
+        self.grippers.rest(tool)
+        self.sewers.rest(tool)
+        holding.state[:] = 0.0
+
+    def clear(self) -> None:
+        """All tools are out of the body."""
+        for tool, holding in zip(self._tools, self.holdings, strict=True):
+            self._leave(tool, holding)
+
+    def set_friction(self, friction: float | None) -> None:
+        """Coulomb's, of all tools on tissue, from the next tick on; None: each instrument's own."""
+        own = [tool.instrument.effect(Pushes) for tool in self._tools]
+        self._pushes = [one if one is None or friction is None else replace(one, friction=friction) for one in own]
 
     def _way(self, tool: Tool, holding: Holding) -> NDArray[np.float64]:
         """How far a tool goes in a tick: as its hand wishes, as far as tissue and table let it. It turns with its hand

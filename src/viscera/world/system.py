@@ -148,6 +148,8 @@ class System:
     """All that changes and cannot be made again from the rest, as copies by name."""
     load: Callable[[Saved], None] = lambda saved: None
     """Back to what `save` gave."""
+    rewinds: Callable[[], bool] = lambda: True
+    """Whether `load` of its first state takes it back there in the world that ran, and not only in a new one."""
     shows: Sequence[Show] = ()
     measures: Callable[[], Sequence[tuple[Measure, float]]] = tuple
     """What people watch, in the unit that the measure states."""

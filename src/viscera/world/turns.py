@@ -1,7 +1,7 @@
 """The systems' turns: one a frame, in a thread of their own, while the next ticks run.
 
 A turn sees the world as the frame left it: shadows of the lattices, copies of the tools, settings as they were. What it
-did to tissue lands between two ticks, at the end of a later frame.
+did to tissue lands between two ticks, as the next turn begins.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ THREAD = "viscera-frame"
 class Turns:
     """Of the systems of one filling of a world; a reset makes another."""
 
-    def __init__(self, contents: Contents, device: Device, watch: stopwatch.Stopwatch) -> None:
+    def __init__(self, contents: Contents, device: Device, watch: stopwatch.Stopwatch, inline: bool = False) -> None:
         self._contents, self._watch = contents, watch
-        self._thread = Beside(THREAD)
+        self._thread = Beside(THREAD, inline)
         self._surfaces = Surfaces(contents.organs, device)
         self.count = 0
         """Turns so far."""
@@ -61,6 +61,10 @@ class Turns:
     def measures(self) -> Mapping[str, float]:
         """What people watch, in the units that the scene states."""
         return {measure.name: value for system in self._contents.systems for measure, value in system.measures()}
+
+    def take_inline(self) -> None:
+        """From now on in the thread that begins them."""
+        self._thread = Beside(THREAD, inline=True)
 
     def step_back(self) -> None:
         """Others on this machine come first."""

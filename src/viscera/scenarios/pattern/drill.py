@@ -14,7 +14,7 @@ from viscera.tissue.cutting import unpack_crossings
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
-from viscera.world.system import Moment, System
+from viscera.world.system import Kept, Moment, System
 
 RADIUS = 0.018
 """Of the printed circle [m]; that of the FLS task has 25 mm."""
@@ -29,8 +29,9 @@ OFF_LINE = Measure(
     "off_line",
     "Off the line",
     "mm²",
-    "Area between cut and line where they are more than 2 mm apart.",
+    "Area between cut and line where they are more than 2 mm apart, at its worst so far.",
     digits=0,
+    grows=True,
 )
 
 
@@ -48,13 +49,18 @@ def marked(skin: Skin) -> NDArray[np.float64]:
     return picture
 
 
+def sector_of(places: NDArray[np.float64]) -> NDArray[np.int64]:
+    """In which sector of the circle places over the table lie, counted from −x counterclockwise."""
+    share = np.arctan2(places[:, 1], places[:, 0]) / (2.0 * np.pi) + 0.5
+    return np.minimum(np.floor(share * SECTORS).astype(np.int64), SECTORS - 1)
+
+
 def score(places: NDArray[np.float64]) -> tuple[float, float]:
     """Share of the sectors that are cut [%], and the area off the line [m²], for places over the table where links were
     parted, shape (n, 2) [m]."""
     if len(places) == 0:
         return 0.0, 0.0
-    sector = np.floor((np.arctan2(places[:, 1], places[:, 0]) / (2.0 * np.pi) + 0.5) * SECTORS).astype(np.int64)
-    sector = np.minimum(sector, SECTORS - 1)
+    sector = sector_of(places)
     far = np.linalg.norm(places, axis=1)
     outer = np.array([np.median(far[sector == one]) for one in np.unique(sector)])
     between = 0.5 * np.abs(outer**2 - RADIUS**2) * (2.0 * np.pi / SECTORS)
@@ -68,6 +74,8 @@ class Drill:
         self._rest, self._spacing = tissue.rest_positions(), tissue.params.spacing
         self._seen = -1
         self.values = np.zeros(2)
+        self.cut = np.zeros(SECTORS, dtype=np.bool_)
+        """Which sectors of the circle are cut."""
 
     def frame(self, now: Moment) -> None:
         if self._cuts.changes != self._seen:
@@ -82,8 +90,12 @@ class Drill:
             place = self._rest[cut][:, :2].copy()
             place[:, axis] += share * self._spacing
             places.append(place)
-        share, area = score(np.concatenate(places))
-        self.values[:] = share, area / SQUARE_MILLIMETRE
+        where = np.concatenate(places)
+        share, area = score(where)
+        self.cut[:] = False
+        self.cut[sector_of(where)] = True
+        # What is cut stays cut: a second cut on the line does not take the first one back.
+        self.values[:] = share, max(float(self.values[1]), area / SQUARE_MILLIMETRE)
 
     def measures(self) -> list[tuple[Measure, float]]:
         return [(one, float(value)) for one, value in zip((CUT, OFF_LINE), self.values, strict=True)]
@@ -92,6 +104,5 @@ class Drill:
 def pattern_drill(organ: Organ) -> System:
     """After `cutting` in the order of a frame."""
     drill = Drill(organ)
-    return System(
-        name="drill", frame=drill.frame, load=lambda saved: drill.count(), measures=drill.measures, holds=drill
-    )
+    kept = Kept({"values": drill.values})
+    return System(name="drill", frame=drill.frame, save=kept.save, load=kept.load, measures=drill.measures, holds=drill)

@@ -162,6 +162,8 @@ def cutting(organ: Organ) -> System:
         uses=(Cuts,),
         save=kept.save,
         load=kept.load,
+        # A surface that was cut and made whole again is the same to the eye and not to the last bit.
+        rewinds=lambda: not state.shadow.springs().any(),
         measures=state.measures,
         warns=state.warns,
         holds=state,

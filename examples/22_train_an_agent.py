@@ -1,0 +1,140 @@
+"""An agent learns a task by PPO, is compared with one that acts at random, and is kept: curve, policy, recording.
+
+    pip install 'viscera[rl]' stable-baselines3
+    python examples/22_train_an_agent.py --task Reach --steps 60000 --out build/reach
+
+Source: Schulman and others, "Proximal Policy Optimization Algorithms", 2017, as Stable-Baselines3 has it. It ends in a
+check: what was learned does better than chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import viscera.learning as learning
+
+SETTINGS: dict[str, Any] = {
+    "n_steps": 256, "batch_size": 128, "n_epochs": 10, "gamma": 0.95, "learning_rate": 1e-3,
+    "policy_kwargs": {"log_std_init": -0.5},
+}  # fmt: skip
+"""Of PPO: short episodes, small networks."""
+
+
+class Curve:
+    """What is learned over time: success and return of the last episodes, each so many steps."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.rows = every, []
+        self._begun = time.monotonic()
+        self._recent: list[tuple[float, bool]] = []
+
+    def good(self, until: float) -> bool:
+        """Whether the last two rows succeeded as often as wanted."""
+        return len(self.rows) >= 2 and all(row["success"] >= until for row in self.rows[-2:])
+
+    def see(self, steps: int, infos: list[dict[str, Any]]) -> bool:
+        """After a step; whether there is a new row."""
+        for info in infos:
+            if "episode" in info:
+                self._recent.append((info["episode"]["r"], info["is_success"]))
+        if steps < self.every * (len(self.rows) + 1) or not self._recent:
+            return False
+        returns, won = zip(*self._recent, strict=True)
+        row = {
+            "steps": steps,
+            "seconds": round(time.monotonic() - self._begun, 1),
+            "episodes": len(won),
+            "mean_return": round(float(np.mean(returns)), 3),
+            "success": round(float(np.mean(won)), 3),
+        }
+        self.rows.append(row)
+        self._recent.clear()
+        print(row, flush=True)
+        return True
+
+
+def train(name: str, steps: int, until: float, seed: int, worlds: int, out: Path) -> tuple[Any, list[dict[str, Any]]]:
+    """PPO for so many steps, or until such a share of episodes succeeds, with the curve of what it learned."""
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
+
+    class Watch(BaseCallback):
+        curve = Curve(max(1, steps // 40))
+
+        def _on_step(self) -> bool:
+            if self.curve.see(self.num_timesteps, self.locals["infos"]):
+                self.model.save(out / "policy.zip")
+            return not self.curve.good(until)
+
+    torch.set_num_threads(1)  # the networks are small
+    env = make_vec_env(name, n_envs=worlds, seed=seed)
+    model = PPO("MlpPolicy", env, seed=seed, device="cpu", **SETTINGS)
+    watch = Watch()
+    model.learn(steps, callback=watch)
+    model.save(out / "policy.zip")
+    return model, watch.curve.rows
+
+
+def draw(title: str, rows: list[dict[str, Any]], chance: learning.Scores, path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.2))
+    for axis, key, level in zip(axes, ("success", "mean_return"), (chance.success, chance.mean_return), strict=True):
+        axis.plot([row["steps"] for row in rows], [row[key] for row in rows], color="C0", label="PPO while it learns")
+        axis.axhline(level, color="0.5", linestyle="--", label="at random")
+        axis.set_xlabel("actions")
+        axis.set_ylabel(key.replace("_", " "))
+        axis.legend()
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="Reach")
+    parser.add_argument("--steps", type=int, default=60_000)
+    parser.add_argument("--until", type=float, default=1.1, help="end when such a share of episodes succeeds")
+    parser.add_argument("--worlds", type=int, default=4, help="learned from side by side, one after the other")
+    parser.add_argument("--episodes", type=int, default=100, help="that policies are compared on")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("build/agent"))
+    told = parser.parse_args()
+    told.out.mkdir(parents=True, exist_ok=True)
+    name = f"viscera/{told.task}-v0"
+    model, rows = train(name, told.steps, told.until, told.seed, told.worlds, told.out)
+
+    env = gymnasium.make(name)
+    surgery = env.unwrapped
+    assert isinstance(surgery, learning.SurgeryEnv)
+
+    def policy(seen: Any) -> Any:
+        return model.predict(seen, deterministic=True)[0]
+
+    # Seeds that it has not learned from.
+    learned = learning.evaluate(env, policy, told.episodes, seed=1_000_000)
+    chance = learning.evaluate(env, learning.random_policy(env), told.episodes, seed=1_000_000)
+    recording, _ = learning.record_episode(surgery, policy, told.out, seed=1_000_000)
+    result = {"id": name, "learned": asdict(learned), "random": asdict(chance), "settings": SETTINGS, "curve": rows}
+    (told.out / "curve.json").write_text(json.dumps(result, indent=1) + "\n")
+    draw(f"{name}, {told.steps} actions", rows, chance, told.out / "curve.png")
+    print(f"success {learned.success:.0%} after learning, {chance.success:.0%} at random; recorded in {recording}")
+    assert learned.mean_return > chance.mean_return, "nothing was learned"
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,108 @@
+"""Palpate: find the hard nodule by force. The agent presses where it likes and says where the nodule is by closing its
+handle, once, while it touches the tissue.
+
+What it has felt so far is kept for it: the strongest push in each field of a coarse map, and where it was the hardest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viscera.learning.arm import Limits, Space
+from viscera.learning.task import Acted, Task, Vector, Verdict
+from viscera.scenarios.palpation import FOUND_WITHIN, HOME_HEIGHT, NODULES, PROBE_RADIUS, middle
+from viscera.world import World
+
+DEPTH = 0.008
+"""To which the probe may press [m]: there the nodule is felt as twice the force."""
+RIM = 0.1
+"""Of the tissue is left out on each side, as a share of it."""
+FIELDS = 5
+"""Of the map along each side."""
+TOUCHES = 0.03
+"""Below this force nothing is touched [N]."""
+HARD = 0.5
+"""Forces of the map are told as shares of this [N]."""
+
+
+def space(world: World) -> Space:
+    body = world.organs[0].body
+    low, high = body.positions.min(axis=0), body.positions.max(axis=0)
+    rim = RIM * (high - low)
+    top = float(high[2]) + PROBE_RADIUS
+    return Space(
+        (float(low[0] + rim[0]), float(low[1] + rim[1]), top - DEPTH),
+        (float(high[0] - rim[0]), float(high[1] - rim[1]), top + 0.5 * HOME_HEIGHT),
+    )
+
+
+class Attempt:
+    def __init__(self, world: World, space: Space, rng: np.random.Generator) -> None:
+        self._space = space
+        nodule = list(NODULES.values())[round(world.settings.values["difficulty"])]
+        self._middle = middle(world.seed, world.organs[0].body.positions, nodule)
+        self._map = np.zeros((FIELDS, FIELDS))
+        self._hardest = np.zeros(3)
+        """Where, as shares of the workspace, and how hard [N]."""
+        self._now = 0.0
+        self._away = self._aside(space.clamped(np.asarray(world.hands[TASK.tool].instrument.home)))
+
+    def _aside(self, tip: Vector) -> float:
+        return float(np.linalg.norm((tip - self._middle)[:2]))
+
+    def goal(self) -> Vector:
+        """The hardest place so far and how hard it was, what is felt now, and the map of what was felt."""
+        x, y, hard = self._hardest.tolist()
+        return np.concatenate([[x, y, hard / HARD, self._now / HARD], self._map.ravel() / HARD])
+
+    def truth(self) -> Vector:
+        return self._space.share(self._middle)[:2]
+
+    def _remember(self, tip: Vector, force: float) -> None:
+        self._now = force
+        share = self._space.share(tip)[:2]
+        i, j = np.clip(np.floor(0.5 * (share + 1.0) * FIELDS), 0, FIELDS - 1).astype(int).tolist()
+        self._map[i, j] = max(self._map[i, j], force)
+        if force > self._hardest[2]:
+            self._hardest[:] = (*share, force)
+
+    def judge(self, acted: Acted) -> Verdict:
+        tip = np.asarray(acted.tool.position)
+        # Up is the way the tissue pushes back; sideways it is friction.
+        force = max(0.0, float(acted.felt.mean[2]))
+        known = int((self._map > TOUCHES).sum())
+        self._remember(tip, force)
+        before, self._away = self._away, self._aside(tip)
+        says_so = acted.closed and force > TOUCHES
+        right = says_so and self._away <= FOUND_WITHIN
+        features = {
+            "closer": 100.0 * (before - self._away),
+            "explored": float((self._map > TOUCHES).sum() - known),
+            "found": float(right),
+            "wrong": float(says_so and not right),
+            "time": 1.0,
+        }
+        return Verdict(features, success=right, failed=says_so and not right)
+
+
+TASK = Task(
+    name="Palpate",
+    summary="Find the hidden nodule by pressing, and say where it is.",
+    scenario="palpation",
+    begin=Attempt,
+    space=space,
+    weights={"closer": 0.5, "explored": 0.1, "found": 10.0, "wrong": -5.0, "time": -0.01},
+    features={
+        "closer": "to over the nodule since the last action [cm]; the agent is not told where that is",
+        "explored": "fields of the map that were touched for the first time",
+        "found": "1 when the agent says “here” within 10 mm of over its middle",
+        "wrong": "1 when it says so elsewhere",
+        "time": "1 each action",
+    },
+    activates=True,
+    detail=0.2,
+    most_actions=200,
+    limits=Limits(pan=1.5, depth=0.3, speed=0.3, dead_zone=0.5),
+    force_span=0.5,
+    randomise={"stiffness": (2.0, 5.0), "friction": (0.02, 0.2)},
+)
