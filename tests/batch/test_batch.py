@@ -249,6 +249,21 @@ def test_arrays_are_views(worlds: batch.Batch) -> None:
     assert worlds.bytes_per_world > 4 * 9 * worlds.tissue.layout.slots
 
 
+@pytest.mark.slow
+def test_torch_reads_forces_and_writes_hands_without_copies(worlds: batch.Batch) -> None:
+    torch = pytest.importorskip("torch")
+    worlds.reset(seed=SEED)
+    force, hand = torch.from_dlpack(worlds.forces.mean), torch.from_dlpack(worlds.hands)
+    assert force.data_ptr() == worlds.forces.mean.ptr
+    assert hand.data_ptr() == worlds.hands.ptr
+    worlds.set_tools(hands(worlds, 0))
+    worlds.step(APPROACH)
+    hand[:, 0, 2] -= 0.004  # a policy in torch presses
+    worlds.step(40)
+    assert force[:, 0, 2].min() > 0.0
+    assert force[0, 0, 2] == worlds.forces.mean.numpy()[0, 0, 2]
+
+
 def test_a_tool_that_is_taken_out_feels_nothing_and_comes_back_from_its_home(worlds: batch.Batch) -> None:
     approach(worlds)
     run(worlds, 4)
