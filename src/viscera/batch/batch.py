@@ -243,7 +243,11 @@ class Batch:
     @property
     def bytes_per_world(self) -> int:
         """Memory that each world adds [B]."""
-        structs = ((Worlds, self._worlds), (Hands, self._hands), (reset.Episodes, self._episodes))
+        structs: list[tuple[Any, Any]] = [
+            (Worlds, self._worlds),
+            (Hands, self._hands),
+            (reset.Episodes, self._episodes),
+        ]
         arrays = [getattr(made, name) for kind, made in structs for name in kind.vars if name not in SHARED]
         return sum(one.capacity for one in arrays if isinstance(one, wp.array)) // self.count
 

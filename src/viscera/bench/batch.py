@@ -20,6 +20,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -135,7 +136,7 @@ def actor(made: batch.Batch) -> Callable[[], None]:
     """One action of every world: a random hand, ten ticks, resets where an episode ends."""
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
-    wander = Wander()
+    wander: Any = Wander()
     wander.middle = wp.vec3d(0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2])
     wander.aside, wander.stride, wander.episode = ASIDE, 0.003, EPISODE
     wander.lowest, wander.highest = PROBE_RADIUS - DEEPEST, PROBE_RADIUS - SHALLOWEST
