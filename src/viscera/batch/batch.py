@@ -243,7 +243,11 @@ class Batch:
     @property
     def bytes_per_world(self) -> int:
         """Memory that each world adds [B]."""
-        structs = ((Worlds, self._worlds), (Hands, self._hands), (reset.Episodes, self._episodes))
+        structs: list[tuple[Any, Any]] = [
+            (Worlds, self._worlds),
+            (Hands, self._hands),
+            (reset.Episodes, self._episodes),
+        ]
         arrays = [getattr(made, name) for kind, made in structs for name in kind.vars if name not in SHARED]
         return sum(one.capacity for one in arrays if isinstance(one, wp.array)) // self.count
 
@@ -272,6 +276,7 @@ class Batch:
 
     def _record(self) -> None:
         device, count = self.device, self.count
+        device.load([reset, kernels if self.fused and not device.is_cuda else blocks])
         self._action = device.record(self._record_action, work=None if count > 1 else 0)
         self._tick: Program | None = None if self.fused else device.record(self._record_tick)
         self._reset = device.record(self._record_reset, work=None if count > 1 else 0)
@@ -363,7 +368,7 @@ def make(
     tables = make_anatomies(world, seed, most)
     samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in tools))
     world.close()
-    whole.synchronize()
+    wp.synchronize_device(whole.warp)  # ticks of the single world have a stream of their own
     begin = reset.Begin()
     begin.position, begin.velocity = tissue.state.position[tissue.current], tissue.state.velocity
     begin.live = wp.array(tissue.state.live.host, dtype=wp.float32, device=whole.warp)
