@@ -13,7 +13,7 @@ from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import HOOK, SCISSORS, Surgeon, clumsiness, sweep
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -125,26 +125,21 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
 
 
-def test_a_hook_sweeps_across_what_it_is_to_part(world: World) -> None:
-    """Foot and way are across each other, across the spring, and the foot across the shaft."""
-    hook = world.hands[HOOK].instrument
-    assert hook.trocar is not None
-    for way in ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.6, 0.0, 0.8)):
-        stroke = sweep(hook, np.array([0.0, 0.002, 0.008]), np.array(way), (0.0, 0.0, 0.0))
-        foot, on = np.array(stroke.side), stroke.path[1] - stroke.path[0]
-        shaft = np.array(hook.trocar) - np.array([0.0, 0.002, 0.008])
-        for one, other in ((foot, way), (on, way), (foot, on), (foot, shaft)):
-            assert abs(float(np.dot(one, other))) < 1e-9 * 0.1 + 1e-12
-
-
 def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
     eyes = Eyes(world.organs[0], draw_patient(0), field_of(0))
     assert not eyes.is_free()
     assert not any(eyes.is_cut(number) for number, _ in eyes.tubes())
     assert eyes.left().sum() == (world.system("judge").holds._other >= 0).sum()
-    assert eyes.ties().sum() > 100
-    # The lower third is part of the bed.
-    assert 0 < eyes.bed(up_to=0.003).sum() < eyes.bed().sum()
+    # Rows have no spring in common, and the lower third is part of the bed.
+    for rows in (eyes.ties(), eyes.bed(), eyes.sides()):
+        assert np.sum(rows, axis=0).max() == 1
+    lower, bed = np.any(eyes.bed(up_to=0.003), axis=0), np.any(eyes.bed(), axis=0)
+    assert 0 < lower.sum() < bed.sum()
+    assert not (lower & ~bed).any()
+    # A way through springs at rest goes through their middles.
+    path = eyes.path(eyes.bed()[0])
+    assert np.ptp(path[:, 0]) > 0.03
+    assert path[:, 2] == pytest.approx(np.full(len(path), 0.0075), abs=1e-4)
 
 
 @pytest.mark.slow
