@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viscera
+from viscera.blood.wounds.wounds import BURNT
 from viscera.geometry import icosphere
 from viscera.geometry.topology import components
 from viscera.inputs import Input
@@ -123,6 +124,23 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
         judge.look()
         judge.values[:] = seen
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
+
+
+def test_a_face_that_is_burnt_oozes_no_more(world: World) -> None:
+    """One place oozes on the fourth quad that a cut may open: it is shut once the mean burn there is that of wounds."""
+    oozing, wounds = world.system("oozing").holds, world.system("wounds").holds.wounds
+    number, needed = oozing._numbers[0], wounds.params.seal_fraction
+    oozing.used[0], oozing.quad[0] = 1, 3
+    level = np.zeros(len(world.organs[0].fields["burn_level"].array))
+    mine = oozing._texel[oozing._start[3] : oozing._start[4]]
+    assert len(mine) > 0
+    level[mine] = 0.9 * needed
+    oozing._cauterise(level)
+    assert not wounds.view.sealed.numpy()[number] & BURNT
+    level[mine] = 2.0 * needed
+    oozing._cauterise(level)
+    assert wounds.view.sealed.numpy()[number] & BURNT
+    assert oozing.shut[0]
 
 
 def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:

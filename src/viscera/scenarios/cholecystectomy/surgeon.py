@@ -43,8 +43,8 @@ ROUNDS = 4
 """At most, along all rows that are to be parted."""
 BEYOND = 0.007
 """From a tube on, along the shaft, to the tips of scissors that cut it [m]."""
-TRIES = 4
-"""To cut a tube through."""
+TRIES, SNIPS = 6, 2
+"""To cut a tube through, and how many of them with scissors."""
 LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
 """How far the grasper pulls [m]."""
 TAKES_AT = (0.016, 0.0, 0.0270)
@@ -200,15 +200,20 @@ def sever(eyes: Eyes, rows: list[Springs], side: Vector3, pull: Vector3, share: 
 
 
 def cut_tube(eyes: Eyes, scissors: Instrument, number: int, pull: Vector3) -> Iterator[Stroke]:
-    """Scissors across the middle of a tube, again a little aside until it is cut through."""
+    """Scissors across the middle of a tube, twice at most; what then still holds is parted by the hook."""
     assert scissors.trocar is not None
     line = dict(eyes.tubes())[number]
     for attempt in range(TRIES):
         if eyes.is_cut(number):
             return
-        place = seen(eyes, along_path(line, 0.52 + 0.03 * attempt))
-        on = -BEYOND * np.array(shaft_of(place[0], scissors.trocar))
-        yield Stroke(SCISSORS, place + on, 0.1, DOWN, pressed=False, pull=pull)
+        place = seen(eyes, along_path(line, 0.52))
+        if attempt < SNIPS:
+            on = -BEYOND * (1.0 + 0.5 * attempt) * np.array(shaft_of(place[0], scissors.trocar))
+            yield Stroke(SCISSORS, place + on, 0.1, DOWN, pressed=False, pull=pull)
+        else:
+            height = (0.001, -0.001)[attempt % 2]
+            path = place + np.array([[0.0, -0.005, height], [0.0, 0.005, height]])
+            yield Stroke(HOOK, path, 0.4, DOWN, pull=pull)
 
 
 def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:
