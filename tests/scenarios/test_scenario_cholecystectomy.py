@@ -94,7 +94,8 @@ def test_goals_name_measures_and_are_not_met_at_first(world: World) -> None:
 
 
 def test_the_judge_counts_what_is_cut(world: World) -> None:
-    """A plane through the bed frees the gall bladder from it, and only what still holds it keeps it from being free."""
+    """A plane through the bed parts all of its columns, and another one across duct, artery and fold frees the gall
+    bladder."""
     judge, tubes = world.system("judge").holds, world.system("tubes").holds
     tissue = world.organs[0].tissue
     rest = np.asarray(tissue.rest_positions())
@@ -108,11 +109,12 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
 
     seen, judge._cuts.springs = judge.values.copy(), lambda: cut
     try:
-        part(0.0075, -0.0100)
+        part(0.0075, -0.0130)
         judge.look()
         assert judge.values[3] == 99.0  # duct, artery and fold still hold it
         assert judge._lower_freed == 100.0
-        part(0.0075, -1.0)
+        for row, step in enumerate(DIRECTIONS):
+            cut[row] |= (rest[:, 0] < -0.011) != (rest[:, 0] + tissue.params.spacing * step[0] < -0.011)
         judge.look()
         assert judge.values[3] == 100.0
         for row in range(13):
