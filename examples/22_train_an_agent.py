@@ -130,7 +130,7 @@ def main() -> int:
     recording, _ = learning.record_episode(surgery, policy, told.out, seed=1_000_000)
     result = {"id": name, "learned": asdict(learned), "random": asdict(chance), "settings": SETTINGS, "curve": rows}
     (told.out / "curve.json").write_text(json.dumps(result, indent=1) + "\n")
-    draw(f"{name}, {told.steps} actions", rows, chance, told.out / "curve.png")
+    draw(f"{name}, {rows[-1]['steps']} actions", rows, chance, told.out / "curve.png")
     print(f"success {learned.success:.0%} after learning, {chance.success:.0%} at random; recorded in {recording}")
     assert learned.mean_return > chance.mean_return, "nothing was learned"
     return 0

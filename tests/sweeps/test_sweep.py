@@ -25,7 +25,7 @@ from viscera.sweeps.one import Row, do_run
 
 PLAN = Plan("palpation", 0.4, {"stiffness": (2.0, 4.0)}, (0, 1), ("pins",), detail=0.1)
 
-BREAKS = '''
+BREAKS = """
 from viscera.errors import StateError
 from viscera.inputs import ToolInput
 from viscera.instruments import kit
@@ -45,7 +45,7 @@ def build(setting):
     )
 
 SCENARIO = Scenario("breaks", build)
-'''
+"""
 
 
 def in_this_process(plan: Plan, runs: Sequence[Run], workers: int) -> Iterator[Row]:

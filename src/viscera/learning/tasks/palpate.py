@@ -10,11 +10,13 @@ import numpy as np
 
 from viscera.learning.arm import Limits, Space
 from viscera.learning.task import Acted, Task, Vector, Verdict
-from viscera.scenarios.palpation import FOUND_WITHIN, HOME_HEIGHT, NODULES, PROBE_RADIUS, middle
+from viscera.scenarios.palpation import FOUND_WITHIN, NODULES, PROBE_RADIUS, middle
 from viscera.world import World
 
 DEPTH = 0.008
 """To which the probe may press [m]: there the nodule is felt as twice the force."""
+ABOVE = 0.004
+"""The tissue that the probe may go [m]: enough to leave it."""
 RIM = 0.1
 """Of the tissue is left out on each side, as a share of it."""
 FIELDS = 5
@@ -32,7 +34,7 @@ def space(world: World) -> Space:
     top = float(high[2]) + PROBE_RADIUS
     return Space(
         (float(low[0] + rim[0]), float(low[1] + rim[1]), top - DEPTH),
-        (float(high[0] - rim[0]), float(high[1] - rim[1]), top + 0.5 * HOME_HEIGHT),
+        (float(high[0] - rim[0]), float(high[1] - rim[1]), top + ABOVE),
     )
 
 
@@ -45,22 +47,24 @@ class Attempt:
         self._hardest = np.zeros(3)
         """Where, as shares of the workspace, and how hard [N]."""
         self._now = 0.0
-        self._away = self._aside(space.clamped(np.asarray(world.hands[TASK.tool].instrument.home)))
+        home = space.clamped(np.asarray(world.hands[TASK.tool].instrument.home))
+        self._here = space.share(home)[:2]
+        self._away = self._aside(home)
 
     def _aside(self, tip: Vector) -> float:
         return float(np.linalg.norm((tip - self._middle)[:2]))
 
     def goal(self) -> Vector:
-        """The hardest place so far and how hard it was, what is felt now, and the map of what was felt."""
-        x, y, hard = self._hardest.tolist()
-        return np.concatenate([[x, y, hard / HARD, self._now / HARD], self._map.ravel() / HARD])
+        """The way to the hardest place so far and how hard it was, what is felt now, and the map of what was felt."""
+        way = self._hardest[:2] - self._here if self._hardest[2] > 0.0 else np.zeros(2)
+        return np.concatenate([way, [self._hardest[2] / HARD, self._now / HARD], self._map.ravel() / HARD])
 
     def truth(self) -> Vector:
         return self._space.share(self._middle)[:2]
 
     def _remember(self, tip: Vector, force: float) -> None:
         self._now = force
-        share = self._space.share(tip)[:2]
+        self._here = share = self._space.share(tip)[:2]
         i, j = np.clip(np.floor(0.5 * (share + 1.0) * FIELDS), 0, FIELDS - 1).astype(int).tolist()
         self._map[i, j] = max(self._map[i, j], force)
         if force > self._hardest[2]:
@@ -70,13 +74,14 @@ class Attempt:
         tip = np.asarray(acted.tool.position)
         # Up is the way the tissue pushes back; sideways it is friction.
         force = max(0.0, float(acted.felt.mean[2]))
-        known = int((self._map > TOUCHES).sum())
+        known, hardest = int((self._map > TOUCHES).sum()), float(self._hardest[2])
         self._remember(tip, force)
         before, self._away = self._away, self._aside(tip)
         says_so = acted.closed and force > TOUCHES
         right = says_so and self._away <= FOUND_WITHIN
         features = {
             "closer": 100.0 * (before - self._away),
+            "harder": float(self._hardest[2]) - hardest,
             "explored": float((self._map > TOUCHES).sum() - known),
             "found": float(right),
             "wrong": float(says_so and not right),
@@ -91,9 +96,10 @@ TASK = Task(
     scenario="palpation",
     begin=Attempt,
     space=space,
-    weights={"closer": 0.5, "explored": 0.1, "found": 10.0, "wrong": -5.0, "time": -0.01},
+    weights={"closer": 0.3, "harder": 4.0, "explored": 0.1, "found": 10.0, "wrong": -1.0, "time": -0.02},
     features={
         "closer": "to over the nodule since the last action [cm]; the agent is not told where that is",
+        "harder": "growth of the strongest push so far [N]",
         "explored": "fields of the map that were touched for the first time",
         "found": "1 when the agent says “here” within 10 mm of over its middle",
         "wrong": "1 when it says so elsewhere",
