@@ -1,7 +1,7 @@
 """How hard tissue pushes back, over its stiffness: a sweep of a few runs in two processes.
 
-Pressed equally deep, tissue pushes back in proportion to its Young's modulus: F = c(depth) E (for a ball on a half-space
-c is Hertz's 4/3 √R d^1.5 / (1 − ν²)). It ends in a check: twice as stiff is twice the force, within a tenth.
+Pressed equally deep, tissue pushes back in proportion to its Young's modulus: F = c(depth) E (for a ball on a half-
+space c is Hertz's 4/3 √R d^1.5 / (1 − ν²)). It ends in a check: twice as stiff is twice the force, within a tenth.
 """
 
 from __future__ import annotations

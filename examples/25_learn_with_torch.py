@@ -4,8 +4,8 @@
     python examples/25_learn_with_torch.py --updates 60
 
 Observations are not copied: a torch tensor stands on the array that the worlds write (`torch.from_dlpack`). Source:
-Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement learning", 1992. It ends in a
-check: the last episodes have a better return than the first.
+Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement learning", 1992. It ends in
+a check: the last episodes have a better return than the first.
 """
 
 from __future__ import annotations
