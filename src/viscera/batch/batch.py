@@ -26,7 +26,6 @@ from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError
 from viscera.scenarios import LARGEST_SEED, Scenario, check_seed
 from viscera.scenarios import make as make_world
-from viscera.tissue.layout import TILE
 from viscera.tissue.tissue import Tissue
 from viscera.world import World
 
@@ -38,8 +37,8 @@ ANATOMIES = 32
 """That the worlds of a batch draw from, unless told."""
 THREADS = 256
 """Of a world on cuda."""
-CONTACT_THREADS = 64
-"""Of a world on cuda, in a phase of contact."""
+CONTACT_THREADS, MOVING_THREADS, FEWEST_THREADS = 64, 256, 16
+"""Of a world on cuda: in a phase of contact, where masses take what was asked of them, and where bundles are few."""
 ACTION_TICKS = 10
 
 SHARED = ("stiffness", "bulk", "poses", "direct")
@@ -300,9 +299,9 @@ class Batch:
     def _record_tick(self, stage: Stage) -> None:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
         count, few = self.count, CONTACT_THREADS
-        places = worlds.tiles * TILE
         stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
         stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
+        stage.launch(blocks.list_near_points, count * FEWEST_THREADS, [lattice, samples, FEWEST_THREADS, worlds])
         for substep in range(self.tissue.substeps):
             if worlds.cells:
                 stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
@@ -311,7 +310,7 @@ class Batch:
             stage.launch(blocks.touch_meet, count * few, [lattice, samples, few, substep, worlds])
             stage.launch(blocks.touch_count, count * few, [samples, few, worlds])
             stage.launch(blocks.touch_push, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(blocks.touch_move, count * places, [lattice, places, substep, worlds])
+            stage.launch(blocks.touch_move, count * MOVING_THREADS, [lattice, MOVING_THREADS, substep, worlds])
         stage.launch(blocks.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
 
     def _record_reset(self, stage: Stage) -> None:
