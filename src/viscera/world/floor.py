@@ -5,8 +5,8 @@ part of the organ within `REACH` of an anchor that does not move; as a distance,
 
     d(x) = max(distance to the nearest such anchor − REACH, signed distance to the surface).
 
-Where most of an organ's very bottom is anchors, those that are drawn along too, it lies on a table, which goes on to
-all sides.
+Where anchors are at the organ's very bottom, those that are drawn along too, it lies on a table, which goes on to all
+sides.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from viscera.geometry.distance import distance_field
 from viscera.geometry.mesh import TriangleMesh
 from viscera.tissue.lattice import Tissue
 
-LYING = 0.5
-"""More than this share of the lowest masses are anchors: it lies on a table. A sheet in a frame does not."""
 REACH = 0.75
 """Around an anchor, in spacings of the lattice: anchors side by side leave no gap."""
 BAND = 3
@@ -39,9 +37,8 @@ class Floor:
         fixed = params.anchored if params.driven is None else params.anchored & ~params.driven
         anchors = tissue.rest_positions()[fixed]
         low, _high = mesh.bounds
-        height = tissue.rest_positions()[:, 2]
-        lowest = height < height.min() + 0.5 * params.spacing
-        on_table = height.min() < low[2] + params.spacing and params.anchored[lowest].mean() > LYING
+        held = tissue.rest_positions()[params.anchored]
+        on_table = len(held) > 0 and float(held[:, 2].min()) < low[2] + params.spacing
         self.table = float(low[2]) if on_table else -np.inf
         """Height of the table [m]."""
         self.top = max(self.table, float(anchors[:, 2].max()) + REACH * params.spacing) if len(anchors) else self.table

@@ -34,6 +34,8 @@ UNDER, OVER = 0.006, 0.012
 """How far below the sheet their tip goes in a bite, and above it before [m]."""
 DEEP, HIGH = 0.010, 0.020
 """The same of a snip [m]."""
+LIFT = 0.005
+"""Of the middle [m]: at the circle the sheet is then clear of what tools do not go below, the height of its frame."""
 AGAIN = 0.001
 """A snip that did not help is tried again so far along the bridge, to either side in turn [m]."""
 
@@ -84,8 +86,8 @@ class Surgeon:
         return _scissors((x, y, z + HIGH - (HIGH + DEEP) * down), angle, down)
 
     def _hold(self, tick: int) -> ToolInput:
-        """Takes the middle, lifts it a little and stays there."""
-        lift = 0.001 * min(max((tick - 600) / 200.0, 0.0), 1.0)
+        """Takes the middle, lifts it and stays there."""
+        lift = LIFT * min(max((tick - 600) / 200.0, 0.0), 1.0)
         down = 0.001 if tick < 500 else 0.0
         return ToolInput(GRASPER, (0.0, 0.0, self._height - down + lift), grip=1.0 if tick > 400 else 0.0)
 
