@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import viscera
 from verify.passing import Passing
-from viscera import Reset, ToolInput, World
+from viscera import ToolInput
+from viscera.instruments.kit import BLUNT
+from viscera.scenarios.incision import SKIN_OVER_FAT
+from viscera.timing import TICK
+from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Goal
 from viscera.world.systems.burnt_cuts import THROUGH
 
@@ -44,33 +47,24 @@ def test_a_steady_hand_opens_the_line_and_no_more() -> None:
     assert values["line_opened"] >= 90.0
 
 
-def draw_hook(world: World, hold: int, speed: float) -> tuple[float, float, float]:
-    """The hook is thrust 2 mm deep into the line, burns there for `hold` ticks, and is drawn 12 mm: what it cut on that
-    way [mm²], its median force against it [N], and the burn of the most burnt mass. Speed in mm/s."""
-    world.take(Reset(0))
-    top, cut, force = float(world.organs[0].body.positions[:, 2].max()), 0.0, []
-    for tick in range(hold + round(12_000.0 / speed)):
+@pytest.mark.slow
+def test_a_hot_hook_goes_through_what_it_has_burnt() -> None:
+    """Thrust 2 mm deep into the line, it burns there for 1.2 s and is drawn 12 mm at 4 mm/s. The hand's work for the
+    new surface is less than a twentieth of what a wire takes in cold tissue."""
+    world = viscera.make("incision", device="cpu")
+    top, hold, speed = float(world.organs[0].body.positions[:, 2].max()), 1_200, 0.004
+    cut = work = 0.0
+    for tick in range(hold + 3_000):
         if tick == hold:
             world.wait()
             cut = world.measure_values()["cut_area"]
         if tick % 8 == 0:
-            x = -0.006 + 1e-6 * speed * max(0, tick - hold)
+            x = -0.006 + speed * TICK * max(0, tick - hold)
             world.apply(ToolInput(HOOK, (x, 0.0, top - 0.002), grip=1.0, direct=True))
         world.advance()
-        if tick > hold:
-            force.append(-world.tools[HOOK].force[0])
+        work -= world.tools[HOOK].force[0] * speed * TICK if tick >= hold else 0.0
     world.wait()
-    burn = float(world.system("stiffening").holds.burn.numpy().max())
-    return world.measure_values()["cut_area"] - cut, float(np.median(force)), burn
-
-
-@pytest.mark.slow
-def test_a_hot_hook_goes_through_what_it_has_burnt_and_pushes_cold_tissue_along() -> None:
-    """Drawn at 4 mm/s it has burnt through what it comes to, and is hardly felt; at 60 mm/s, without waiting, it has
-    not."""
-    world = viscera.make("incision", device="cpu")
-    cut, easy, burnt = draw_hook(world, 1_200, 4.0)
-    _, hard, warm = draw_hook(world, 160, 60.0)
-    assert burnt > THROUGH > warm
+    cut = world.measure_values()["cut_area"] - cut
+    assert world.system("stiffening").holds.burn.numpy().max() > THROUGH
     assert cut > 10.0
-    assert easy < 0.3 * hard
+    assert work < 0.05 * BLUNT * SKIN_OVER_FAT.toughness * cut * SQUARE_MILLIMETRE
