@@ -63,8 +63,8 @@ class Curve:
         return True
 
 
-def train(name: str, steps: int, until: float, seed: int, worlds: int, out: Path) -> tuple[Any, list[dict[str, Any]]]:
-    """PPO for so many steps, or until such a share of episodes succeeds, with the curve of what it learned."""
+def train(name: str, told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
+    """PPO until it is enough, with the curve of what it learned."""
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
