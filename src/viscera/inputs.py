@@ -79,8 +79,8 @@ class EndDrill:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The systems of a live world were still busy as a frame ended: they take no turn there. Not a hand's doing, but
-    just as much of what a replay has to repeat. Given before the last tick of that frame."""
+    """The systems of a live world were still busy when their next turn was due: it does not begin after this tick. Not
+    a hand's doing, but just as much of what a replay has to repeat."""
 
 
 Input = ToolInput | SetParameter | SetTable | Reset | StartDrill | EndDrill | Behind

@@ -55,28 +55,32 @@ class Scene:
 
 def test_nothing_is_lost_while_everything_happens(device: Device) -> None:
     """180 frames: a vein wells up, an artery spurts, the ball breathes, saline rinses, suction takes, a clip opens and
-    closes, drops fall off and are lost. Sums are integers, so missing is exactly 0, far below 1e-6 of the total."""
+    closes, drops fall off and are lost. Sums are integers, so missing is exactly 0, far below 1e-6 of the total.
+    Suction is held beside the vein, where there is blood whichever way it runs down. What the host writes for a frame
+    is written after the one before has ended: a program on cuda reads it when it runs, not when it is started."""
     scene = Scene(device, lifetime=0.6, dilution=1.0)
     rest = scene.surface.vertices.numpy().copy()
-    total = BLOOD_VOLUME
+    total, happened = BLOOD_VOLUME, dict.fromkeys(("given", "rinsed", "film", "air", "lost", "sucked", "expired"), 0.0)
     for number in range(180):
         scene.wounds.drive.host[:] = 0.5 - 0.5 * math.cos(2 * math.pi * number / 100), 0.0
         scene.surface.vertices.assign(rest * (1.0 + 0.02 * math.sin(number / 8)))
         if number == 40:
             set_tools(scene.drops, nozzle=(0.0, 0.03, 0.06), nozzle_velocity=(0.0, 0.0, -0.5), nozzle_rate=2e-6)
         if number == 80:
-            set_tools(scene.drops, suction=(0.7 * RADIUS, 0.0, 0.7 * RADIUS), reach=8e-3, suction_rate=3e-6)
+            set_tools(scene.drops, suction=(0.1 * RADIUS, 0.0, RADIUS), reach=8e-3, suction_rate=3e-6)
         if number in (100, 130):
             set_clip(scene.wounds, 0, closed=number == 100)
         scene.program.run()
+        device.synchronize()
         if number % 10 == 9:
             b = check_balance(scene.ledger, number)
             volume = b.vessels + b.film + b.queue + b.air + b.lost + b.run_off + b.sucked + b.expired - b.rinsed
             assert volume == pytest.approx(total, rel=1e-12)
+            # Of each there was something at some time; suction may have taken the last of the film as it ends.
+            happened = {name: max(most, getattr(b, name)) for name, most in happened.items()}
     b = read_balance(scene.ledger)
     assert b.missing == 0
-    for name in ("given", "rinsed", "film", "air", "lost", "sucked", "expired"):
-        assert getattr(b, name) > 0.0, name
+    assert all(most > 0.0 for most in happened.values()), happened
     # What the ledger says is in the film and in the air is there, particle by particle.
     state, air = scene.film.state, scene.drops.state
     count, flying = int(state.count.numpy()[0]), int(air.count.numpy()[0])

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from viscera.blood.constants import BLOOD_DENSITY, SURFACE_TENSION
 from viscera.blood.film.border import check_film, film_count, film_volume, locate, spawn
 from viscera.blood.film.film import Film, make_film, step_film
 from viscera.blood.film.params import BLOOD, FilmParams, Sheet
@@ -90,6 +91,37 @@ def test_a_drop_slides_along_the_steepest_line(device: Device, angle: float) -> 
     lost = -math.expm1(-BLOOD.traction * PLAIN.dt)
     speed = np.linalg.norm(down) * PLAIN.dt / lost
     assert np.linalg.norm(moved) / (59 * PLAIN.dt) == pytest.approx(speed, rel=0.01)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 2.0])
+def test_a_contact_line_holds_a_lone_particle_as_the_formula_says(device: Device, part: float) -> None:
+    """f = `part` of what pulls it down the slope: it runs with (g sin θ − f) dt/(1 − I), or stays where it is."""
+    angle = 0.6
+    pull = 9.81 * math.sin(angle)
+    one = dataclasses.replace(PLAIN, hysteresis=1.0)
+    params = dataclasses.replace(PLAIN, hysteresis=part * pull / one.line_hold)
+    film = make_film(sheet(turn=rotation((1.0, 0.0, 0.0), angle)), params, 8, device)
+    spawn(film, [(0.0, 0.0, 0.0)])
+    path = run(film, 90)
+    speed = max(pull - part * pull, 0.0) * params.dt / -math.expm1(-BLOOD.traction * params.dt)
+    assert np.linalg.norm(path[-1] - path[60]) / (29 * params.dt) == pytest.approx(speed, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(3, 2), (13, 40)])
+def test_a_contact_line_holds_a_small_film_and_not_a_large_one(device: Device, columns: int, rows: int) -> None:
+    """On a wall, by ElSherbini and Jacobi's law for a round patch, (24/π³) σ D (cos θ_r − cos θ_a): it holds 2.6 times
+    what six particles weigh, and 0.28 times what 520 do."""
+    params = dataclasses.replace(PLAIN, hysteresis=0.3)
+    film = make_film(sheet(0.12, turn=rotation((1.0, 0.0, 0.0), 0.5 * math.pi)), params, 1024, device)
+    x, z = np.meshgrid(0.9e-3 * (np.arange(columns) - 6), 0.9e-3 * (np.arange(rows) - 0.5 * rows))
+    count = columns * rows
+    held = 24.0 / math.pi**3 * SURFACE_TENSION * 2.0 * math.sqrt(count * 0.9e-3**2 / math.pi) * params.hysteresis
+    part = held / (count * BLOOD_DENSITY * params.particle_volume * 9.81)
+    assert part > 2.0 or part < 0.5
+    spawn(film, np.stack([x.ravel(), 0.0 * x.ravel(), 0.03 + z.ravel()], axis=1))
+    path = run(film, 250)
+    fell = path[150][2] - path[-1][2]
+    assert (fell < 0.1e-3) if part > 1.0 else (fell > 5e-3)
 
 
 def test_from_the_top_of_a_sphere_to_its_bottom(device: Device) -> None:

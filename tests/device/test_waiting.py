@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import threading
+
 import pytest
 
-from viscera.waiting import LEAST_SPIN, MOST_SPIN, Waiter
+from viscera.waiting import LEAST_SPIN, MOST_SPIN, Waiter, wake_early
 
 
 class Machine:
@@ -61,3 +65,21 @@ def test_one_bad_sleep_is_forgotten() -> None:
 def test_a_moment_that_is_past_is_not_waited_for() -> None:
     machine = Machine(300e-6)
     assert Waiter(machine.clock, machine.sleep, MOST_SPIN).until(machine.now - 1.0) < 5e-6
+
+
+def test_a_thread_that_wakes_early_keeps_its_policy_and_its_nice(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[object] = []
+
+    def ask() -> None:
+        me = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, me, os.getpriority(os.PRIO_PROCESS, me) + 1)
+        before = (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, me))
+        wake_early()
+        found.extend([before, (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, me))])
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert found[0] == found[1]
+    monkeypatch.setattr(platform, "machine", lambda: "something else")
+    assert wake_early() is False

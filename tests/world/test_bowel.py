@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from viscera import water
-from viscera.anatomy.along import attach, follow
+from viscera.anatomy.along import attach, follow, lay
 from viscera.anatomy.colon import centreline, centreline_of, colon, course_of
 from viscera.device import Device
 from viscera.errors import InputError
@@ -33,7 +33,7 @@ def test_a_tube_that_does_not_change_stays_to_the_last_bit() -> None:
     assert line.points == pytest.approx(centreline(course_of(mesh, 2), 400).points, abs=1e-12)
     points = attach(mesh.vertices, line)
     assert points.begun == pytest.approx(mesh.vertices, abs=1e-9)
-    assert np.array_equal(follow(points, line, line, np.ones(len(mesh.vertices))), mesh.vertices)
+    assert np.array_equal(follow(points, lay(points, line, line), np.ones(len(mesh.vertices))), mesh.vertices)
 
 
 def test_points_move_with_the_centreline_and_with_the_opening() -> None:
@@ -41,9 +41,9 @@ def test_points_move_with_the_centreline_and_with_the_opening() -> None:
     line = centreline_of(mesh, 2)
     points = attach(mesh.vertices, line)
     there = replace(line, points=line.points + np.array([0.01, 0.0, -0.02]))
-    moved = follow(points, line, there, np.ones(len(mesh.vertices)))
+    moved = follow(points, lay(points, line, there), np.ones(len(mesh.vertices)))
     assert moved - mesh.vertices == pytest.approx(np.tile([0.01, 0.0, -0.02], (len(moved), 1)), abs=1e-12)
-    half = TriangleMesh(follow(points, line, line, np.full(len(moved), 0.5)), mesh.triangles)
+    half = TriangleMesh(follow(points, lay(points, line, line), np.full(len(moved), 0.5)), mesh.triangles)
     # A long tube of half the width holds a quarter; its ends and bends are not that of a cylinder.
     assert half.volume / mesh.volume == pytest.approx(0.25, abs=0.02)
 

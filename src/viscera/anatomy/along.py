@@ -38,18 +38,37 @@ def attach(points: FloatArray, line: Centreline) -> Attached:
     way = points - line.points[k]
     local = np.stack([(way * axis).sum(axis=1) for axis in (across, other, line.tangents[k])], axis=1)
     found = Attached(points.copy(), at, local, points, line.lengths[k])
-    return Attached(found.rest, at, local, _placed(found, line, line, np.ones(len(points))), found.lengths)
+    begun = _placed(lay(found, line, line), np.ones(len(points)))
+    return Attached(found.rest, at, local, begun, found.lengths)
 
 
-def follow(attached: Attached, line: Centreline, now: Centreline, opening: FloatArray) -> FloatArray:
-    """Where the points are when the tube's centreline is `now` instead of `line`, which they were attached to, and it
-    is `opening` times as wide at each of them, (n,). Without a change it is where they were, to the last bit."""
-    return attached.rest + (_placed(attached, line, now, opening) - attached.begun)
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """A centreline as attached points need it; a tube that only opens and narrows keeps it."""
+
+    middle: FloatArray
+    """Where each hangs [m], (n, 3)."""
+    radial: FloatArray
+    """From there across the line [m], (n, 3)."""
+    axial: FloatArray
+    """And along it."""
+    wide: FloatArray
+    """Radius here over that of the line they were attached to, (n,)."""
 
 
-def _placed(attached: Attached, line: Centreline, now: Centreline, opening: FloatArray) -> FloatArray:
+def lay(attached: Attached, line: Centreline, now: Centreline) -> Laid:
+    """The centreline `now` instead of `line`, which the points were attached to."""
     k = attached.at.astype(int)
-    wide = (opening * now.radii[k] / line.radii[k])[:, None]
     across, other = now.across[k], np.cross(now.tangents[k], now.across[k])
     a, b, c = (attached.local[:, axis, None] for axis in range(3))
-    return now.points[k] + wide * (a * across + b * other) + c * now.tangents[k]
+    return Laid(now.points[k], a * across + b * other, c * now.tangents[k], now.radii[k] / line.radii[k])
+
+
+def follow(attached: Attached, now: Laid, opening: FloatArray) -> FloatArray:
+    """Where the points are on this centreline, `opening` times as wide at each of them, (n,). Without a change it is
+    where they were, to the last bit."""
+    return attached.rest + (_placed(now, opening) - attached.begun)
+
+
+def _placed(now: Laid, opening: FloatArray) -> FloatArray:
+    return now.middle + (opening * now.wide)[:, None] * now.radial + now.axial

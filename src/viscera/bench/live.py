@@ -137,10 +137,10 @@ def run_live(
             record(world.tick, one)
         world.advance()
         end = time.perf_counter()
+        if world.behind:
+            behind += 1
+            record(world.tick - 1, Behind())
         if world.tick % TICKS_PER_FRAME == 0:
-            if world.behind:
-                behind += 1
-                record(world.tick - 1, Behind())
             world.frame()
             live.draw(lambda write: write(slot))
             if priority is not None:
@@ -163,7 +163,7 @@ def run_live(
         "cuts": int((gaps > STALL).sum()),
         "tissue": ticks * TICK / wall,
         "systems": (live.begun - turns) * TICKS_PER_FRAME * TICK / wall,
-        "frames_behind": behind,
+        "ticks_behind": behind,
         "peak_force": world.peak_force,
         "real_time_priority": got_priority,
         "cores": world.device.cores,

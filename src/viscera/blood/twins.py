@@ -36,6 +36,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "binned search": {"search": "binned"},
     "one-sided": {"one_sided": True},
     "three fluids": _MIXING | {"fluids": (BLOOD, BILE, SALINE)},
+    "contact line": _MIXING | {"fluids": (BLOOD, BILE, SALINE), "hysteresis": 0.02},
     "sheet of two": _MIXING | {"fluids": _TWO},
     "wrapped sheet of two": _MIXING | {"fluids": _TWO},
 }
@@ -142,7 +143,8 @@ for _flat in (False, True):
         _exchange, small=600, large=20_000,
     ))  # fmt: skip
 register(Twin(
-    "blood.moves", (film_kernels.move_on,), {"cpu": (native_moves.move_on_triangles,)}, ("three fluids",),
+    "blood.moves", (film_kernels.move_on,), {"cpu": (native_moves.move_on_triangles,)},
+    ("three fluids", "contact line"),
     1e-4,  # as above
     _moves, small=600, large=20_000,
 ))  # fmt: skip

@@ -91,6 +91,9 @@ class DropView:
     face: wp.array(dtype=wp.int32)
     barycentric: wp.array(dtype=wp.vec2)
     late: wp.array(dtype=wp.float32)
+    slid_face: wp.array(dtype=wp.int32)
+    slid_from: wp.array(dtype=wp.vec2)
+    slid_way: wp.array(dtype=wp.vec3)
 
 
 @dataclass(eq=False)
@@ -119,6 +122,12 @@ class DropArrays:
     """Weights of that triangle's second and third corner, vec2."""
     late: Any
     """How much of the next step has passed before it is born, float32 [s]; below 0 where it owes some of the last."""
+    slid_face: Any
+    """Scratch: triangle on which a drop that has slid in this step began, int32."""
+    slid_from: Any
+    """Scratch: where on it, as `barycentric`, vec2."""
+    slid_way: Any
+    """Scratch: its way in that triangle's plane, vec3 [m]; 0 for one that has not slid."""
     view: Any
     """`DropView`: the same arrays for kernels."""
 
@@ -142,6 +151,9 @@ def make_drop_arrays(capacity: int, device: Device) -> DropArrays:
         "face": wp.int32,
         "barycentric": wp.vec2,
         "late": wp.float32,
+        "slid_face": wp.int32,
+        "slid_from": wp.vec2,
+        "slid_way": wp.vec3,
     }
     made = {n: wp.zeros(1 if n == "count" else capacity, dtype=t, device=device.warp) for n, t in kinds.items()}
     drops = DropArrays(capacity, 1 if device.is_cuda else CHUNK, **made, view=None)

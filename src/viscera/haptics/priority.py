@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from viscera.waiting import wake_early
+
 HAPTIC_LEVEL = 2
 """The haptic loop sleeps most of the time, and comes first."""
 SESSION_LEVEL = 1
@@ -31,8 +33,10 @@ def come_first(level: int, leave_out: tuple[str, ...] = ()) -> bool:
 
 
 def step_back() -> bool:
-    """Ordinary priority again."""
-    return _schedule("SCHED_OTHER", 0, set())
+    """Ordinary priority again; the thread that asks still wakes before the others."""
+    done = _schedule("SCHED_OTHER", 0, set())
+    wake_early()
+    return done
 
 
 def _schedule(policy: str, level: int, left_out: set[int | None]) -> bool:

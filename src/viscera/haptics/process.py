@@ -21,6 +21,7 @@ from typing import Any
 from viscera.errors import DeviceError, InputError, VisceraError
 from viscera.haptics.link import TOOLS, Link
 from viscera.haptics.priority import HAPTIC_LEVEL, come_first
+from viscera.waiting import wake_early
 
 START_S = 60.0
 """Opening a device may take seconds, calibrating one a little more [s]."""
@@ -122,7 +123,8 @@ def main(spec: HapticSpec, link: Link, pipe: Connection) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the server decides what it means
     faulthandler.enable()
-    come_first(HAPTIC_LEVEL)
+    if not come_first(HAPTIC_LEVEL):
+        wake_early()
     try:
         devices, sentences = open_devices(list(spec.devices), load_mappings(spec.mapping))
     except VisceraError as error:

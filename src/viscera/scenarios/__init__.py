@@ -6,6 +6,7 @@ ours, `find_scenario` also takes the path of a file; `viscera.make` builds a wor
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -46,6 +47,8 @@ class Scenario:
     """Where it was loaded from, for one of the user's own."""
     takes_mesh: bool = True
     """Whether it is built on the mesh that a user gives (`Setting.mesh`); one that has no use for it refuses it."""
+    hands_free: bool = False
+    """Whether nothing in it is touched: no tissue, no tools. Its ticks do nothing, so its systems have all cores."""
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -102,7 +105,8 @@ def load_file(path: Path) -> Scenario:
     global loading
     loading = True
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no result of a command
+            spec.loader.exec_module(module)
     except Exception as error:
         raise _does_not_load(path.name, error) from error
     finally:
@@ -132,7 +136,7 @@ def _checked(scenario: object, file: str) -> Scenario:
 
 def find_scenario(name: str) -> Scenario:
     """By its name in the catalogue, or by the path of its file."""
-    from viscera.world.settings import closest_names
+    from viscera.world.names import closest_names
 
     if name.endswith(".py"):
         return load_file(Path(name))
@@ -147,7 +151,7 @@ def find_scenario(name: str) -> Scenario:
 def _built(entry: Scenario, setting: Setting) -> Contents:
     """What a scenario builds; a slip in a user's own file is told with its line."""
     try:
-        return entry.build(setting)
+        contents = entry.build(setting)
     except VisceraError:
         raise
     except Exception as error:
@@ -155,6 +159,9 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
         if place is None:
             raise
         raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
+    if entry.hands_free and (contents.organs or contents.tools):
+        raise InputError(f"{entry.name} has organs or tools, but is hands_free.", "Leave hands_free out.")
+    return contents
 
 
 def place_in(entry: Scenario, error: Exception) -> str | None:
@@ -205,7 +212,7 @@ def make(
         found = fit(entry, whole, mesh=path, progress=progress)
         detail, tick_cores = found.detail, None if whole.is_cuda else found.tick_cores
     amount = check_detail(detail)
-    place = whole.split(tick_cores)
+    place = whole.split(tick_cores, idle=entry.hands_free)
     world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():

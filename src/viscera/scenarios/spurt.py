@@ -16,6 +16,7 @@ import numpy as np
 
 from viscera.blood.drops.drops import DropParams, Drops, make_drops, set_drops
 from viscera.blood.film.params import BLOOD, SALINE, FilmParams
+from viscera.blood.picture.trails import make_trails
 from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds, set_opening, set_vessel
@@ -103,7 +104,7 @@ def build(setting: Setting) -> Contents:
 
 def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
-    params = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0)
+    params = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0, hysteresis=DropParams().hysteresis)
     film = make_film_on(organ, params, round(setting.detail * PARTICLES))
     assert film.surface is not None
     drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(setting.detail * DROPS))
@@ -112,6 +113,8 @@ def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> t
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     vessels = bleeding(organ, wounds, [artery])
     rest, aim = Rest(film, drops, vessels.holds, pools), Aim(stains, tools)
+    picture = painting(organ, film, pools, rest, aim)
+    make_trails(drops, picture.holds)
     systems = [
         vessels,
         rest.system(),
@@ -120,7 +123,7 @@ def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> t
         staining(stains, aim, rest),
         flowing(film, rest),
         accounting(film, wounds, drops),
-        painting(organ, film, pools, rest, aim),
+        picture,
     ]
     return systems, _parameters(vessels.holds, drops)
 

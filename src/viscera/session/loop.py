@@ -150,7 +150,7 @@ class Loop:
         tick = self.world.tick
         if port is not None:
             port.publish(tick, self.world.tools)
-        if tick % TICKS_PER_FRAME == 0 and self.world.behind and self.recorder is not None:
+        if self.world.behind and self.recorder is not None:
             self.recorder.input(tick - 1, Behind())
         self._values_to_come.clear()
         self._rows_to_come.clear()

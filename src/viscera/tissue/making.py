@@ -13,9 +13,9 @@ from viscera.timing import TICK
 from viscera.tissue import kernels, touch_kernels
 from viscera.tissue.layout import TILE, Layout, make_layout
 from viscera.tissue.params import LatticeParams, bulk_step, checked_substeps
-from viscera.tissue.remedies import stiffness_factor
-from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, length_ratio, mass_share, spring_share
+from viscera.tissue.springs import NodeIndex, mass_share
 from viscera.tissue.substeps import settle_substeps
+from viscera.tissue.tables import Tables
 from viscera.tissue.tissue import LatticeState, Tissue
 from viscera.tissue.touching import touch_masses
 from viscera.tissue.viscosity import make_viscosity
@@ -25,13 +25,13 @@ def make_whole(device: Device, params: LatticeParams, *, native: bool, bricks: b
     """The lattice at rest, in one piece; `bricks` as in layout.py."""
     layout = make_layout(params.nodes, bricks=bricks)
     index = NodeIndex(params.nodes)
-    cells = cells_around(params.nodes, index)
-    mass = mass_share(cells) * params.density_of() * params.spacing**3
-    constants = _constants(device, params, layout, index, cells, mass)
+    tables = Tables(params, layout, index)
+    mass = mass_share(tables.cells) * params.density_of() * params.spacing**3
+    constants = _constants(device, params, layout, tables, mass)
     slots, warp = layout.slots, device.warp
     moved = np.zeros(0, dtype=np.int64) if params.driven is None else np.nonzero(params.driven)[0]
     direction = np.zeros((len(params.nodes), 3)) if params.drive_direction is None else params.drive_direction
-    bulk = cell_table(params, layout, index) if params.has_volume else np.zeros(1, dtype=np.float16)
+    bulk = tables.bulk(params.bulk_young_of()) if params.has_volume else np.zeros(1, dtype=np.float16)
 
     def zeros(count: int) -> wp.array[Any]:
         return wp.zeros(count, dtype=wp.float32, device=warp)
@@ -80,8 +80,7 @@ def _constants(
     device: Device,
     params: LatticeParams,
     layout: Layout,
-    index: NodeIndex,
-    cells: NDArray[np.bool_],
+    tables: Tables,
     mass: NDArray[np.float64],
 ) -> Any:
     """The struct that the kernels read."""
@@ -105,7 +104,7 @@ def _constants(
     made.tile_slot = wp.array(layout.tile_slot, dtype=wp.int32, device=warp)
     made.rows = wp.array(layout.rows.ravel(), dtype=wp.int32, device=warp)
     made.tile_origin = wp.array((layout.tile_cell * params.spacing).astype(np.float32), dtype=wp.vec3, device=warp)
-    made.stiffness = wp.array(stiffness_table(params, layout, index, cells), dtype=wp.float16, device=warp)
+    made.stiffness = wp.array(tables.stiffness(params.spring_young_of()), dtype=wp.float16, device=warp)
     made.inverse_mass = wp.array(inverse_mass, dtype=wp.float32, device=warp)
     made.keep = wp.ones(slots, dtype=wp.float32, device=warp)
     made.features = features
@@ -113,31 +112,3 @@ def _constants(
     made.creep = wp.zeros(13 * slots if features & kernels.CREEP else 1, dtype=wp.float32, device=warp)
     made.awake = wp.zeros(2 * slots // TILE if features & kernels.SKIP_REST else 1, dtype=wp.int32, device=warp)
     return made
-
-
-def stiffness_table(
-    params: LatticeParams, layout: Layout, index: NodeIndex, cells: NDArray[np.bool_]
-) -> NDArray[np.float16]:
-    """Relative stiffness of every spring at the mass it looks up from; shape (13·slots,)."""
-    table = np.zeros((len(DIRECTIONS), layout.slots), dtype=np.float16)
-    young = params.spring_young_of()
-    for row, direction in enumerate(DIRECTIONS):
-        other = index.find(params.nodes + np.array(direction, dtype=np.int32))
-        value = length_ratio(direction, params.equal_springs) * spring_share(cells, direction, other)
-        value *= 0.5 * (young + young[other])
-        if params.remedies.surface_stiffness > 1.0:
-            value *= stiffness_factor(cells, other, params.remedies.surface_stiffness)
-        table[row, layout.slot_of_node] = np.where(other >= 0, value, 0.0)
-    return table.ravel()
-
-
-def cell_table(params: LatticeParams, layout: Layout, index: NodeIndex) -> NDArray[np.float16]:
-    """Relative bulk modulus of the cell whose low corner each place is: the mean of its masses; 0 if it lacks one."""
-    young = params.bulk_young_of()
-    total = np.zeros(len(params.nodes))
-    whole = index.look_up(index.whole_cells(), params.nodes)
-    for corner in np.ndindex(2, 2, 2):
-        total += young[index.find(params.nodes + np.array(corner, dtype=np.int32))] / 8.0
-    table = np.zeros(layout.slots, dtype=np.float16)
-    table[layout.slot_of_node] = np.where(whole, total, 0.0)
-    return table

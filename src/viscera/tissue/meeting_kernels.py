@@ -23,8 +23,10 @@ NEIGHBOURS = 26
 
 FACING = wp.constant(-0.25)
 """Two masses face each other when the cosine between their normals is below this."""
-BEHIND = wp.constant(-1.0)
-"""A surface that is deeper than this, in cells, is another side of the tissue, and not met."""
+BEHIND = wp.constant(-1.5)
+"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
+each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
+off."""
 BALL = wp.constant(0.7)
 """How near masses come whose surfaces do not face each other, as edges, in cells."""
 SLACK = wp.constant(1.5e-3)
@@ -268,61 +270,23 @@ def find_normals(
 
 
 @wp.func
-def are_tied(meet: Meet, c: int, d: int):
-    place = meet.place[d]
-    found = wp.bool(False)
-    for k in range(_NEIGHBOURS):
-        found = found or meet.tied[_NEIGHBOURS * c + k] == place
-    return found
-
-
-@wp.func
-def consider(meet: Meet, c: int, d: int):
-    """Makes d a partner of c, if their surfaces may meet in this tick; it is near, and of another piece or parted."""
-    same = meet.piece[c] == meet.piece[d]
-    way = meet.x[d] - meet.x[c]
-    far = wp.length(way)
-    if far < 1.0e-9:
-        return
-    if same and are_tied(meet, c, d):
-        return
-    n = wp.vec3()
-    weight = float(1.0)
-    reach = BALL * meet.spacing
-    lengths = wp.length(meet.normal[c]) * wp.length(meet.normal[d])
-    if wp.dot(meet.normal[c], meet.normal[d]) < FACING * lengths:
-        n = wp.normalize(meet.normal[c] - meet.normal[d])
-        height = wp.dot(n, way)
-        aside = wp.length(way - height * n) / meet.spacing
-        weight = 1.0 - aside * aside
-        reach = meet.offset[c] + meet.offset[d]
-        if weight <= 0.0 or height - reach < BEHIND * meet.spacing or height - reach > SLACK:
-            return
-    else:
-        if same or far > reach + SLACK:
-            return
-        n = way / far
-    k = meet.partners[c]
-    at = _PARTNERS * c + k
-    if k >= _PARTNERS:
-        # The one with the highest number goes: the same in any order.
-        wp.atomic_add(meet.count, 2, 1)
+def place_of_partner(
+    c: int,
+    d: int,
+    partners: wp.array(dtype=wp.int32),
+    partner: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
+    at = _PARTNERS * c + partners[c]
+    if partners[c] >= _PARTNERS:
+        wp.atomic_add(count, 2, 1)
         at = at - 1
-        if d > meet.partner[at]:
-            return
+        if d > partner[at]:
+            at = -1
     else:
-        meet.partners[c] = k + 1
-    # In the order of their numbers, so that sums over them are the same on every device.
-    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
-        meet.partner[at] = meet.partner[at - 1]
-        meet.along[at] = meet.along[at - 1]
-        meet.weight[at] = meet.weight[at - 1]
-        meet.reach[at] = meet.reach[at - 1]
-        at = at - 1
-    meet.partner[at] = d
-    meet.along[at] = n
-    meet.weight[at] = weight
-    meet.reach[at] = reach
+        partners[c] = partners[c] + 1
+    return at
 
 
 @wp.kernel
@@ -332,6 +296,8 @@ def find_partners(
     # out
     meet: Meet,
 ):
+    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or as near as
+    two edges come. A function that got `meet` would copy kilobytes for every pair."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
     for c in range(wp.tid(), count, threads):
@@ -340,20 +306,55 @@ def find_partners(
         piece = meet.piece[c]
         parted = (meet.kind[c] & 1) != 0
         normal = meet.normal[c]
-        if meet.alert[c] != 0:
-            own = cell_of(x, reach)
-            for n in range(27):
-                cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
-                d = meet.head[bucket_of(cell)]
-                while d >= 0:
-                    other = meet.piece[d] != piece or (
-                        parted and (meet.kind[d] & 1) != 0 and wp.dot(normal, meet.normal[d]) < 0.0
-                    )
-                    near = other and wp.length_sq(meet.x[d] - x) <= reach * reach
+        own = cell_of(x, reach)
+        for n in range(wp.where(meet.alert[c] != 0, 27, 0)):
+            cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
+            d = meet.head[bucket_of(cell)]
+            while d >= 0:
+                same = meet.piece[d] == piece
+                meets = not same or (parted and (meet.kind[d] & 1) != 0)
+                at = wp.int32(0)
+                far = float(0.0)
+                way = wp.vec3()
+                along = wp.vec3()
+                weight = float(1.0)
+                touch = BALL * meet.spacing
+                if meets:
+                    way = meet.x[d] - x
+                    far = wp.length(way)
                     # Cells far from each other may share a bucket.
-                    if near and cell_of(meet.x[d], reach) == cell:
-                        consider(meet, c, d)
-                    d = meet.after[d]
+                    meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
+                if meets:
+                    other = meet.normal[d]
+                    if wp.dot(normal, other) < FACING * (wp.length(normal) * wp.length(other)):
+                        along = wp.normalize(normal - other)
+                        height = wp.dot(along, way)
+                        aside = wp.length(way - height * along) / meet.spacing
+                        weight = 1.0 - aside * aside
+                        touch = meet.offset[c] + meet.offset[d]
+                        meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
+                    else:
+                        along = way / far
+                        meets = far <= touch + SLACK
+                if meets and same:
+                    place = meet.place[d]
+                    for k in range(_NEIGHBOURS):
+                        meets = meets and meet.tied[_NEIGHBOURS * c + k] != place
+                if meets:
+                    at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
+                if meets and at >= 0:
+                    # In the order of their numbers, so that sums over them are the same on every device.
+                    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+                        meet.partner[at] = meet.partner[at - 1]
+                        meet.along[at] = meet.along[at - 1]
+                        meet.weight[at] = meet.weight[at - 1]
+                        meet.reach[at] = meet.reach[at - 1]
+                        at = at - 1
+                    meet.partner[at] = d
+                    meet.along[at] = along
+                    meet.weight[at] = weight
+                    meet.reach[at] = touch
+                d = meet.after[d]
         total = float(0.0)
         for k in range(meet.partners[c]):
             total += meet.weight[_PARTNERS * c + k]

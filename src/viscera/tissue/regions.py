@@ -9,8 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
-from viscera.tissue.making import cell_table, stiffness_table
-from viscera.tissue.springs import NodeIndex, cells_around
+from viscera.tissue.tables import Tables
 from viscera.tissue.tissue import Tissue
 
 
@@ -31,10 +30,9 @@ def set_relative_young(tissue: Tissue, relative: NDArray[np.float64]) -> None:
             f"Stay at or below {most:g}, or make the lattice with more.",
         )
     changed = dataclasses.replace(params, relative_young=relative)
-    index = NodeIndex(params.nodes)
-    table = stiffness_table(changed, tissue.layout, index, cells_around(params.nodes, index))
-    wp.copy(tissue.constants.stiffness, wp.array(table, dtype=wp.float16, device=tissue.device.warp))
+    tables, device = Tables(params, tissue.layout), tissue.device.warp
+    table = tables.stiffness(changed.spring_young_of())
+    wp.copy(tissue.constants.stiffness, wp.array(table, dtype=wp.float16, device=device))
     if params.has_volume:
-        cells = cell_table(changed, tissue.layout, index)
-        wp.copy(tissue.bulk, wp.array(cells, dtype=wp.float16, device=tissue.device.warp))
+        wp.copy(tissue.bulk, wp.array(tables.bulk(changed.bulk_young_of()), dtype=wp.float16, device=device))
     tissue.wake()

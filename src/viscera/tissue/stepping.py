@@ -106,8 +106,8 @@ def record_extra(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
         tiled = tissue.native and not tissue.device.is_cuda
         count, block = (tiles, NATIVE_BLOCK) if tiled else (tiles * TILE, 1024)
         press, gather = (
-            (volume.cell_pressure_cpu, volume.gather_pressure_cpu)
-            if tiled
+            (volume.cell_pressure_native, volume.gather_pressure_native)
+            if tissue.native
             else (volume.cell_pressure, volume.gather_pressure)
         )
         stage.launch(press, count, [constants, tissue.bulk, live, here, state.push], block)

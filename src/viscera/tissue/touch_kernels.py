@@ -332,10 +332,47 @@ def list_points(
                     there = hanging_at(samples, slots, position, s)
                     if way_to_segment(there, a, b) < reach + way:
                         contacts.row[s] = LISTED
-                        n = contacts.counts[2]
+                        n = wp.atomic_add(contacts.counts, 2, 1)
                         contacts.listed[n] = s
                         contacts.owner[n] = bundle
-                        contacts.counts[2] = n + 1
+
+
+@wp.func
+def list_near(
+    lattice: Lattice, samples: Samples, bundles: int, tools: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts, thread: int,
+    threads: int,
+):  # fmt: skip
+    """One of `threads` lists the bundles that tools may reach in this tick."""
+    bars_on = rows_on(tools, PART_FLOATS)
+    fields_on = rows_on(poses, POSE_FLOATS)
+    if (bars_on | fields_on) != 0:
+        for bundle in range(thread, bundles, threads):
+            look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+
+
+@wp.func
+def list_near_alone(
+    lattice: Lattice, samples: Samples, bundles: int, tools: wp.array(dtype=wp.float32),
+    poses: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts,
+):  # fmt: skip
+    """The same by one thread, which lists their points too. It asks once which tools are there, and looks at groups of
+    bundles first."""
+    bars_on = rows_on(tools, PART_FLOATS)
+    fields_on = rows_on(poses, POSE_FLOATS)
+    if (bars_on | fields_on) == 0:
+        return
+    for group in range((bundles + _GROUP - 1) // _GROUP):
+        first = _GROUP * group
+        last = wp.min(first + _GROUP, bundles)
+        x = middle_of(samples, lattice.slots, position, (first + last) // 2)
+        reach = LOOSE * samples.group_radius[group] + SLACK
+        bars, fields = parts_near(tools, poses, bars_on, fields_on, x, reach)
+        if (bars | fields) != 0:
+            for bundle in range(first, last):
+                look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+    for n in range(contacts.counts[0]):
+        list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
 
 
 @wp.kernel
@@ -352,26 +389,11 @@ def find_near(
     # out
     contacts: Contacts,
 ):
-    """Lists what tools may reach in this tick. On cpu one thread does all, and asks once which tools are there."""
-    bars_on = rows_on(tools, PART_FLOATS)
-    fields_on = rows_on(poses, POSE_FLOATS)
-    if (bars_on | fields_on) == 0:
-        return
+    """Lists what tools may reach in this tick. On cpu one thread does all."""
     if threads > 1:
-        for bundle in range(wp.tid(), bundles, threads):
-            look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
+        list_near(lattice, samples, bundles, tools, poses, position, contacts, wp.tid(), threads)
     else:
-        for group in range((bundles + _GROUP - 1) // _GROUP):
-            first = _GROUP * group
-            last = wp.min(first + _GROUP, bundles)
-            x = middle_of(samples, lattice.slots, position, (first + last) // 2)
-            reach = LOOSE * samples.group_radius[group] + SLACK
-            bars, fields = parts_near(tools, poses, bars_on, fields_on, x, reach)
-            if (bars | fields) != 0:
-                for bundle in range(first, last):
-                    look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
-        for n in range(contacts.counts[0]):
-            list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
+        list_near_alone(lattice, samples, bundles, tools, poses, position, contacts)
 
 
 @wp.func
@@ -621,23 +643,13 @@ def meet_bundle(
         meet_bars(lattice, samples, substep, tau, tools, position, velocity, contacts, bundle, bars, s)
 
 
-@wp.kernel
-def touch_serial(
-    # params
-    lattice: Lattice,
-    samples: Samples,
-    tiles: int,
-    substep: int,
-    # in
-    live: wp.array(dtype=wp.float32),
-    tools: wp.array(dtype=wp.float32),
-    # out
-    contacts: Contacts,
-    velocity_out: wp.array(dtype=wp.float32),
-    position_out: wp.array(dtype=wp.float32),
-    force_out: wp.array(dtype=wp.int64),
-):
-    """A whole substep of contact with round parts, on one core."""
+@wp.func
+def touch_points(
+    lattice: Lattice, samples: Samples, tiles: int, substep: int, live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32), contacts: Contacts, velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32), force_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """Of the points that are listed, what round parts do to them and feel of them."""
     contacts.counts[1] = 0
     tau = live[LIVE_VISCOUS_TIME]
     for n in range(contacts.counts[2]):
@@ -658,6 +670,28 @@ def touch_serial(
         if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
             for lane in range(_TILE):
                 move_masses(lattice, tau, substep, contacts, tile, lane, velocity_out, position_out)
+
+
+@wp.kernel
+def touch_serial(
+    # params
+    lattice: Lattice,
+    samples: Samples,
+    tiles: int,
+    substep: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    tools: wp.array(dtype=wp.float32),
+    # out
+    contacts: Contacts,
+    velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+    force_out: wp.array(dtype=wp.int64),
+):
+    """A whole substep of contact with round parts, on one core."""
+    touch_points(
+        lattice, samples, tiles, substep, live, tools, contacts, velocity_out, position_out, force_out
+    )  # fmt: skip
 
 
 @wp.kernel

@@ -92,7 +92,7 @@ register(Twin(
 ))  # fmt: skip
 register(Twin(
     "tissue.volume", (volume.cell_pressure, volume.gather_pressure),
-    {"cpu": (volume.cell_pressure_cpu, volume.gather_pressure_cpu)}, ("volume force",),
+    dict.fromkeys(("cpu", "cuda"), (volume.cell_pressure_native, volume.gather_pressure_native)), ("volume force",),
     1e-4,  # V/h³ − 1 is a small difference of large numbers
     _volume, small=400, large=20_000,
 ))  # fmt: skip

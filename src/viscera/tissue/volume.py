@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.native import fill, on_cpu
+from viscera.native import fill, on_cpu, on_cuda
 from viscera.tissue.kernels import LIVE_BULK, Lattice, load3, store3
 from viscera.tissue.layout import TILE
 
@@ -188,20 +188,28 @@ float* out = extra_out.data + i;
 STORE(out, total[0]); STORE(out + n, total[1]); STORE(out + 2 * n, total[2]);
 """
 
-_TILE_BODY = """
+_CPU_PLACE = """
+const int tile = element;
 const Place lane = 0;
 $body
 """
 
+_CUDA_PLACE = """
+const int tile = element / 16;
+const int lane = element % 16;
+$body
+"""
 
-def _tile_source(body: str) -> str:
-    return on_cpu(fill(_TILE_BODY, body=body), fused=False)
+
+def _source(body: str) -> str:
+    """An element is a tile of 16 places on cpu, a place on cuda."""
+    return on_cpu(fill(_CPU_PLACE, body=body), fused=False) + on_cuda(fill(_CUDA_PLACE, body=body))
 
 
-@wp.func_native(_tile_source(fill(_CELL, most_growth=MOST_GROWTH, most_stretch=MOST_STRETCH)))
-def _cell_tile(
+@wp.func_native(_source(fill(_CELL, most_growth=MOST_GROWTH, most_stretch=MOST_STRETCH)))
+def press_cells(
     lattice: Lattice,
-    tile: int,
+    element: int,
     bulk: wp.array(dtype=wp.float16),
     live: wp.array(dtype=wp.float32),
     position: wp.array(dtype=wp.float32),
@@ -209,14 +217,14 @@ def _cell_tile(
 ): ...
 
 
-@wp.func_native(_tile_source(_GATHER))
-def _gather_tile(
-    lattice: Lattice, tile: int, push: wp.array(dtype=wp.float32), extra_out: wp.array(dtype=wp.float32)
+@wp.func_native(_source(_GATHER))
+def gather_cells(
+    lattice: Lattice, element: int, push: wp.array(dtype=wp.float32), extra_out: wp.array(dtype=wp.float32)
 ): ...
 
 
 @wp.kernel
-def cell_pressure_cpu(
+def cell_pressure_native(
     first: int,
     # params
     lattice: Lattice,
@@ -227,12 +235,12 @@ def cell_pressure_cpu(
     # out
     push_out: wp.array(dtype=wp.float32),
 ):
-    """`cell_pressure` for a tile of 16 places."""
-    _cell_tile(lattice, first + wp.tid(), bulk, live, position, push_out)
+    """`cell_pressure` in C: for a tile of 16 places on cpu, for a place on cuda."""
+    press_cells(lattice, first + wp.tid(), bulk, live, position, push_out)
 
 
 @wp.kernel
-def gather_pressure_cpu(
+def gather_pressure_native(
     first: int,
     # params
     lattice: Lattice,
@@ -241,5 +249,5 @@ def gather_pressure_cpu(
     # out
     extra_out: wp.array(dtype=wp.float32),
 ):
-    """`gather_pressure` for a tile of 16 places."""
-    _gather_tile(lattice, first + wp.tid(), push, extra_out)
+    """`gather_pressure` in the same way."""
+    gather_cells(lattice, first + wp.tid(), push, extra_out)

@@ -4,6 +4,10 @@ native.py.
 The same sums as `pressure_solver.begin`, `push` and `relax`, up to the last bits. `Fluid.axes` are x, y, z, k, the push
 along x, y, z, and one that is not used here; before the first push, the velocity after all other forces along x, y, z,
 and 1 for what moves, 0 for walls.
+
+Particles stay where they are while pressures are found, so the kernel's slopes of a particle's first blocks
+(`state.SLOTS`) are kept when the equations are set up: the iteration reads them instead of taking a root and a quotient
+for each pair.
 """
 
 # ruff: noqa: PLR0913 (a kernel names each array)
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from viscera.native import fill
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.native import GROUP, loop
 from viscera.water.smoothing import Smoothing
@@ -26,17 +31,47 @@ WARM_START = wp.constant(0.5)
 _STEEP = """
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
-            V steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
+            steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
             steep = inside ? steep : (V)0.0f;
 """
 
-_BEGIN_START = """
+_FIND_STEEP = (
+    "V steep;"
+    + _STEEP
+    + """
+            if (slot < slots) STORE(mine + 16 * slot, steep);
+            ++slot;
+"""
+)
+
+_TAKE_STEEP = fill(
+    """
+            V steep;
+            if (slot < slots) {
+                steep = LOAD(mine + 16 * slot);
+            } else {
+                $steep
+            }
+            ++slot;
+""",
+    steep=_STEEP,
+)
+
+_OWN_SLOTS = """
+    int slot = 0;
+    float* mine = slopes.data + 16L * slots * s;
+"""
+
+_BEGIN_START = (
+    _OWN_SLOTS
+    + """
     V gx = 0.0f, gy = 0.0f, gz = 0.0f, growth = 0.0f, squares = 0.0f;
     const float ux = vx.data[s], uy = vy.data[s], uz = vz.data[s];
 """
+)
 
 _BEGIN_BODY = (
-    _STEEP
+    _FIND_STEEP
     + """
             const V ex = ux - LOAD(vx.data + t), ey = uy - LOAD(vy.data + t), ez = uz - LOAD(vz.data + t);
             growth += steep * (ex * dx + ey * dy + ez * dz);
@@ -63,13 +98,16 @@ _PUSH_SKIP = """
     if (tag.data[s] < 0) { px.data[s] = py.data[s] = pz.data[s] = 0.0f; continue; }
 """
 
-_PUSH_START = """
+_PUSH_START = (
+    _OWN_SLOTS
+    + """
     V gx = 0.0f, gy = 0.0f, gz = 0.0f;
     const float own = k.data[s];
 """
+)
 
 _PUSH_BODY = (
-    _STEEP
+    _TAKE_STEEP
     + """
             steep *= own + LOAD(k.data + t);
             gx -= steep * dx;
@@ -84,13 +122,16 @@ _PUSH_END = """
     pz.data[s] = live.mass * SUM_IN_ORDER(gz);
 """
 
-_RELAX_START = """
+_RELAX_START = (
+    _OWN_SLOTS
+    + """
     V growth = 0.0f;
     const float ux = px.data[s], uy = py.data[s], uz = pz.data[s];
 """
+)
 
 _RELAX_BODY = (
-    _STEEP
+    _TAKE_STEEP
     + """
             const V ex = ux - LOAD(px.data + t), ey = uy - LOAD(py.data + t), ez = uz - LOAD(pz.data + t);
             growth += steep * (ex * dx + ey * dy + ez * dz);
@@ -110,6 +151,7 @@ def equations(
     smoothing: Smoothing,
     live: Live,
     first: int,
+    slots: int,
     tag: wp.array(dtype=wp.int32),
     density: wp.array(dtype=float),
     x: wp.array(dtype=float),
@@ -120,6 +162,7 @@ def equations(
     vz: wp.array(dtype=float),
     moves: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
+    slopes: wp.array(dtype=float),
     system: wp.array(dtype=wp.vec2),
     own: wp.array(dtype=wp.vec4),
 ): ...
@@ -131,12 +174,14 @@ def pushes(
     smoothing: Smoothing,
     live: Live,
     first: int,
+    slots: int,
     tag: wp.array(dtype=wp.int32),
     x: wp.array(dtype=float),
     y: wp.array(dtype=float),
     z: wp.array(dtype=float),
     k: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
+    slopes: wp.array(dtype=float),
     px: wp.array(dtype=float),
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
@@ -149,6 +194,7 @@ def relaxed(
     smoothing: Smoothing,
     live: Live,
     first: int,
+    slots: int,
     relaxation: float,
     system: wp.array(dtype=wp.vec2),
     x: wp.array(dtype=float),
@@ -158,6 +204,7 @@ def relaxed(
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
+    slopes: wp.array(dtype=float),
     k: wp.array(dtype=float),
 ): ...
 
@@ -193,6 +240,7 @@ def begin(
     # params
     grid: GridView,
     smoothing: Smoothing,
+    slots: int,
     live: wp.array(dtype=Live),
     # in
     tag: wp.array(dtype=wp.int32),
@@ -206,11 +254,15 @@ def begin(
     moves: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
     # out
+    slopes_out: wp.array(dtype=float),
     system_out: wp.array(dtype=wp.vec2),
     own_out: wp.array(dtype=wp.vec4),
 ):
     s = (first + wp.tid()) * _GROUP
-    equations(grid, smoothing, live[0], s, tag, density, x, y, z, vx, vy, vz, moves, hits, system_out, own_out)
+    equations(
+        grid, smoothing, live[0], s, slots, tag, density, x, y, z, vx, vy, vz, moves, hits,
+        slopes_out, system_out, own_out,
+    )  # fmt: skip
 
 
 @wp.kernel
@@ -255,6 +307,7 @@ def push(
     # params
     grid: GridView,
     smoothing: Smoothing,
+    slots: int,
     live: wp.array(dtype=Live),
     # in
     tag: wp.array(dtype=wp.int32),
@@ -263,13 +316,14 @@ def push(
     z: wp.array(dtype=float),
     k: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
+    slopes: wp.array(dtype=float),
     # out
     px_out: wp.array(dtype=float),
     py_out: wp.array(dtype=float),
     pz_out: wp.array(dtype=float),
 ):
     s = (first + wp.tid()) * _GROUP
-    pushes(grid, smoothing, live[0], s, tag, x, y, z, k, hits, px_out, py_out, pz_out)
+    pushes(grid, smoothing, live[0], s, slots, tag, x, y, z, k, hits, slopes, px_out, py_out, pz_out)
 
 
 @wp.kernel
@@ -278,6 +332,7 @@ def relax(
     # params
     grid: GridView,
     smoothing: Smoothing,
+    slots: int,
     relaxation: float,
     live: wp.array(dtype=Live),
     # in
@@ -289,11 +344,12 @@ def relax(
     py: wp.array(dtype=float),
     pz: wp.array(dtype=float),
     hits: wp.array(dtype=wp.uint64),
+    slopes: wp.array(dtype=float),
     # out
     k_out: wp.array(dtype=float),
 ):
     s = (first + wp.tid()) * _GROUP
-    relaxed(grid, smoothing, live[0], s, relaxation, system, x, y, z, px, py, pz, hits, k_out)
+    relaxed(grid, smoothing, live[0], s, slots, relaxation, system, x, y, z, px, py, pz, hits, slopes, k_out)
 
 
 @wp.kernel

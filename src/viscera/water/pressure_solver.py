@@ -39,7 +39,7 @@ from viscera.water.native_solver import WARM_START
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front, image, image_count, reaches, read4
 from viscera.water.smoothing import Smoothing, make_smoothing, slope
-from viscera.water.state import Fluid, Images, Live
+from viscera.water.state import SLOTS, Fluid, Images, Live
 
 wp.set_module_options({"enable_backward": False})
 
@@ -264,8 +264,14 @@ def _begin_natively(stage: Stage, fluid: Fluid) -> None:
     f, n, x = fluid, fluid.capacity, fluid.extra
     stage.launch(native_solver.split_advected, n, [f.grid.view, f.live, f.held, f.rate, f.sorted_tag, *f.axes[4:]])
     seen = [f.sorted_tag, f.density, *f.axes[:3], *f.axes[4:], x["hits"]]
-    launch(stage, native_solver.begin, n, [f.grid.view, f.smoothing, f.live, *seen, x["system"], x["own"]])
+    out = [x["slopes"], x["system"], x["own"]]
+    launch(stage, native_solver.begin, n, [f.grid.view, f.smoothing, kept_slots(f), f.live, *seen, *out])
     stage.launch(native_solver.guess, n, [f.grid.view, f.grid.original, x["system"], x["warm"], f.place])
+
+
+def kept_slots(fluid: Fluid) -> int:
+    """Blocks of neighbours per particle whose slopes the native loops keep."""
+    return SLOTS if len(fluid.extra["slopes"]) > 0 else 0
 
 
 def solid_walls(fluid: Fluid) -> list[Any]:
@@ -294,14 +300,15 @@ def iterate_natively(stage: Stage, fluid: Fluid) -> None:
     """As `iterate`, in C for cpu."""
     f, n, omega = fluid, fluid.capacity, relaxation(fluid.params)
     places, k, pushes = f.axes[:3], f.axes[3], f.axes[4:7]
-    around, hits = [f.grid.view, f.smoothing], f.extra["hits"]
+    around, listed = [f.grid.view, f.smoothing, kept_slots(f)], [f.extra["hits"], f.extra["slopes"]]
+    push = [*around, f.live, f.sorted_tag, *places, k, *listed, *pushes]
+    relax = [*around, omega, f.live, f.extra["system"], *places, *pushes, *listed, k]
     stage.launch(native_solver.take_guess, n, [f.grid.view, f.place, k])
     for _ in range(f.params.iterations):
-        launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
+        launch(stage, native_solver.push, n, push)
         _iterate_at_walls(stage, f, omega)
-        relax = [*around, omega, f.live, f.extra["system"], *places, *pushes, hits, k]
         launch(stage, native_solver.relax, n, relax)
-    launch(stage, native_solver.push, n, [*around, f.live, f.sorted_tag, *places, k, hits, *pushes])
+    launch(stage, native_solver.push, n, push)
     _iterate_at_walls(stage, f, 0.0)
     stage.launch(native_solver.give_back, n, [f.grid.view, k, *pushes, f.place, f.extra["push"]])
 

@@ -69,11 +69,13 @@ def in_three_passes(fluid: Fluid) -> bool:
 
 PARTICLE_WORK = 20
 """Cost of a particle's step in elements of `Device.record`: from 3 000 particles on, a second core gains."""
+SOLVED_WORK = 60
+"""The same of the incompressible solver, whose iterations go through all neighbours again: from 1 000 on."""
 
 
 def step_work(fluid: Fluid) -> int:
     """What to give to `Device.record` as `work`."""
-    return PARTICLE_WORK * fluid.capacity
+    return (PARTICLE_WORK if fluid.params.compressible else SOLVED_WORK) * fluid.capacity
 
 
 def sort(stage: Stage, fluid: Fluid) -> None:

@@ -52,6 +52,11 @@ DRAINED, REFUSED, LOST, CREATED = 0, 1, 2, 3
 particles ever made, which is the next tag."""
 
 
+SLOTS = 12
+"""Blocks of 16 neighbours whose slopes native_solver.py keeps per particle. In barium in a colon 99 of 100 particles
+have at most 10."""
+MOST_KEPT = 40_000
+"""Particles up to which it keeps them: 31 MB, about what a processor's cache holds."""
 KEPT = ("warm", "level", "carried", "fresh")
 """Arrays in `Fluid.extra` that belong to particles and are kept between steps, where they are there."""
 
@@ -387,6 +392,8 @@ def _allocate(params: FluidParams, device: Device, n: int, native: bool) -> Flui
         grid.view.rows, grid.view.layer = grid.view.rows // 3, 0
     # Blocks of neighbours that native loops go through: all, until density has noted which.
     hits = {"hits": wp.full(n, 2**64 - 1, dtype=wp.uint64, device=device.warp)} if native else {}
+    if native and not params.compressible:
+        hits["slopes"] = make(float, 16 * SLOTS * n if n <= MOST_KEPT else 0)
     sizes = make_sizes(params, device.warp, n, native) if params.sizes is not None else {}
     return Fluid(
         params=params,

@@ -68,6 +68,9 @@ class Contents:
     table: float | None = None
     """Height of the table on which what is cut off comes to lie [m]; counts where tissue meets tissue."""
     script: Script = field(default=no_hand)
+    relative_young: Callable[[int], NDArray[np.float64]] | None = None
+    """Of the first organ, what another seed would make of its `LatticeParams.relative_young` with the settings as they
+    are; None where a seed changes nothing about it. Many worlds in one batch differ by it (batch/)."""
     reseed: Callable[[int], None] | None = None
     """Where all that the seed decides follows from a setting: takes another seed, for when settings are set again. A
     world then begins again without being built (again.py). None: only building it takes another seed."""
@@ -101,6 +104,13 @@ class Contents:
                 warnings.warn(
                     f"{tool.instrument.name}: no system of this world acts on {', '.join(idle)}, so it does nothing "
                     "when pressed. List one that does (docs/scenarios.md).",
+                    stacklevel=2,
+                )
+        for organ in self.organs:
+            still = [how for system, how in organ.expects.items() if system not in names]
+            if still:
+                warnings.warn(
+                    f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).",
                     stacklevel=2,
                 )
         self._check_trocars()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.errors import InputError
 from viscera.geometry.linked_cells import Lattice
 from viscera.geometry.linked_surface import LinkedSurface, Shape
 from viscera.geometry.mesh import TriangleMesh
@@ -28,13 +29,18 @@ INSIDE = -3.0
 SHIFT = -2.0
 """Added to the texture coordinates of a cut face's corners where it has: so the page knows that it is one."""
 
+OUTSIDE_TRIANGLES = 3
+"""Room for triangles of the uncut surface, over that for its points, where it is asked for."""
+
 Follow = Callable[[NDArray[np.int32]], None]
 
 
 class CutSurface:
     """Of one organ."""
 
-    def __init__(self, mesh: TriangleMesh, tissue: Tissue, room: int) -> None:
+    def __init__(self, mesh: TriangleMesh, tissue: Tissue, room: int, outside: int = 0) -> None:
+        """`room`: links that may be cut. `outside`: points of the uncut surface that there is room for, where bodies
+        that differ are to have arrays of one size."""
         self._tissue, self._source, self._room = tissue, mesh, room
         nodes = tissue.params.nodes
         self._index = NodeIndex(nodes)
@@ -43,7 +49,15 @@ class CutSurface:
         shape = self.linked.shape
         self.mesh = TriangleMesh(shape.rest.astype(np.float64), shape.triangles, mesh.name)
         """The outside, uncut."""
-        self.points, self.triangles = self.linked.most_points, self.linked.most_triangles
+        spare = max(outside - len(shape.rest), 0)
+        # A closed surface has about twice as many triangles as points.
+        self.points, self.triangles = self.linked.most_points + spare, self.linked.most_triangles
+        if outside:
+            if spare == 0:
+                raise InputError(
+                    f"{mesh.name} has {len(shape.rest)} points, room is for {outside}.", "Give `outside` more room."
+                )
+            self.triangles += max(OUTSIDE_TRIANGLES * outside - len(shape.triangles), 0)
         self.order = np.full(room, -1, dtype=np.int64)
         """Links in the order in which they were cut, -1 behind the last: whose face is in which texels."""
         self.version = 1

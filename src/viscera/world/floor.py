@@ -72,6 +72,11 @@ class Floor:
             way = way + short[worst] * slope[worst]
         return way
 
+    def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
+        """Distance from what holds fast on a grid [m], where its first node is [m], and its spacing [m]; None where
+        nothing does."""
+        return None if self._values is None else (self._values, self._origin, self._spacing)
+
     def _clearance(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Distance from what holds fast [m], and the direction away from it; far outside the grid."""
         if self._values is None:

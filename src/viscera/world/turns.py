@@ -1,7 +1,7 @@
 """The systems' turns: one a frame, in a thread of their own, while the next ticks run.
 
 A turn sees the world as the frame left it: shadows of the lattices, copies of the tools, settings as they were. What it
-did to tissue lands between two ticks, at the end of a later frame.
+did to tissue lands between two ticks, as the next turn begins.
 """
 
 from __future__ import annotations

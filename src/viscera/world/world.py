@@ -4,7 +4,7 @@ A tick is 1 ms: inputs take effect, tools follow their hands, tissue moves, tool
 ends, the systems (heat, blood, fluids; see `system.py`) take their turn, in the order in which the scenario lists them,
 in a thread of their own, while the next ticks run: they see the world as the frame left it. What they did to tissue is
 put in force at the end of the next frame. In a live session ticks never wait for them: a turn that takes longer ends at
-a later frame, which is recorded as an input (`Behind`), so that a replay is the same world. A scenario
+a later tick, which is recorded as inputs (`Behind`), so that a replay is the same world. A scenario
 (viscera/scenarios) says what is in the world; doors (Python, session, command line) only ever see this class.
 """
 
@@ -26,6 +26,7 @@ from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue.lattice import Tissue
 from viscera.tissue.meeting import Meeting, make_meeting
 from viscera.view import AnyArray, ArraySpec, DrillState, Frame, Scene, Snapshot, TickTimes, ToolState
+from viscera.waiting import wake_early
 from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
@@ -53,8 +54,10 @@ class World:
         self.detail = detail
         """Times the scenario's stated numbers of masses, texels and particles."""
         self.tick = 0
+        self.due = TICKS_PER_FRAME
+        """After which tick the systems are to take their next turn."""
         self.behind = False
-        """Whether the systems were still busy as the last frame ended."""
+        """Whether they were due after the last tick, and still busy."""
         self.peak_force = 0.0
         self.tools: list[ToolState] = []
         """Where each tool is and what its hand feels, as of the last tick."""
@@ -83,8 +86,11 @@ class World:
     def advance(self) -> None:
         """One tick; systems may be at work when it returns. `wait` before you look at anything but tools."""
         self._tick()
-        if self.tick % TICKS_PER_FRAME == 0:
-            self._frame()
+        due = self.tick >= self.due
+        self.behind = due and (self._skips or (self._live is not None and self.turns.busy))
+        self._skips = False
+        if due and not self.behind:
+            self._begin_turn()
 
     def wait(self) -> None:
         """Until the systems have finished their turn; raises what they raised."""
@@ -108,18 +114,18 @@ class World:
         self.tick += 1
         self._stopwatch.tick(start)
 
-    def _frame(self) -> None:
-        self.behind = self._skips or (self._live is not None and self.turns.busy)
-        self._skips = False
-        if not self.behind:
-            after = list if self._live is None else self._live.after_turn
-            self.turns.begin(self.tick, self.tools, self.settings.take_due(), after)
+    def _begin_turn(self) -> None:
+        # One that begins late may be made up for by shorter ones that follow; a whole frame is lost for good.
+        self.due = max(self.due + TICKS_PER_FRAME, self.tick + 1)
+        after = list if self._live is None else self._live.after_turn
+        self.turns.begin(self.tick, self.tools, self.settings.take_due(), after)
 
     def go_live(self) -> Live:
-        """From now on ticks do not wait for the systems."""
+        """From now on ticks do not wait for the systems, and come from this thread."""
         self.wait()
         self.turns.step_back()
         self._live = Live(self)
+        wake_early()
         return self._live
 
     def take_turns_inline(self) -> None:

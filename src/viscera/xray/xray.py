@@ -24,7 +24,7 @@ from viscera.errors import InputError, StateError
 from viscera.imaging.lens import launch_on_rows
 from viscera.states import Arrays, copy_in, copy_out
 from viscera.xray import detector as det
-from viscera.xray import projection
+from viscera.xray import native_detector, projection
 from viscera.xray.carm import CArm, make_arm_array, write_arm
 from viscera.xray.detector import DetectorParams
 from viscera.xray.materials import Material
@@ -184,7 +184,10 @@ def shine(stage: Stage, xray: Xray) -> None:
     focal = xray.arm.source_detector / xray.arm.pitch
     lengths = [a["weight"], a["attenuation"], a["still"], a["moving"], a["opening"]]
     sizes = [side, focal, len(xray.spectrum.energies), len(xray.materials)]
-    stage.launch(det.find_primary, side**2, [*sizes, *lengths, a["primary"]])
+    if stage.device.is_cuda or side % native_detector.LANES:
+        stage.launch(det.find_primary, side**2, [*sizes, *lengths, a["primary"]])
+    else:
+        stage.launch(native_detector.find_primary, side, [*sizes, *lengths, a["primary"]], block=1)
 
 
 def develop(stage: Stage, xray: Xray) -> None:

@@ -48,7 +48,7 @@ from viscera.neighbors.grid import build_order
 from viscera.timing import FRAME
 
 DROP_ARRAYS = ("count", "position", "velocity", "volume", "fluid", "fate", "face", "barycentric", "late")
-"""Arrays of `DropArrays`: all of them are kept when drops are saved."""
+"""Arrays of `DropArrays` that are kept when drops are saved; the others are scratch."""
 
 
 class Reservoir(Protocol):
@@ -87,6 +87,13 @@ class Catcher(Protocol):
 
     def catch(self, stage: Stage) -> None:
         """Takes those of this step."""
+
+
+class Painter(Protocol):
+    """What paints the trails of drops that slide (`blood/picture/trails.py`)."""
+
+    def catch(self, stage: Stage) -> None:
+        """Those of this step."""
 
 
 @dataclass(eq=False)
@@ -141,6 +148,8 @@ class Drops:
     """Who keeps what hit that; `make_stains` puts itself here."""
     pools: Reservoir | None = None
     """Where fluid stands on it, for suction; `make_pools` puts itself here."""
+    trails: Painter | None = None
+    """Who paints where drops have slid; `make_trails` puts itself here."""
 
 
 def make_drops(
@@ -347,6 +356,8 @@ def _move(stage: Stage, drops: Drops, number: int = 0) -> None:
     else:
         threads, block = -(-view.capacity // view.chunk), max(BLOCK // view.chunk, 1)
         stage.launch(flight.move, threads, [*ways, *out], block)
+    if drops.trails is not None:
+        drops.trails.catch(stage)
     _number(stage, flag, place)
     stage.launch(kernels.join_film, len(flag), [*landed, tree, drops.film_view, view, drops.queue])
     _once(stage, kernels.book_landing, [*landed, drops.film_view, drops.queue])

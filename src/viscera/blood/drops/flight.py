@@ -18,7 +18,18 @@ from viscera.blood.drops.landing import Landing, LandingView, meet_moving, meets
 from viscera.blood.drops.numbers import DropNumbers, Purse
 from viscera.blood.film.state import STAYS
 from viscera.blood.film.walk import WalkView, face_normal, into_plane, position_at, walk, weights_of
-from viscera.blood.views import DROP_BROKEN, FLYING, INTO_POOL, LANDED, LOST, ON_CLOTH, ON_TOOL, SLIDING, DropView
+from viscera.blood.views import (
+    DROP_BROKEN,
+    FLYING,
+    INTO_POOL,
+    LANDED,
+    LOST,
+    ON_CLOTH,
+    ON_TOOL,
+    SLIDING,
+    DropView,
+    is_there,
+)
 
 wp.set_module_options({"enable_backward": False})
 
@@ -230,6 +241,9 @@ def slide_one(numbers: DropNumbers, surface: WalkView, drops: DropView, i: int, 
         # It stops on the way; at rest it stays.
         slowing = wp.max(held - wp.dot(pull, v) / wp.max(wp.length(v), 1.0e-12), 1.0e-12)
         way = v * wp.min(0.5 * wp.length(v) / slowing, 0.5 * time)
+    drops.slid_face[i] = face
+    drops.slid_from[i] = drops.barycentric[i]
+    drops.slid_way[i] = into_plane(n, way)
     went = walk(surface, face, weights_of(drops.barycentric[i]), into_plane(n, way))
     # Velocity turns with the way, and loses what a barrier stopped.
     length = wp.length(way)
@@ -260,6 +274,7 @@ def _step_one(
     """So much time of a drop [s]; how many pieces its splash adds."""
     pieces = int(0)
     fate = drops.fate[i]
+    drops.slid_way[i] = wp.vec3(0.0, 0.0, 0.0)
     if fate == FLYING:
         pieces = fly_one(numbers, tree, around, drops, i, time, still)
         # What hits gently is in the film at once.
@@ -341,8 +356,10 @@ def move(
         landed_out[i] = 0
         pieces_out[i] = 0
         if i < drops_out.count[0]:
+            # One that landed in an earlier part of this step has joined the film then.
+            there = is_there(drops_out.fate[i])
             pieces_out[i] = _step_one(all_numbers[0], tree, surface, around, drops_out, i, time, still)
-            if drops_out.fate[i] == LANDED:
+            if there and drops_out.fate[i] == LANDED:
                 landed_out[i] = 1
 
 

@@ -200,6 +200,10 @@ def set_film(film: Film, params: FilmParams) -> None:
             f"max_speed·dt = {params.reach:g} m is more than the {film.view.reach:g} m the film was made for.",
             "Lower one of them, or make a new film.",
         )
+    if params.hysteresis > 0.0 and film.surface is None:
+        raise InputError(
+            f"hysteresis = {params.hysteresis} on a sheet, which has no metres.", "Leave it at 0, or take a surface."
+        )
     film.params = params
     wp.copy(film.rates, wp.array([_rates(params)], dtype=Rates, device=film.device.warp))
 
@@ -365,6 +369,7 @@ def _rates(params: FilmParams) -> Any:
         "clot_rate",
         "clot_speed",
         "clot_hold",
+        "line_hold",
     ):
         setattr(rates, name, getattr(params, name))
     for name in ("dissolve_rate", "spring_stiffness", "plasticity", "yield_ratio"):

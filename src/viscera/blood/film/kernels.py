@@ -16,6 +16,14 @@ Clotting (§6.2.10, whose rate 1/speed has no bound): K is the clotted part, B t
 and its traction is 1 + clot_hold K³ times as large: fibrin holds once it is a network, not before (the exponent is
 tuned for appearance). So strong a drag stops a particle within a step; what it moves in a step is the exact integral,
 Δx (1 − e^−x)/x with x = clot_hold K³ traction dt.
+
+Where a film ends, its contact line holds it. A lone particle is held as a drop is that slides, one with others all
+around it not at all, and between them by how many are missing (this interpolation is ours):
+
+    f = (24/π³) σ D (cos θ_r − cos θ_a)/(ρV) · max(0, 1 − (ρ_i/ρ_settled)/INNER),    Δx ← Δx max(0, 1 − f dt²/|Δx|)
+
+against any way that it would go, as Coulomb's friction: it stops and never turns round. What runs pushes on until those
+in front have enough behind them, so a stream goes on between its own borders and what is left behind stays.
 """
 
 # ruff: noqa: SIM102 PLR0913
@@ -42,6 +50,9 @@ wp.set_module_options({"enable_backward": False})
 
 
 SETTLED = wp.constant(SETTLING)
+
+INNER = wp.constant(0.8)
+"""Part of the density of a film at rest from which on a particle has no border; a straight one has about a half."""
 
 SMALL_DRAG = wp.constant(1.0e-3)
 """Below this, the series of (1 − e^−x)/x is more exact in float32 than the quotient."""
@@ -303,10 +314,12 @@ def move_particles(
             held = drag * rate.clot_hold * clot * clot * clot
             part = (1.0 - wp.exp(-held)) / held if held > SMALL_DRAG else 1.0 - 0.5 * held
             d = wp.vec3(film.dx[s], film.dy[s], film.dz[s]) * part
-            d = d * wp.min(1.0, view.radius / wp.max(wp.length(d), 1.0e-30))
             stiff = film.stiff[s]
             settled = stiff[2] * stiff[0] / wp.max(stiff[0] + SETTLED * stiff[1], 1.0e-30)
             thickness = film.density[s] / wp.max(settled, 1.0e-30)
+            line = rate.dt * rate.dt * rate.line_hold * wp.max(1.0 - thickness / INNER, 0.0)
+            way = wp.length(d)
+            d = d * (wp.min(wp.max(way - line, 0.0), view.radius) / wp.max(way, 1.0e-30))
             fate = STAYS
             moved = d
             if view.on_surface != 0:

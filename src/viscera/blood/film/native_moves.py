@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.blood.film.kernels import SMALL_DRAG, Home, move_particles
+from viscera.blood.film.kernels import INNER, SETTLED, SMALL_DRAG, Home, move_particles
 from viscera.blood.film.obstacles import Sheeted
 from viscera.blood.film.pairs import Carried, FilmView, Rates, Sorted
 from viscera.blood.film.state import EXPIRED, STAYS
@@ -39,7 +39,20 @@ for (int s = first_place; s < last_place; s += 16) {
     const V held = drag * rate.clot_hold * clot * clot * clot;
     const V part = held > FILL($small) ? (1.0f - EXP(-held)) / AT_LEAST(held, $small) : 1.0f - 0.5f * held;
     V dx = LOAD(film.dx.data + s) * part, dy = LOAD(film.dy.data + s) * part, dz = LOAD(film.dz.data + s) * part;
-    const V less = AT_MOST(radius / AT_LEAST(ROOT(dx * dx + dy * dy + dz * dz), 1.0e-30f), 1.0f);
+    // What the contact line holds.
+    const V density = LOAD(film.density.data + s);
+    V line = FILL(0.0f);
+    if (rate.line_hold > 0.0f) {
+        V settled;
+        EACH(c) {
+            const auto& stiff = film.stiff.data[s + c];
+            settled[c] = stiff[2] * stiff[0] / LARGER(stiff[0] + $settling * stiff[1], 1.0e-30f);
+        }
+        const V inner = AT_LEAST(settled, 1.0e-30f) * $inner;
+        line = dt * dt * rate.line_hold * AT_LEAST(1.0f - density / inner, 0.0f);
+    }
+    const V way = ROOT(dx * dx + dy * dy + dz * dz);
+    const V less = AT_MOST(AT_LEAST(way - line, 0.0f), radius) / AT_LEAST(way, 1.0e-30f);
     dx *= less; dy *= less; dz *= less;
     // The triangle, the way in its plane, and where it ends.
     const I face = LOAD_INT(cargo.face.data + s);
@@ -87,7 +100,6 @@ for (int s = first_place; s < last_place; s += 16) {
         grown = grown * EXP(-time * rate.dissolve_rate * LOAD(cargo.solvent.data + s));
         grown = AT_LEAST(AT_MOST(grown, AT_LEAST(able, 0.0f)), 0.0f);
     }
-    const V density = LOAD(film.density.data + s);
     const I volume = LOAD_INT(cargo.volume.data + s);
     KEEP(home.fate, STORE_INT, fate);
     KEEP(home.clot, STORE, grown);
@@ -110,6 +122,8 @@ for (int s = first_place; s < last_place; s += 16) {
 }
 """,
     small=SMALL_DRAG,
+    settling=SETTLED,
+    inner=INNER,
     expired=int(EXPIRED),
     staying=int(STAYS),
     walking=int(WALKS),

@@ -105,6 +105,8 @@ class Rates:
     clot_rate: float
     clot_speed: float
     clot_hold: float
+    line_hold: float
+    """Of a lone particle's contact line [m/s²]."""
     dissolve_rate: float
     spring_stiffness: float
     plasticity: float

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from viscera.blood.constants import BLOOD_DENSITY, SURFACE_TENSION
 from viscera.errors import InputError
 
 FLUIDS = 4
@@ -151,6 +152,8 @@ class FilmParams:
     """Blood that moves this fast clots half as fast [m/s]."""
     clot_hold: float = 1000.0
     """A clot has 1 + this times the traction of fluid blood; half clotted, 1 + this/8."""
+    hysteresis: float = 0.0
+    """cos θ_r − cos θ_a of the film's border, which holds on to a surface, see `film.kernels`; 0: it wets it."""
     dissolve_rate: float = 0.0
     """Clot that pure solvent around it dissolves [1/s]."""
     pooling: float = 1.0
@@ -200,6 +203,14 @@ class FilmParams:
         return self.max_speed * self.dt
 
     @property
+    def line_hold(self) -> float:
+        """What a contact line holds a lone particle with: (24/π³) σ D (cos θ_r − cos θ_a)/(ρV), D = (6V/π)^⅓, as a drop
+        that slides (`drops.impact`) [m/s²]."""
+        volume = self.particle_volume
+        diameter = (6.0 * volume / math.pi) ** (1.0 / 3.0)
+        return 24.0 / math.pi**3 * SURFACE_TENSION * diameter * self.hysteresis / (BLOOD_DENSITY * volume)
+
+    @property
     def little_volume(self) -> int:
         """`particle_volume` in picolitres."""
         return round(self.particle_volume / LITTLE)
@@ -234,6 +245,7 @@ _FILM_ZERO = (
     "dilution",
     "clot_rate",
     "clot_hold",
+    "hysteresis",
     "dissolve_rate",
 )
 

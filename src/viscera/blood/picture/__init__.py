@@ -12,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
 from viscera.blood.picture import image as _image
 from viscera.blood.picture.image import FilmImage, FilmImageParams, thickness_of
+from viscera.blood.picture.trails import Trails, make_trails
 from viscera.blood.pools.pools import Pools
 from viscera.device import Stage
 from viscera.errors import InputError
@@ -35,6 +37,7 @@ __all__ = [
     "set_obstacles",
     "step",
     "thickness_of",
+    "trails",
     "volume",
 ]
 
@@ -65,6 +68,11 @@ def make(
 def set(image: FilmImage, params: FilmImageParams) -> None:
     """Changes the look while programs run; the radius cannot grow beyond what the picture was made with."""
     _image.set_film_image(image, params, image.film_params)
+
+
+def trails(image: FilmImage, drops: Drops) -> Trails:
+    """From now on `drops` that slide leave trails in the picture. Before anything of them is recorded."""
+    return make_trails(drops, image)
 
 
 def step(stage: Stage, image: FilmImage) -> None:

@@ -293,6 +293,12 @@ def set_clip(wounds: Wounds, number: int, closed: bool = True) -> None:
     _write(wounds.view.sealed, number, sealed | CLIPPED if closed else sealed & ~CLIPPED)
 
 
+def set_burnt(wounds: Wounds, number: int) -> None:
+    """Burns a wound's vessel shut, for good."""
+    _check_number(wounds, number)
+    _write(wounds.view.sealed, number, int(wounds.view.sealed.numpy()[number]) | BURNT)
+
+
 def find_texels(wounds: Wounds, skin: Skin) -> None:
     """Looks up the texels around each wound, after wounds were added and before a program with `step_cautery` is
     recorded. They are found on the organ at rest."""

@@ -25,7 +25,9 @@ FLOOR = 0.02
 
 def pool_scenario(name: str, title: str, summary: str) -> Scenario:
     pool = find_pool(name)
-    return Scenario(name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False)
+    return Scenario(
+        name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False, hands_free=True
+    )
 
 
 def build(pool: Pool, setting: Setting) -> Contents:

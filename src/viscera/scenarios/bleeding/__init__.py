@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
 from viscera.blood.film.film import QUEUE
+from viscera.blood.picture.trails import make_trails
 from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
@@ -150,6 +151,7 @@ def bleed(
     wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
     rest, aim = Rest(film, drops, wounding.holds, pools), Aim(stains, tools)
     picture = painting(organ, film, pools, rest, aim)
+    make_trails(drops, picture.holds)
     drawing, ink = ink_on(organ)
     gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
     across = None if top is None else top.longest_line

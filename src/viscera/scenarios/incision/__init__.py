@@ -1,8 +1,9 @@
 """Incision: open tissue along an inked line, to a depth, with a scalpel.
 
 A piece of skin over fat (60 × 40 × 10 mm) is stretched across the line by 6 %, as skin is: what is cut gapes. A blade
-takes force, more the deeper it is: about 0.3 N at 6 mm. Scissors cut what is between their jaws as they close. The
-faces of the cut ooze, and a small artery that crosses below the line bleeds where the blade opens it.
+takes force, more the deeper it is: about 0.3 N at 6 mm. Scissors cut what is between their jaws as they close. A hot
+hook pushes cold tissue along and goes through what it has burnt. The faces of the cut ooze, and a small artery that
+crosses below the line bleeds where the blade opens it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.incision.blood import make_blood
 from viscera.scenarios.incision.drill import DEPTH, incision_drill, line_at, line_ends, marked
+from viscera.scenarios.incision.hot_hook import POWER, make_burns
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
@@ -41,7 +43,11 @@ SKIN_OVER_FAT = Material(
     break_strain=0.5,
     toughness=600.0,
     friction=0.3,
-    sources=("young, toughness: estimated, between fat and skin, as one layer has both",),
+    burnt_young=1.0,
+    sources=(
+        "young, toughness: estimated, between fat and skin, as one layer has both",
+        "burnt_young: fat melts and skin shrinks, so no stiffening is modelled",
+    ),
 )
 
 STRETCH = 0.06
@@ -60,6 +66,7 @@ Hold the left button and draw along the line: the blade cuts while you hold it.
 Key 2 takes the scissors: bring the open jaws to what is to be cut, and press to close them.
 Key 3 takes the grasper: hold the left button to close it, pull with the wheel; with key 1 or 2 it stays clamped.
 The cut oozes, and where the blade opens a small artery it spurts. Key 4 takes the suction, key 5 clips the artery.
+Key 6 takes the hot hook: it burns while you hold the button, and goes through what it has burnt; wounds close by it.
 Watch the measures: line opened, astray, deepest, bleeding. A cut that is too shallow can be drawn again."""
 
 GOALS = (Goal("line_opened", least=90.0), Goal("astray", most=20.0), Goal("deepest", most=9.0))
@@ -92,16 +99,19 @@ def build(setting: Setting) -> Contents:
         ),
     )  # fmt: skip
     organ = cuttable("skin", body, tissue, look="skin", texels=setting.texels(TEXELS), inside=True)
+    instruments = [kit.scalpel(), kit.scissors(), kit.grasper(), kit.suction(), kit.clip_applier()]
+    instruments.append(kit.cutting_hook(POWER))
+    home = (0.0, 0.0, float(high[2]) + HOME_HEIGHT)
+    tools = kit.hand_out(instruments, home, SKIN_OVER_FAT.friction, apart=0.04)
+    burns = make_burns(organ, tools)
     blood = make_blood(organ, setting)
     # Wounds are put onto the surface at rest.
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
     camera, bounds = looking_down([organ], (0.1, -0.75, 0.95))
-    home = (0.0, 0.0, float(high[2]) + HOME_HEIGHT)
     drawing, ink = ink_on(organ)
     ends = line_ends(setting.seed, low, high)
     ink.draw(marked(organ.need_skin(), ends))
-    instruments = [kit.scalpel(), kit.scissors(), kit.grasper(), kit.suction(), kit.clip_applier()]
     opening = cutting(organ)
     drill = incision_drill(organ, ends)
 
@@ -111,8 +121,8 @@ def build(setting: Setting) -> Contents:
 
     return Contents(
         organs=[organ],
-        tools=kit.hand_out(instruments, home, SKIN_OVER_FAT.friction, apart=0.04),
-        systems=[opening, drill, *blood, drawing, lattice_picture(organ)],
+        tools=tools,
+        systems=[opening, drill, *burns, *blood, drawing, lattice_picture(organ)],
         levels=LEVELS,
         camera=camera,
         bounds=bounds,

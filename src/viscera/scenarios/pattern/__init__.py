@@ -8,21 +8,21 @@ mm) and the sheet is one cell thick (2 mm), as fine as the lattice can be at 1 k
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from viscera.geometry.primitives import rounded_slab
-from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios.pattern.drill import RADIUS, marked, pattern_drill
+from viscera.scenarios.pattern.drill import marked, pattern_drill
+from viscera.scenarios.pattern.surgeon import Surgeon
+from viscera.scores.table import FORMS
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.units import STANDARD_GRAVITY
-from viscera.view import Goal
-from viscera.world import Contents, World, cuttable, looking_down
+from viscera.view import Goal, Level
+from viscera.world import Contents, cuttable, looking_down
 from viscera.world.organ import Body
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.ink import ink_on
@@ -52,9 +52,6 @@ STRETCH = 0.03
 HOME_HEIGHT = 0.03
 """Of waiting instruments above the sheet [m]."""
 
-SCISSORS, GRASPER = range(2)
-"""What keys 1 and 2 choose."""
-
 INSTRUCTIONS = """\
 Cut the violet circle out of the gauze, no farther than 2 mm from its line.
 Key 2 takes the grasper: move inside the circle, hold the left button to close it, and lift with the wheel a little.
@@ -64,6 +61,13 @@ Cut once around. Watch the measures: circle cut, off the line, pieces."""
 
 GOALS = (Goal("circle_cut", least=95.0), Goal("pieces", least=2.0), Goal("off_line", most=60.0))
 """In %, pieces and mm²: cut all around, so that the disc is free."""
+
+FLS = FORMS["pattern"]
+LEVELS = (
+    Level("Standard", (*GOALS, Goal("time", most=FLS.cut_off))),
+    Level("Proficient", (*GOALS, Goal("time", most=FLS.proficient))),
+)
+"""300 s, after which MISTELS gives nothing, and the 98 s that FLS asks of the proficient."""
 
 
 def build(setting: Setting) -> Contents:
@@ -86,17 +90,18 @@ def build(setting: Setting) -> Contents:
     home = (0.0, 0.0, HEIGHT + SIDE / CELLS + HOME_HEIGHT)
     drawing, ink = ink_on(organ)
     ink.draw(marked(organ.need_skin()))
+    surgeon = Surgeon(tissue, HEIGHT, STRETCH)
     return Contents(
         organs=[organ],
         tools=kit.hand_out([kit.scissors(), kit.grasper()], home, GAUZE.friction, apart=0.04),
         systems=[cutting(organ), pattern_drill(organ), drawing],
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.05,
         rubbing=GAUZE.friction,
         table=0.0,
-        script=script,
+        script=lambda world, tick: surgeon.script(tick),
     )
 
 
@@ -108,32 +113,6 @@ def sheet(cells: int) -> Body:
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     mesh = rounded_slab(size, centre=(0.0, 0.0, HEIGHT + 0.5 * float(size[2])), edge_radius=0.2 * spacing)
     return Body(mesh, nodes, (-0.5 * SIDE, -0.5 * SIDE, HEIGHT), spacing)
-
-
-BITES, BITE_TICKS = 40, 160
-"""With which the script's scissors go around the circle, and how long one takes."""
-START = 900
-"""When they begin."""
-
-
-def script(world: World, tick: int) -> Iterable[Input]:
-    """A hand that takes the middle of the gauze, lifts it a little and leaves the grasper there, and cuts bite by bite
-    along the line."""
-    if tick % 8:
-        return []
-    if tick < START:
-        lift = 0.001 * min(max((tick - 600) / 200.0, 0.0), 1.0)
-        down = 0.001 if tick < 500 else 0.0
-        return [ToolInput(GRASPER, (0.0, 0.0, HEIGHT - down + lift), grip=1.0 if tick > 400 else 0.0)]
-    bite, share = divmod(tick - START, BITE_TICKS)
-    if bite >= BITES:
-        return [ToolInput(SCISSORS, (0.0, 0.0, HEIGHT + 0.05), active=False)]
-    # Where the gauze is stretched, its line is farther out.
-    angle, radius = 2.0 * math.pi * bite / BITES, RADIUS * (1.0 + STRETCH)
-    place = (radius * math.cos(angle), radius * math.sin(angle), HEIGHT - 0.006 if share > 40 else HEIGHT + 0.012)
-    turn = 0.5 * (angle + 0.5 * math.pi)
-    closed = 1.0 if 90 < share < 150 else 0.0
-    return [ToolInput(SCISSORS, place, (0.0, 0.0, math.sin(turn), math.cos(turn)), grip=closed)]
 
 
 SCENARIO = Scenario(

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from viscera.device import BLOCK, Stage
+from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.water.boundary import native_contacts
 from viscera.water.boundary.known import make_known
@@ -158,8 +158,8 @@ def step_contacts(
     written = [position, velocity, contacts.last_known, contacts.touch]
     args = [contacts.walls.view, contacts.rule, *given, *written]
     if contacts.native:
-        chunks, block = -(-capacity // native_contacts.CHUNK), BLOCK // native_contacts.CHUNK
-        stage.launch(native_contacts.meet_walls_simply, chunks, args, block=block)
+        # Cores share them chunk by chunk: a block of so many particles as usual would be all of a small fluid.
+        stage.launch(native_contacts.meet_walls_simply, -(-capacity // native_contacts.CHUNK), args, block=1)
     else:
         stage.launch(meet_walls, capacity, args)
 

@@ -2,8 +2,9 @@
 
 Half of the water in a shallow river touches its bed, and asks for nothing more than one plane: it is a radius away, its
 way is short, no shape is near, and where the way ends no other triangle is nearer. Then the answer is that of
-meeting.py with one plane, in the same order of operations. Whoever needs more (a list that is no longer good, a fold, a
-shape, a wall that moves) goes the plain way, from the beginning.
+meeting.py with one plane, in the same order of operations. So it is where a hashed mesh moves, as a bowel's wall does:
+the plane has its velocity, and pushes out whom it has come too near to. Whoever needs more (a list that is no longer
+good, a fold, a shape, no room to be pushed out) goes the plain way, from the beginning.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.native import fill, on_cpu
-from viscera.water.boundary.known import Known
-from viscera.water.boundary.meeting import SLOP, ContactRule, Touch, meet
+from viscera.water.boundary.known import FACES, Known
+from viscera.water.boundary.meeting import PUSH, SLOP, ContactRule, Touch, meet
 from viscera.water.boundary.triangles_hashed import ROUNDING
-from viscera.water.boundary.walls import LEAST, WallsView
+from viscera.water.boundary.walls import HASHED, LEAST, WallsView
 
 wp.set_module_options({"enable_backward": False})
 
@@ -31,21 +32,23 @@ const float radius = rule.radius, slop = $slop, rounding = 1.0f + $rounding;
 const auto& known = known_before.data[i];
 const auto& at = before.data[i];
 auto& target = position.data[i];
-const float moved = walls.moved.data[0], clear = known.clear - moved;
+const float moved = walls.moved.data[0], turned = walls.moved.data[1], clear = known.clear - moved;
 const float* centre = (const float*)&known.ball;
 const float from_centre = APART(at, centre);
 const auto take = [&]() {
     auto& now = known_out.data[i];
     now.ball = known.ball;
+    now.ball[3] -= turned;
     now.clear = clear;
     now.shapes = known.shapes - moved;
     now.count = known.count;
     if (known.count > 0) {
         now.faces = known.faces;
         now.away = known.away;
+        if (turned > 0.0f) for (int k = 0; k < $faces; ++k) now.away[k] -= turned;
     }
 };
-if (walls.moved.data[1] > 0.0f) return 0;
+if (turned > 0.0f && walls.structure != $hashed) return 0;
 if (from_centre < clear && APART(target, centre) <= clear - 1.001f * radius) {
     take();
     touch.face.data[i] = -1;
@@ -55,7 +58,7 @@ if (from_centre < clear && APART(target, centre) <= clear - 1.001f * radius) {
 const float left[3] = {target[0] - at[0], target[1] - at[1], target[2] - at[2]};
 const float whole = ROOT1(DOT(left, left));
 const float need = 1.001f * radius + SMALLER(whole, 0.25f * radius);
-const float good = known.ball[3] - from_centre, shapes = known.shapes - moved - from_centre;
+const float listed = known.ball[3] - turned, good = listed - from_centre, shapes = known.shapes - moved - from_centre;
 if (known.count == 0 || !(whole < 1.0e15f) || good < need || (walls.shape_count > 0 && shapes < need)) return 0;
 
 // The nearest of the listed triangles: its distance, its number, the place on it and the way from there.
@@ -65,7 +68,7 @@ const auto nearest = [&](const float* point, float away_from_centre, float* weig
     const float shift = away_from_centre * rounding;
     face = -1;
     for (int k = 0; k < known.count; ++k) {
-        if (known.away[k] - shift > most) break;
+        if (known.away[k] - turned - shift > most) break;
         const float* p = corners + 9L * known.faces[k];
         float e[3], f[3], to0[3], to1[3], to2[3], w[3];
         for (int c = 0; c < 3; ++c) {
@@ -109,24 +112,41 @@ const float here[3] = {at[0], at[1], at[2]};
 float weights[3], n[3];
 int face;
 const float distance = nearest(here, from_centre, weights, n, face);
-if (face < 0 || distance > good || !(distance > (1.0f - slop) * radius)) return 0;
-const float keep = SMALLER(radius, distance);
+if (face < 0 || distance > good) return 0;
+// Whom a wall has come too near to is pushed out, by a part of a radius at most.
+const bool deep = !(distance > (1.0f - slop) * radius);
+if (deep && (turned == 0.0f || distance < $least * radius)) return 0;
+float keep = SMALLER(radius, distance);
+if (deep) keep = distance < (1.0f - $push) * radius ? distance + $push * radius : radius;
 const float free = walls.shape_count > 0 ? SMALLER(distance, shapes) : distance;
 const float most = LARGER(free - $least * radius, 0.5f * free);
 if (whole > most) return 0;
 for (int c = 0; c < 3; ++c) n[c] /= distance;
 
-// What comes of a way or a velocity at one plane, with what must be left of it along the normal.
+float carried[3] = {0.0f, 0.0f, 0.0f};  // the wall's velocity
+if (turned > 0.0f) {
+    const auto& table = walls.table.data[0];
+    for (int k = 0; k < 3; ++k) {
+        const auto& corner = table.velocity.data[table.indices.data[3L * face + k]];
+        for (int c = 0; c < 3; ++c) carried[c] += weights[k] * corner[c];
+    }
+}
+
+// What comes of a way or a velocity at one plane, with what must be left of it along the normal; a wall that moves
+// takes it along for `time`, and being pushed out of it (a limit above 0) presses on nothing.
 const auto& velocity = speed.data[i];
-const float bounce = DOT(n, velocity) < -rule.rest_speed ? rule.restitution : 0.0f;
-const auto obey = [&](const float* wanted, float limit, float* out) {
+const float approach[3] = {velocity[0] - carried[0], velocity[1] - carried[1], velocity[2] - carried[2]};
+const float bounce = DOT(n, approach) < -rule.rest_speed ? rule.restitution : 0.0f;
+const auto obey = [&](const float* wanted, float limit, float meets, float time, float pushed, float* out) {
     const float along = DOT(n, wanted);
-    const float press = LARGER(limit + bounce * LARGER(limit - along, 0.0f) - along, 0.0f);
+    const float press = LARGER(limit + bounce * LARGER(meets - along, 0.0f) - along, 0.0f);
     for (int c = 0; c < 3; ++c) out[c] = wanted[c] + press * n[c];
     if (rule.friction > 0.0f) {
-        const float still = DOT(n, out), hold = rule.friction * press;
-        float drag[3];
-        for (int c = 0; c < 3; ++c) drag[c] = -(out[c] - still * n[c]);
+        const float hold = rule.friction * LARGER(press - pushed, 0.0f);
+        float slip[3], drag[3];
+        for (int c = 0; c < 3; ++c) slip[c] = out[c] - time * carried[c];
+        const float still = DOT(n, slip);
+        for (int c = 0; c < 3; ++c) drag[c] = -(slip[c] - still * n[c]);
         const float size = ROOT1(DOT(drag, drag));
         const float part = size > hold ? hold / size : 1.0f;
         for (int c = 0; c < 3; ++c) out[c] += part * drag[c];
@@ -135,16 +155,17 @@ const auto obey = [&](const float* wanted, float limit, float* out) {
 const float limit = keep - distance;
 const bool plane = distance - whole < keep;
 float way[3] = {left[0], left[1], left[2]};
-if (plane) obey(left, limit, way);
+if (plane) obey(left, limit, SMALLER(limit, 0.0f), step, LARGER(limit, 0.0f), way);
 const float length = ROOT1(DOT(way, way));
 if (!(length <= most)) return 0;
 const float there[3] = {at[0] + way[0], at[1] + way[1], at[2] + way[2]};
 if (length > 1.0e-3f * slop * radius && free - length < radius) {
     const float away = APART(there, centre);
-    if (known.ball[3] - away < keep || (walls.shape_count > 0 && known.shapes - moved - away < keep)) return 0;
+    if (listed - away < keep || (walls.shape_count > 0 && known.shapes - moved - away < keep)) return 0;
     float w[3], o[3];
     int other;
-    if (nearest(there, away, w, o, other) < keep - 0.1f * slop * radius) return 0;
+    const float then = nearest(there, away, w, o, other);
+    if (then < keep - 0.1f * slop * radius || (deep && then < free)) return 0;
 }
 const bool touches = plane && (DOT(n, left) < limit || DOT(n, way) <= limit + slop * radius);
 take();
@@ -152,7 +173,8 @@ touch.face.data[i] = -1;
 float kept[3] = {velocity[0], velocity[1], velocity[2]};
 if (touches) {
     const float arrived[3] = {velocity[0], velocity[1], velocity[2]};
-    obey(arrived, 0.0f, kept);
+    const float fast = DOT(n, carried);
+    obey(arrived, fast, fast, 1.0f, 0.0f, kept);
     if (distance < 1.5f * radius) {
         touch.face.data[i] = face;
         for (int c = 0; c < 3; ++c) touch.weights.data[i][c] = weights[c];
@@ -166,8 +188,11 @@ for (int c = 0; c < 3; ++c) speed.data[i][c] = kept[c];
 return 1;
 """,
     slop=SLOP,
+    push=PUSH,
     rounding=ROUNDING,
     least=LEAST,
+    faces=int(FACES),
+    hashed=int(HASHED),
 )
 
 
@@ -177,6 +202,7 @@ def meet_simply(
     walls: WallsView,
     rule: ContactRule,
     i: int,
+    step: float,
     before: wp.array(dtype=wp.vec3),
     known_before: wp.array(dtype=Known),
     position: wp.array(dtype=wp.vec3),
@@ -207,8 +233,11 @@ def meet_walls_simply(
     """`meeting.meet_walls`. A thread takes `CHUNK` particles."""
     begin = (first + wp.tid()) * _CHUNK
     rule = rules[0]
+    t = dt[0]
     for i in range(begin, wp.min(begin + _CHUNK, count[0])):
         if tag[i] >= 0:
-            done = meet_simply(walls, rule, i, before, known_before, position_out, velocity_out, known_out, touch_out)
+            done = meet_simply(
+                walls, rule, i, t, before, known_before, position_out, velocity_out, known_out, touch_out
+            )
             if done == 0:
-                meet(walls, rule, i, dt[0], before, known_before, position_out, velocity_out, known_out, touch_out)
+                meet(walls, rule, i, t, before, known_before, position_out, velocity_out, known_out, touch_out)

@@ -4,7 +4,9 @@
 | --- | --- |
 | `cutting`, `cuts` | what blades have cut opens, and is counted |
 | `cut_vessel`, `cut_vessels` | a vessel that was cut through bleeds there |
-| `oozing`, `ooze` | faces of cuts ooze until they have clotted |
+| `tubes_through`, `tubes` | tubes leak where they are cut or torn; clips and burns shut them, clips slip |
+| `lumen_of`, `lumen` | a hollow organ leaks bile where its wall is open, and empties |
+| `oozing`, `ooze` | faces of cuts ooze until they have clotted, or are burnt |
 | `clamping`, `clamps` | clips and staples are put on, hold, and slip |
 | `sewing`, `sutures` | needle and thread as they are seen; stitches are counted |
 | `heating`, `heat` | where electrodes are and whether the pedal is down → power per texel → conduction |
@@ -22,6 +24,8 @@
 | `painting`, `film_picture` | the film as a picture on the skin |
 | `covering`, `gauze` | cloth on an organ keeps blood off, and reddens |
 | `ink_on`, `ink` | what is drawn on the skin |
+| `scope` | the lens fogs while it is cold, and is wiped |
+| `tinting`, `tint` | outside and cut faces have the colour of the material beneath |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
 | `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
 | `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
@@ -55,10 +59,12 @@ if TYPE_CHECKING:
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
+    from viscera.world.systems.lumen import lumen_of as lumen_of
     from viscera.world.systems.ooze import oozing as oozing
     from viscera.world.systems.pools import pooling as pooling
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
+    from viscera.world.systems.scope import scope as scope
     from viscera.world.systems.search import Search as Search
     from viscera.world.systems.smoke import smoking as smoking
     from viscera.world.systems.stains import Aim as Aim
@@ -66,6 +72,9 @@ if TYPE_CHECKING:
     from viscera.world.systems.stains import staining as staining
     from viscera.world.systems.stiffening import stiffening as stiffening
     from viscera.world.systems.sutures import sewing as sewing
+    from viscera.world.systems.tint import tinting as tinting
+    from viscera.world.systems.tubes import Tube as Tube
+    from viscera.world.systems.tubes import tubes_through as tubes_through
     from viscera.world.systems.water import Stream as Stream
     from viscera.world.systems.water import balls as balls
     from viscera.world.systems.water import swirling as swirling
@@ -89,15 +98,19 @@ _HOMES = {
     "ink": ("ink_on",),
     "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),
+    "lumen": ("lumen_of",),
     "ooze": ("oozing",),
     "pools": ("pooling",),
     "resting": ("Rest",),
     "saline": ("bathing",),
+    "scope": ("scope",),
     "search": ("Search",),
     "smoke": ("smoking",),
     "stains": ("Aim", "make_stains_around", "staining"),
     "stiffening": ("stiffening",),
     "sutures": ("sewing",),
+    "tint": ("tinting",),
+    "tubes": ("Tube", "tubes_through"),
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
 }

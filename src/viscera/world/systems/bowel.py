@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.anatomy.along import Attached, attach, follow
+from viscera.anatomy.along import Attached, Laid, attach, follow, lay
 from viscera.anatomy.colon import Centreline, centreline
 from viscera.errors import InputError
 from viscera.timing import FRAME
@@ -90,6 +90,7 @@ class Bowel:
         """Pressure [mmHg], amplitude, speed [mm/s], control points [m]."""
         self.state = np.concatenate([[RESTING, 0.0, 0.0], course.ravel()])
         """The same as it is, with the place of a wave [m] instead of its speed."""
+        self._resting: Laid = lay(self._attached, line, line)
         self.choice = np.array([float(MOVED), 0.0])
         """What the wall is to be, and the lattice's share in where it is, 0 to 1."""
         self.places = self._attached.rest.copy()
@@ -133,7 +134,9 @@ class Bowel:
         """Places from the state."""
         moved, share = self._moved(), float(self.choice[1])
         if share > 0.0:
-            with_it = np.einsum("nk,nkd->nd", self._weights, self.lattice.displacement()[self._masses])
+            masses, with_it = self.lattice.displacement(), np.zeros_like(moved)
+            for k in range(self._masses.shape[1]):
+                with_it += self._weights[:, k, None] * masses[self._masses[:, k]]
             bed = moved[self._parts["lattice"]].copy()
             moved += share * (self._attached.rest + with_it - moved)
             moved[self._parts["lattice"]] = bed
@@ -142,10 +145,10 @@ class Bowel:
 
     def _moved(self) -> FloatArray:
         """Where all points are in a wall that is moved; and where the bed of the lattice holds it."""
-        course = self.state[3:].reshape(-1, 4)
-        same = np.array_equal(course, self._course)
-        now = self._line if same else centreline(course, len(self._line.points))
-        return follow(self._attached, self._line, now, self._opening())
+        control, now = self.state[3:].reshape(-1, 4), self._resting
+        if not np.array_equal(control, self._course):
+            now = lay(self._attached, self._line, centreline(control, len(self._line.points)))
+        return follow(self._attached, now, self._opening())
 
     def _wave(self) -> FloatArray:
         return 0.5 + 0.5 * np.cos(2.0 * math.pi * (self._attached.lengths - self.state[2]) / WAVELENGTH)

@@ -2,18 +2,20 @@
 
 Wounds that wait for it are put onto new faces of cuts, one for each stretch of `APART`, in the order in which they
 were cut. Each is a `capillary bed` (or what else its wound has), so that its rate follows from pressure and opening, it
-clots as every wound does, and its blood is in the ledger. When all are used, what is cut further stays dry.
+clots as every wound does, and its blood is in the ledger. When all are used, what is cut further stays dry. Where the
+organ burns (`ORGAN.burn_level`), a face that is coagulated oozes no more.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from viscera.blood.wounds.wounds import set_place, set_whole
+from viscera.blood.wounds.wounds import set_burnt, set_place, set_whole
 from viscera.errors import InputError
+from viscera.skin import Skin
 from viscera.view import Measure
 from viscera.world.organ import Organ
-from viscera.world.system import Kept, Moment, System
+from viscera.world.system import Kept, Moment, System, Watch
 from viscera.world.systems.wounds import Vessels
 
 APART = 3.5e-3
@@ -44,14 +46,42 @@ class Oozing:
         self.place, self.facing = np.zeros((len(numbers), 3)), np.zeros((len(numbers), 3))
         """Of those that ooze: where they lie in the tissue at rest [m], and the normal of the face."""
         self.used = np.zeros(1, dtype=np.int64)
+        self.quad = np.full(len(numbers), -1, dtype=np.int64)
+        """Of those that ooze: the quad of a cut face that each lies on."""
+        self.shut = np.zeros(len(numbers), dtype=np.bool_)
+        """Which of them are burnt shut."""
+        self.burns = organ.fields.get("burn_level")
+        """The burn level of the skin, where it burns."""
+        self._burnt = Watch(self.burns)
+        self._find_quads(organ.need_skin())
         self._seen = self._surface.version
         for number in numbers:
             set_whole(vessels.wounds, number)
+
+    def _find_quads(self, skin: Skin) -> None:
+        """Texels of each quad that a cut may open, one after the other."""
+        texels = skin.texels.numpy()
+        quad = (skin.face.numpy()[texels] - skin.outside) // 2
+        texels, quad = texels[quad >= 0], quad[quad >= 0]
+        order = np.argsort(quad, kind="stable")
+        self._outside, self._texel = skin.outside, texels[order]
+        self._start = np.searchsorted(quad[order], np.arange(skin.spare // 2 + 1))
 
     def frame(self, now: Moment) -> None:
         if self._surface.version != self._seen:
             self._seen = self._surface.version
             self._open()
+        if self.burns is not None and self._burnt.changed():
+            self._cauterise(self.burns.array.numpy())
+
+    def _cauterise(self, level: np.ndarray) -> None:
+        """What lies on a face that is coagulated, on the mean over its texels, is shut."""
+        needed = self._vessels.wounds.params.seal_fraction
+        for k in np.flatnonzero(~self.shut[: int(self.used[0])]).tolist():
+            texels = self._texel[self._start[self.quad[k]] : self._start[self.quad[k] + 1]]
+            if len(texels) and np.clip(level[texels], 0.0, 1.0).mean() >= needed:
+                self.shut[k] = True
+                set_burnt(self._vessels.wounds, self._numbers[k])
 
     def _open(self) -> None:
         """Where a face is farther than `APART` from all that ooze on its side, one begins to."""
@@ -62,6 +92,7 @@ class Oozing:
         while dry.any() and self.used[0] < len(self._numbers):
             k, found = int(self.used[0]), int(np.argmax(dry))
             self.place[k], self.facing[k] = middle[found], normal[found]
+            self.quad[k] = (int(faces[found]) - self._outside) // 2
             self.used[0] += 1
             set_place(self._vessels.wounds, self._numbers[k], int(faces[found]) + self._first_face)
             set_whole(self._vessels.wounds, self._numbers[k], whole=False)
@@ -78,7 +109,16 @@ class Oozing:
 def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
     """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
     state = Oozing(organ, vessels, numbers)
-    kept = Kept({"place": state.place, "facing": state.facing, "used": state.used})
+    kept = Kept({
+        "place": state.place, "facing": state.facing, "used": state.used, "quad": state.quad, "shut": state.shut
+    })  # fmt: skip
+    reads = () if state.burns is None else (f"{organ.name}.burn_level",)
     return System(
-        name="oozing", frame=state.frame, save=kept.save, load=kept.load, measures=state.measures, holds=state
+        name="oozing",
+        frame=state.frame,
+        reads=reads,
+        save=kept.save,
+        load=kept.load,
+        measures=state.measures,
+        holds=state,
     )

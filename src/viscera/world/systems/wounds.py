@@ -100,7 +100,8 @@ def show_wounds(
 class Vessels:
     """What bleeds. `heart_rate` may change while the world runs."""
 
-    def __init__(self, organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound]) -> None:
+    def __init__(self, organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound], clips: bool = True) -> None:
+        self._clips = clips
         for one in open_ones:
             add_wound(bleeders, one.point, one.vessel, one.opening, one.fluid)
         find_texels(bleeders, organ.need_skin())
@@ -124,7 +125,7 @@ class Vessels:
         self._phase[0] = (self._phase[0] + self.heart_rate * FRAME) % 1.0
         self.wounds.drive.host[0] = pulse(float(self._phase[0]))
         self._press(now)
-        for tool, clips in now.using(Clips):
+        for tool, clips in now.using(Clips) if self._clips else ():
             for number in self.near(tool.tip, clips.reach):
                 # Only once: it waits for the device.
                 if not int(self._status.host[number][1]) & CLIPPED:
@@ -185,7 +186,7 @@ class Vessels:
             name="wounds",
             frame=self.frame,
             reads=(f"{self.name}.burn_level",) if self._burns is not None else (),
-            uses=(Clips,),
+            uses=(Clips,) if self._clips else (),
             save=kept.save,
             load=kept.load,
             shows=[Show(clips, {clips.name: self._clip})],
@@ -201,6 +202,7 @@ class Vessels:
         return [(BLEEDING, rate * MINUTE / MILLILITRE), (OPEN_VESSELS, float(is_open.sum()))]
 
 
-def bleeding(organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound]) -> System:
-    """Vessels that are open on an organ; `bleeders` is made on the film's surface. Before `flying` and `flowing`."""
-    return Vessels(organ, bleeders, open_ones).system()
+def bleeding(organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound], *, clips: bool = True) -> System:
+    """Vessels that are open on an organ; `bleeders` is made on the film's surface. Before `flying` and `flowing`.
+    Without `clips` an applier does nothing here: clips are somebody else's (`tubes_through`)."""
+    return Vessels(organ, bleeders, open_ones, clips).system()

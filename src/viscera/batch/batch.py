@@ -1,0 +1,402 @@
+"""Many worlds of one scenario in one set of arrays, stepped by one recorded program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike, NDArray
+
+from viscera.batch import blocks, kernels, reset
+from viscera.batch.hands import Hands
+from viscera.batch.making import (
+    check_world,
+    make_anatomies,
+    make_hands,
+    make_kit,
+    make_samples,
+    make_worlds,
+    pushing_tools,
+)
+from viscera.batch.worlds import Worlds
+from viscera.device import Device, Program, Stage, open_device
+from viscera.errors import InputError
+from viscera.scenarios import LARGEST_SEED, Scenario, check_seed
+from viscera.scenarios import make as make_world
+from viscera.tissue.tissue import Tissue
+from viscera.world import World
+
+MOST_WORLDS = 1 << 20
+"""More is a slip."""
+MOST_TICKS = 1_000
+"""Of an action: one second."""
+ANATOMIES = 32
+"""That the worlds of a batch draw from, unless told."""
+THREADS = 256
+"""Of a world on cuda."""
+CONTACT_THREADS, MOVING_THREADS, FEWEST_THREADS = 64, 256, 16
+"""Of a world on cuda: in a phase of contact, where masses take what was asked of them, and where bundles are few."""
+ACTION_TICKS = 10
+
+SHARED = ("stiffness", "bulk", "poses", "direct")
+"""Arrays without a row for each world."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """What tools felt over the last action: arrays on the device, force [N] first, then torque about the tip [N·m]."""
+
+    last: wp.array[Any]
+    """Of its last tick, shape (worlds, tools, 6)."""
+    mean: wp.array[Any]
+    """Over its ticks, shape (worlds, tools, 6)."""
+    peak: wp.array[Any]
+    """Largest force and largest torque of a tick, shape (worlds, tools, 2)."""
+
+
+class Batch:
+    """Many worlds. Make one with `viscera.batch.make`.
+
+    Its arrays are Warp's: `.numpy()` is a view on cpu, `wp.to_torch(array)` or `torch.from_dlpack(array)` one on any
+    device. Row w is world w's."""
+
+    def __init__(self, template: World, device: Device, tools: list[str], parts: dict[str, Any], fused: bool) -> None:
+        self.template, self.device, self.tools = template, device, tools
+        """`template` is the single world that gave what all share, as it was made; `tools` are names in the order of
+        the arrays."""
+        self.tissue: Tissue = template.contents.organs[0].tissue
+        """The lattice that all worlds share, at rest."""
+        self._samples, self._kit, self._begin = parts["samples"], parts["kit"], parts["begin"]
+        self._worlds, self._hands, self._episodes = parts["worlds"], parts["hands"], parts["episodes"]
+        self.seeds: NDArray[np.int64] = parts["seeds"]
+        """Of each anatomy: a single world of this seed has the same one."""
+        self.count = len(self._worlds.anatomy)
+        self.ticks = 0
+        """So far."""
+        self.fused = fused
+        """Whether an action is one launch; else each phase of a tick is one."""
+        self.forces = Forces(self._hands.last, self._hands.mean, self._hands.peak)
+        self._plan = device.port(1, wp.int32)
+        self._mask = wp.zeros(self.count, dtype=wp.int32, device=device.warp)
+        self._record()
+        self.reset()
+
+    # --- what goes in ---
+
+    @property
+    def hands(self) -> wp.array[Any]:
+        """What hands ask for, float64, shape (worlds, tools, 7): position [m] and quaternion x, y, z, w. `set_tools`
+        checks and writes it; a policy on the device may write it itself."""
+        return self._hands.asked
+
+    @property
+    def active(self) -> wp.array[Any]:
+        """Which tools are in the body, int32, shape (worlds, tools)."""
+        return self._hands.active
+
+    def set_tools(self, poses: ArrayLike, active: ArrayLike | None = None, *, direct: bool = False) -> None:
+        """Where hands want the tools from now on: position [m] and quaternion (x, y, z, w), shape (worlds, tools, 7),
+        or positions alone, shape (worlds, tools, 3), for tools held upright. `active` says which tools are in the body,
+        all unless told. Tools follow as in one world; with `direct` without lag."""
+        shape = (self.count, len(self.tools))
+        given = np.asarray(poses, dtype=np.float64)
+        if given.shape not in ((*shape, 7), (*shape, 3)):
+            raise InputError(f"poses have shape {given.shape}.", f"Give {(*shape, 7)}, or {(*shape, 3)} for positions.")
+        if not np.isfinite(given).all():
+            raise InputError("poses are not finite everywhere.", "Send finite positions [m] and unit quaternions.")
+        if given.shape[-1] == 3:
+            upright = np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0]), (*shape, 4))
+            given = np.concatenate([given, upright], axis=-1)
+        length = np.linalg.norm(given[..., 3:], axis=-1)
+        if not ((length > 0.5) & (length < 2.0)).all():
+            raise InputError("an orientation is not a unit quaternion.", "Send x, y, z, w of length 1.")
+        there = np.ones(shape, dtype=np.int32) if active is None else np.asarray(active, dtype=np.int32)
+        if there.shape != shape:
+            raise InputError(f"active has shape {there.shape}.", f"It must be {shape}.")
+        self._hands.asked.assign(given)
+        self._hands.active.assign(there)
+        self._hands.direct.fill_(int(direct))
+
+    def set_materials(
+        self, *, stiffness: ArrayLike | None = None, friction: ArrayLike | None = None, anatomy: ArrayLike | None = None
+    ) -> None:
+        """Factors on Young's modulus and on friction, and the anatomy, of each world, until its next reset."""
+        params = self.tissue.params
+        given = (("stiffness", stiffness, self._episodes.stiffness), ("friction", friction, self._episodes.friction))
+        for name, values, array in given:
+            if values is not None:
+                factors = self._row(name, values, np.float32)
+                if not (np.isfinite(factors).all() and (factors >= 0.0).all()):
+                    raise InputError(
+                        f"{name} is not finite and at least 0 everywhere.", "Give a factor for each world."
+                    )
+                if name == "stiffness":
+                    check_stiffness(float(factors.min()), float(factors.max()), self.tissue.young, params.stiffest)
+                array.assign(factors)
+        if anatomy is not None:
+            chosen = self._row("anatomy", anatomy, np.int32)
+            if chosen.min() < 0 or chosen.max() >= len(self.seeds):
+                raise InputError("anatomy: there is none of that number.", f"Allowed are 0 to {len(self.seeds) - 1}.")
+            self._worlds.anatomy.assign(chosen)
+        self._put_on.run()
+
+    def _row(self, name: str, values: ArrayLike, dtype: Any) -> NDArray[Any]:
+        given = np.asarray(values, dtype=dtype)
+        if given.shape != (self.count,):
+            raise InputError(f"{name} has shape {given.shape}.", f"It must be ({self.count},).")
+        return given
+
+    # --- time ---
+
+    def step(self, ticks: int = ACTION_TICKS) -> None:
+        """All worlds go on by so many ticks of 1 ms. On cuda it returns before they have; reading an array waits."""
+        if not 1 <= ticks <= MOST_TICKS:
+            raise InputError(f"ticks = {ticks} is not possible.", f"Allowed are 1 to {MOST_TICKS}.")
+        if self._plan.host[0] != ticks:
+            self.device.synchronize()  # an earlier action may not have read it yet
+            self._plan.host[0] = ticks
+        if self._tick is None:
+            self._action.run()
+        else:
+            self._action.run()
+            self._tick.run(ticks)
+        self.ticks += ticks
+
+    def reset(self, mask: Any = None, *, seed: int | None = None) -> None:
+        """Another episode of the worlds in the mask, shape (worlds,), or of all. The mask may be an array on the
+        device. With a `seed`, they begin with the first episode of a batch of that seed."""
+        if mask is None:
+            self._mask.fill_(1)
+        elif isinstance(mask, wp.array):
+            if mask.shape != (self.count,) or mask.dtype is not wp.int32:
+                raise InputError("the mask is not one int32 for each world.", f"Give shape ({self.count},).")
+            wp.copy(self._mask, mask)
+        else:
+            self._mask.assign(self._row("mask", mask, np.bool_).astype(np.int32))
+        if seed is not None:
+            check_seed(seed)
+            chosen = self._mask.numpy() != 0
+            seeds, numbers = self._episodes.seed, self._episodes.number
+            seeds.assign(np.where(chosen, world_seeds(seed, self.count), seeds.numpy()))
+            numbers.assign(np.where(chosen, -1, numbers.numpy()).astype(np.int32))
+        self._reset.run()
+
+    # --- what comes out ---
+
+    @property
+    def poses(self) -> wp.array[Any]:
+        """Where tools are, float32, shape (worlds, tools, 7)."""
+        return self._hands.pose
+
+    @property
+    def position(self) -> wp.array[Any]:
+        """p = u + τ·v of every place [m], float32, shape (worlds, 3·slots); `tissue.layout` has the place of each mass.
+        The view is of the newest of two buffers: ask again after a step."""
+        return self._worlds.position[:, self._now]
+
+    @property
+    def velocity(self) -> wp.array[Any]:
+        """[m/s], float32, shape (worlds, 3·slots)."""
+        return self._worlds.velocity
+
+    @property
+    def anatomy(self) -> wp.array[Any]:
+        """Which anatomy each world has, int32, shape (worlds,); `seeds` are theirs."""
+        return self._worlds.anatomy
+
+    @property
+    def stiffness(self) -> wp.array[Any]:
+        """Factor on Young's modulus of each world, float32."""
+        return self._episodes.stiffness
+
+    @property
+    def friction(self) -> wp.array[Any]:
+        """Factor on friction of each world, float32."""
+        return self._episodes.friction
+
+    @property
+    def broken(self) -> wp.array[Any]:
+        """Worlds whose state is no longer finite, int32, shape (worlds, 1). They disturb no other; reset them."""
+        return self._worlds.broken
+
+    def ages(self) -> NDArray[np.int32]:
+        """Ticks since each world was reset; a copy."""
+        return self._worlds.clock.numpy()[:, 0] - self._episodes.born.numpy()
+
+    def displacements(self) -> NDArray[np.float32]:
+        """u of every mass [m], shape (worlds, masses, 3); a copy."""
+        slots, places = self.tissue.layout.slots, self.tissue.layout.slot_of_node
+        p = self._worlds.position.numpy()[:, self._now].reshape(self.count, 3, slots)[:, :, places]
+        v = self._worlds.velocity.numpy().reshape(self.count, 3, slots)[:, :, places]
+        return np.ascontiguousarray((p - np.float32(self.tissue.viscous_time) * v).transpose(0, 2, 1))
+
+    @property
+    def _now(self) -> int:
+        return self.ticks * self.tissue.substeps % 2
+
+    @property
+    def bytes_per_world(self) -> int:
+        """Memory that each world adds [B]."""
+        structs: list[tuple[Any, Any]] = [
+            (Worlds, self._worlds),
+            (Hands, self._hands),
+            (reset.Episodes, self._episodes),
+        ]
+        arrays = [getattr(made, name) for kind, made in structs for name in kind.vars if name not in SHARED]
+        return sum(one.capacity for one in arrays if isinstance(one, wp.array)) // self.count
+
+    def close(self) -> None:
+        """Lets go of the device's worker threads."""
+        self.device.close()
+
+    # --- for what works on many worlds besides ---
+
+    @property
+    def rows(self) -> Any:
+        """The struct `Worlds` of worlds.py, for kernels."""
+        return self._worlds
+
+    @property
+    def hand_rows(self) -> Any:
+        """The struct `Hands` of hands.py, for kernels."""
+        return self._hands
+
+    @property
+    def kit(self) -> Any:
+        """The struct `Kit` of hands.py, for kernels."""
+        return self._kit
+
+    # --- recording ---
+
+    def _record(self) -> None:
+        device, count = self.device, self.count
+        device.load([reset, kernels if self.fused and not device.is_cuda else blocks])
+        self._action = device.record(self._record_action, work=None if count > 1 else 0)
+        self._tick: Program | None = None if self.fused else device.record(self._record_tick)
+        self._reset = device.record(self._record_reset, work=None if count > 1 else 0)
+        args = [self._begin, self._episodes, self._worlds, self._hands]
+        self._put_on = device.record(lambda stage: stage.launch(reset.put_on_materials, count, args), work=0)
+
+    def _record_action(self, stage: Stage) -> None:
+        stage.upload(self._plan)
+        if not self.fused:
+            stage.launch(blocks.begin_actions, self.count, [self._kit, self._hands])
+            return
+        shared = [self.tissue.constants, self._samples, self._kit]
+        changing = [self._plan.array, self._worlds, self._hands]
+        if not stage.device.is_cuda:
+            stage.launch(kernels.run_worlds, self.count, [*shared, *changing], block=1)
+            return
+        inputs = [0, *shared, THREADS, *changing]
+        dim, warp = self.count * THREADS, stage.device.warp
+        stage.once(lambda: wp.launch(blocks.run_blocks, dim=dim, inputs=inputs, block_dim=THREADS, device=warp))
+
+    def _record_tick(self, stage: Stage) -> None:
+        lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
+        count, few = self.count, CONTACT_THREADS
+        stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
+        stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
+        stage.launch(blocks.list_near_points, count * FEWEST_THREADS, [lattice, samples, FEWEST_THREADS, worlds])
+        for substep in range(self.tissue.substeps):
+            if worlds.cells:
+                stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
+                stage.launch(blocks.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
+            stage.launch(blocks.step, count * worlds.steps, [lattice, worlds.steps, substep, worlds])
+            stage.launch(blocks.touch_meet, count * few, [lattice, samples, few, substep, worlds])
+            stage.launch(blocks.touch_count, count * few, [samples, few, worlds])
+            stage.launch(blocks.touch_push, count * few, [lattice, samples, few, substep, worlds])
+            stage.launch(blocks.touch_move, count * MOVING_THREADS, [lattice, MOVING_THREADS, substep, worlds])
+        stage.launch(blocks.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
+
+    def _record_reset(self, stage: Stage) -> None:
+        threads = THREADS if stage.device.is_cuda else 1
+        stage.launch(
+            reset.reset_masses, self.count * threads, [self._begin, threads, self._mask, self._worlds], block=1
+        )
+        args = [self._kit, self._begin, self._mask, self._episodes, self._worlds, self._hands]
+        stage.launch(reset.reset_worlds, self.count, args, block=1)
+
+
+def check_stiffness(low: float, high: float, young: float, stiffest: float) -> None:
+    """Refuses factors that the lattice's substeps cannot carry."""
+    if not 0.0 < low <= high or high * young > stiffest * (1.0 + 1e-6):
+        raise InputError(
+            f"stiffness from {low:g} to {high:g} times {young:g} Pa is not possible.",
+            f"Stay above 0 and at most {stiffest / young:g}: the lattice has its substeps for {stiffest:g} Pa.",
+        )
+
+
+def make(
+    scenario: str | Scenario,
+    *,
+    worlds: int,
+    device: str | Device | None = None,
+    seed: int = 0,
+    detail: float = 1.0,
+    anatomies: int | None = None,
+    stiffness: Range = (1.0, 1.0),
+    friction: Range = (1.0, 1.0),
+    parameters: Mapping[str, float] | None = None,
+    cores: int | None = None,
+    fused: bool | None = None,
+) -> Batch:
+    """So many worlds of a scenario, ready to step.
+
+    `scenario`, `device`, `detail` and `parameters` are as for `viscera.make`. Each reset of a world draws one of the
+    `anatomies` (those of the seeds from `seed` on) and a factor on Young's modulus and on friction from these ranges;
+    world w draws by the seed `seed + w`. `fused` chooses one launch per action, or one for each phase of a tick; by
+    default what is faster on the device.
+    """
+    if not 1 <= worlds <= MOST_WORLDS:
+        raise InputError(f"worlds = {worlds} is not possible.", f"Allowed are 1 to {MOST_WORLDS}.")
+    if not 0.0 <= friction[0] <= friction[1] < np.inf:
+        raise InputError(f"friction = {friction} is not a range.", "Give (least, most), both at least 0.")
+    whole = device if isinstance(device, Device) else open_device(device, cores)
+    world = make_world(scenario, device=whole, seed=seed, detail=detail, parameters=parameters)
+    check_world(world)
+    tissue, tools = world.contents.organs[0].tissue, pushing_tools(world)
+    check_stiffness(*stiffness, tissue.young, tissue.params.stiffest)
+    most = min(ANATOMIES, worlds) if anatomies is None else anatomies
+    if not 1 <= most <= worlds or seed + max(most, worlds) > LARGEST_SEED:
+        raise InputError(f"anatomies = {most} is not possible.", f"Allowed are 1 to {worlds}, one for each world.")
+    tables = make_anatomies(world, seed, most)
+    samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in tools))
+    world.close()
+    wp.synchronize_device(whole.warp)  # ticks of the single world have a stream of their own
+    begin = reset.Begin()
+    begin.position, begin.velocity = tissue.state.position[tissue.current], tissue.state.velocity
+    begin.live = wp.array(tissue.state.live.host, dtype=wp.float32, device=whole.warp)
+    begin.anatomies = len(tables[0])
+    begin.softest, begin.stiffest = stiffness
+    begin.smoothest, begin.roughest = friction
+    parts = {
+        "samples": samples,
+        "kit": make_kit(world, tools, whole),
+        "begin": begin,
+        "worlds": make_worlds(tissue, samples, worlds, tables, whole),
+        "hands": make_hands(worlds, len(tools), whole),
+        "episodes": _episodes(worlds, seed, whole),
+        "seeds": seed + np.arange(len(tables[0]), dtype=np.int64),
+    }
+    names = [tool.instrument.name for tool in tools]
+    return Batch(world, whole, names, parts, not whole.is_cuda if fused is None else fused)
+
+
+def world_seeds(seed: int, worlds: int) -> NDArray[np.int32]:
+    """By which each world draws what its episodes are like."""
+    return ((seed + np.arange(worlds, dtype=np.int64)) % 2**31).astype(np.int32)
+
+
+def _episodes(worlds: int, seed: int, device: Device) -> Any:
+    made = reset.Episodes()
+    made.seed = wp.array(world_seeds(seed, worlds), dtype=wp.int32, device=device.warp)
+    made.number = wp.full(worlds, -1, dtype=wp.int32, device=device.warp)
+    made.born = wp.zeros(worlds, dtype=wp.int32, device=device.warp)
+    made.stiffness = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
+    made.friction = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
+    return made

@@ -1,0 +1,467 @@
+"""Hands and tools of many worlds: one thread moves the tools of one world for a tick, and feels for them after it.
+
+The same laws as in one world, in float64: a tool follows its hand (instruments/tool.py), goes on into tissue only as
+fast as that can bear (world/holding.py), and enters neither tissue that holds fast nor the table (world/floor.py). All
+arrays have a row for each world and tool.
+"""
+
+# `int(0)` declares a variable in a kernel.
+# ruff: noqa: RUF046
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.batch.turns import (
+    ONE,
+    TINY,
+    ZERO,
+    between,
+    kept_in_trocar,
+    placed,
+    through_trocar,
+    turned_by,
+)
+from viscera.instruments.bars import MOST_BARS
+from viscera.instruments.tool import AS_HELD, FASTEST_TOOL, FASTEST_TURN
+from viscera.timing import TICK
+from viscera.tissue.kernels import FORCE_PARTS, FORCE_UNITS, TORQUE_UNITS
+from viscera.tissue.touch_kernels import PART_END, PART_FLOATS, PART_START, PARTS, TIPS
+from viscera.tissue.touching import NOTHING_NEAR
+from viscera.world import floor, holding
+
+wp.set_module_options({"enable_backward": False})
+
+_STEP = wp.constant(wp.float64(FASTEST_TOOL * TICK))
+_TURN = wp.constant(wp.float64(FASTEST_TURN * TICK))
+_AS_HELD = wp.constant(wp.float64(AS_HELD))
+_MOST_FORCE, _SLOW_FORCE = wp.constant(wp.float64(holding.MOST_FORCE)), wp.constant(wp.float64(holding.SLOW_FORCE))
+_LEAST_STRETCH = wp.constant(wp.float64(holding.LEAST_STRETCH))
+_SLOW_STRETCH = wp.constant(wp.float64(holding.SLOW_STRETCH))
+_SLOW_DEPTH, _DEEPEST = wp.constant(wp.float64(holding.SLOW_DEPTH)), wp.constant(wp.float64(holding.DEEPEST))
+_PAST, _INTO = wp.constant(wp.float64(holding.PAST)), wp.constant(wp.float64(holding.INTO))
+_RECOVERY, _STEADY = wp.constant(wp.float64(holding.RECOVERY)), wp.constant(wp.float64(holding.STEADY))
+_BACK = wp.constant(wp.float64(holding.BACK))
+_NOTHING_NEAR = wp.constant(wp.float64(NOTHING_NEAR))
+_NANO = wp.constant(wp.float64(1.0e-9))
+_WORKING = wp.constant(wp.float64(floor.WORKING))
+_PLACES = wp.constant(len(floor.PLACES))
+_FAR = wp.constant(wp.float64(1.0e30))
+_BARS = wp.constant(MOST_BARS)
+_PARTS = wp.constant(PARTS)
+_TIPS = wp.constant(TIPS)
+Ends = wp.types.matrix(shape=(2 * MOST_BARS, 3), dtype=wp.float64)
+"""Both ends of each bar's axis [m]."""
+
+
+@wp.struct
+class Kit:
+    """What the tools are; the same in every world."""
+
+    tools: int
+    substeps: int
+    """Of the lattice, per tick."""
+    home: wp.array(dtype=wp.vec3d)
+    home_turn: wp.array(dtype=wp.vec4d)
+    """Where a tool waits [m], and how it is turned there."""
+    local: wp.array2d(dtype=wp.vec3d)
+    """Both ends of each bar's axis, in the tool's own frame [m]."""
+    bars: wp.array(dtype=wp.int32)
+    radius: wp.array2d(dtype=wp.float64)
+    """Of each bar [m]."""
+    thinnest: wp.array(dtype=wp.float64)
+    """[m]"""
+    friction: wp.array(dtype=wp.float64)
+    length: wp.array(dtype=wp.float64)
+    """From the tip to the handle [m]."""
+    trocar: wp.array(dtype=wp.vec3d)
+    """[m]"""
+    through: wp.array(dtype=wp.int32)
+    """Whether it has one."""
+    follow: wp.array(dtype=wp.float64)
+    """Of the way to its hand, what a tool goes in a tick."""
+    low: wp.vec3d
+    high: wp.vec3d
+    """The room that no tip leaves [m]."""
+    origin: wp.vec3d
+    """Of the lattice [m]."""
+    held: wp.array3d(dtype=wp.float64)
+    """Distance from what holds fast, on a grid (world/floor.py) [m]; one element where nothing does."""
+    held_origin: wp.vec3d
+    held_spacing: wp.float64
+    """[m]"""
+    held_top: wp.float64
+    """No tool above this is held back [m]."""
+    table: wp.float64
+    """Height under which no tool goes [m]."""
+
+
+@wp.struct
+class Hands:
+    """Of each world and tool: what the hand asks for, where the tool is, what it feels."""
+
+    asked: wp.array3d(dtype=wp.float64)
+    """Position [m] and quaternion x, y, z, w that the hand asks for."""
+    active: wp.array2d(dtype=wp.int32)
+    """Whether it is in the body."""
+    direct: wp.array(dtype=wp.int32)
+    """One number: whether tools follow without lag."""
+    friction: wp.array(dtype=wp.float64)
+    """Times that of the tools, in each world."""
+    inside: wp.array2d(dtype=wp.int32)
+    """Whether it was in the body in the last tick."""
+    tip: wp.array2d(dtype=wp.vec3d)
+    turn: wp.array2d(dtype=wp.vec4d)
+    """How it is turned: as it is held, or with that spin through its trocar."""
+    held: wp.array2d(dtype=wp.vec4d)
+    """How far it has followed how its hand is turned."""
+    ends: wp.array2d(dtype=Ends)
+    """Its bars as the last tick ended [m]."""
+    bound: wp.array3d(dtype=wp.float64)
+    """`Holding.state`: direction of the force, 1 − q, whether tissue is near, direction of the torque."""
+    pose: wp.array3d(dtype=wp.float32)
+    """Where the tool is: position [m] and quaternion."""
+    last: wp.array3d(dtype=wp.float32)
+    """Force [N] and torque about the tip [N·m] in the last tick."""
+    mean: wp.array3d(dtype=wp.float32)
+    """Over the ticks of the last action."""
+    peak: wp.array3d(dtype=wp.float32)
+    """Largest force [N] and largest torque [N·m] of a tick in it."""
+
+
+@wp.func
+def clearance(kit: Kit, x: wp.vec3d):
+    """Distance from what holds fast [m] and the direction away from it; far outside the grid."""
+    local = (x - kit.held_origin) / kit.held_spacing
+    found = wp.float64(_FAR)
+    slope = wp.vec3d()
+    inside = int(1)
+    for axis in range(3):
+        if local[axis] < ZERO or local[axis] > wp.float64(kit.held.shape[axis] - 1):
+            inside = 0
+    if inside != 0:
+        i = wp.min(int(local[0]), kit.held.shape[0] - 2)
+        j = wp.min(int(local[1]), kit.held.shape[1] - 2)
+        k = wp.min(int(local[2]), kit.held.shape[2] - 2)
+        fx = wp.clamp(local[0] - wp.float64(i), ZERO, ONE)
+        fy = wp.clamp(local[1] - wp.float64(j), ZERO, ONE)
+        fz = wp.clamp(local[2] - wp.float64(k), ZERO, ONE)
+        # Values at the corners, and what is left of them axis by axis.
+        z00 = kit.held[i, j, k + 1] - kit.held[i, j, k]
+        z01 = kit.held[i, j + 1, k + 1] - kit.held[i, j + 1, k]
+        z10 = kit.held[i + 1, j, k + 1] - kit.held[i + 1, j, k]
+        z11 = kit.held[i + 1, j + 1, k + 1] - kit.held[i + 1, j + 1, k]
+        at00 = kit.held[i, j, k] + fz * z00
+        at01 = kit.held[i, j + 1, k] + fz * z01
+        at10 = kit.held[i + 1, j, k] + fz * z10
+        at11 = kit.held[i + 1, j + 1, k] + fz * z11
+        at0 = at00 + fy * (at01 - at00)
+        at1 = at10 + fy * (at11 - at10)
+        found = at0 + fx * (at1 - at0)
+        slope_y = (at01 - at00) + fx * ((at11 - at10) - (at01 - at00))
+        by_0 = z00 + fy * (z01 - z00)
+        by_1 = z10 + fy * (z11 - z10)
+        slope = wp.vec3d(at1 - at0, slope_y, by_0 + fx * (by_1 - by_0))
+        slope = slope / wp.max(wp.length(slope), wp.float64(1.0e-12))
+    return found, slope
+
+
+@wp.func
+def keep_out(kit: Kit, tool: int, ends: Ends, way: wp.vec3d):
+    """The way that a tool may go which wants to go `way` [m], but for the table: `Floor.keep_out`."""
+    lowest = wp.float64(_FAR)
+    thickest = wp.float64(0.0)
+    for bar in range(kit.bars[tool]):
+        lowest = wp.min(lowest, wp.min(ends[2 * bar, 2], ends[2 * bar + 1, 2]))
+        thickest = wp.max(thickest, kit.radius[tool, bar])
+    if kit.held.shape[0] < 2 or lowest + way[2] - thickest > kit.held_top:
+        return way
+    for _ in range(2):
+        worst = wp.float64(0.0)
+        aside = wp.vec3d()
+        for bar in range(kit.bars[tool]):
+            start = wp.vec3d(ends[2 * bar, 0], ends[2 * bar, 1], ends[2 * bar, 2])
+            axis = wp.vec3d(ends[2 * bar + 1, 0], ends[2 * bar + 1, 1], ends[2 * bar + 1, 2]) - start
+            part = axis * wp.min(ONE, _WORKING / wp.max(wp.length(axis), TINY))
+            for place in range(_PLACES):
+                share = wp.float64(place) / wp.float64(_PLACES - 1)
+                clear, slope = clearance(kit, start + share * part + way)
+                short = kit.radius[tool, bar] - clear
+                if short > worst:
+                    worst = short
+                    aside = slope
+        way = way + worst * aside
+    return way
+
+
+@wp.func
+def eased(freedom: wp.float64):
+    """Of the fastest speed, what is left for this q."""
+    return freedom * wp.min(ONE, wp.max(freedom, _BACK))
+
+
+@wp.func
+def bound3(hands: Hands, world: int, tool: int, at: int):
+    return wp.vec3d(hands.bound[world, tool, at], hands.bound[world, tool, at + 1], hands.bound[world, tool, at + 2])
+
+
+@wp.func
+def allowed(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
+    """What of this way of a tick a tool may go [m]: `Holding.allow`."""
+    radii = kit.thinnest[tool] * wp.float64(kit.substeps)
+    length = wp.length(way)
+    if hands.bound[world, tool, 4] > ZERO and length > _PAST * radii:
+        way = way * (_PAST * radii / length)
+    normal = bound3(hands, world, tool, 0)
+    into = -wp.dot(way, normal)
+    most = wp.min(eased(ONE - hands.bound[world, tool, 3]) * _STEP, _INTO * radii)
+    if into > most and wp.length_sq(normal) > ZERO:
+        way = way + (into - most) * normal
+    return way
+
+
+@wp.func
+def allowed_turn(hands: Hands, world: int, tool: int, way: wp.vec3d):
+    """What of this turn of a tick a tool may make, axis times angle [rad]: `Holding.allow_turn`."""
+    normal = bound3(hands, world, tool, 5)
+    freedom = ONE - hands.bound[world, tool, 3]
+    if wp.length_sq(normal) > ZERO:
+        leaves = wp.dot(way, normal)
+        free = wp.max(freedom, ZERO)
+        way = free * free * (way - leaves * normal) + wp.max(leaves, -eased(freedom) * _TURN) * normal
+    return way
+
+
+@wp.func
+def bars_at(kit: Kit, tool: int, tip: wp.vec3d, turn: wp.vec4d):
+    """Both ends of each bar's axis [m]."""
+    found = Ends()
+    for end in range(2 * kit.bars[tool]):
+        x = placed(tip, turn, kit.local[tool, end])
+        found[end, 0] = x[0]
+        found[end, 1] = x[1]
+        found[end, 2] = x[2]
+    return found
+
+
+@wp.func
+def lowest_of(kit: Kit, tool: int, ends: Ends):
+    """Height of the lowest point of a tool's bars [m]."""
+    found = wp.float64(_FAR)
+    for bar in range(kit.bars[tool]):
+        found = wp.min(found, wp.min(ends[2 * bar, 2], ends[2 * bar + 1, 2]) - kit.radius[tool, bar])
+    return found
+
+
+@wp.func
+def in_room(kit: Kit, tool: int, tip: wp.vec3d):
+    """The walls of the theatre, and the trocar."""
+    x = wp.vec3d(
+        wp.min(wp.max(tip[0], kit.low[0]), kit.high[0]),
+        wp.min(wp.max(tip[1], kit.low[1]), kit.high[1]),
+        wp.min(wp.max(tip[2], kit.low[2]), kit.high[2]),
+    )
+    if kit.through[tool] != 0:
+        x = kept_in_trocar(x, kit.trocar[tool], kit.length[tool])
+    return x
+
+
+@wp.func
+def as_held(kit: Kit, tool: int, held: wp.vec4d, tip: wp.vec3d):
+    turn = held
+    if kit.through[tool] != 0:
+        turn = through_trocar(held, tip, kit.trocar[tool])
+    return turn
+
+
+@wp.func
+def turn_tool(kit: Kit, hands: Hands, world: int, tool: int, share: wp.float64, asked: wp.vec4d, enters: int):
+    """Turns a tool with its hand about its tip, but not in under the table; where its bars are then [m]."""
+    tip = hands.tip[world, tool]
+    held = hands.held[world, tool]
+    ends = hands.ends[world, tool]
+    way = wp.vec3d()
+    turns = int(0)
+    if wp.length_sq(held - asked) > ZERO:
+        way = between(held, asked)
+        angle = wp.length(way)
+        if angle < _AS_HELD:
+            hands.held[world, tool] = asked
+            hands.turn[world, tool] = as_held(kit, tool, asked, tip)
+            held = asked
+        else:
+            turns = 1
+            way = way * (wp.min(angle * share, _TURN) / angle)
+    if turns == 0 and enters == 0:
+        return ends
+    before = held
+    if enters != 0:
+        before = wp.vec4d(ZERO, ZERO, ZERO, ONE)
+        way = wp.vec3d()
+    else:
+        way = allowed_turn(hands, world, tool, way)
+    held = turned_by(held, way)
+    placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip))
+    lowest = lowest_of(kit, tool, placed_now)
+    if lowest < kit.table and (enters != 0 or lowest < lowest_of(kit, tool, ends)):
+        held = before
+        placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip))
+    hands.held[world, tool] = held
+    hands.turn[world, tool] = as_held(kit, tool, held, tip)
+    return placed_now
+
+
+@wp.func
+def write_bars(
+    kit: Kit, hands: Hands, world: int, tool: int, start: Ends, end: Ends, from_tip: wp.vec3d, to_tip: wp.vec3d,
+    tools_out: wp.array(dtype=wp.float32),
+):  # fmt: skip
+    """`Tissue.set_bars`: where the bars are as the tick starts and ends, organ frame."""
+    for bar in range(_BARS):
+        base = (tool * _PARTS + bar) * PART_FLOATS
+        tools_out[base] = 0.0
+        if bar < kit.bars[tool]:
+            tools_out[base] = 1.0
+            tools_out[base + 1] = float(kit.radius[tool, bar])
+            tools_out[base + 2] = float(kit.friction[tool] * hands.friction[world])
+            for number in range(6):
+                row = 2 * bar + number // 3
+                axis = number % 3
+                tools_out[base + PART_START + number] = float(start[row, axis] - kit.origin[axis])
+                tools_out[base + PART_END + number] = float(end[row, axis] - kit.origin[axis])
+    for axis in range(3):
+        tools_out[_TIPS + 6 * tool + axis] = float(from_tip[axis] - kit.origin[axis])
+        tools_out[_TIPS + 6 * tool + 3 + axis] = float(to_tip[axis] - kit.origin[axis])
+
+
+@wp.func
+def hand_of(kit: Kit, hands: Hands, world: int, tool: int):
+    """What the hand asks for: position [m], unit quaternion. What is not finite asks for nothing new."""
+    x = wp.vec3d(hands.asked[world, tool, 0], hands.asked[world, tool, 1], hands.asked[world, tool, 2])
+    q = wp.vec4d(
+        hands.asked[world, tool, 3], hands.asked[world, tool, 4], hands.asked[world, tool, 5],
+        hands.asked[world, tool, 6],
+    )  # fmt: skip
+    size = wp.length(q)
+    if not (wp.isfinite(x) and wp.isfinite(q)) or size < TINY:
+        x = hands.tip[world, tool]
+        q = hands.turn[world, tool]
+        size = ONE
+    return x, q / size
+
+
+@wp.func
+def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array(dtype=wp.float32)):
+    """A tool follows its hand for one tick: `Contact.move`."""
+    if hands.active[world, tool] == 0:
+        hands.inside[world, tool] = 0
+        for bar in range(_BARS):
+            tools_out[(tool * _PARTS + bar) * PART_FLOATS] = 0.0
+        for number in range(8):
+            hands.bound[world, tool, number] = ZERO
+        return
+    wanted, asked = hand_of(kit, hands, world, tool)
+    enters = int(1) - hands.inside[world, tool]
+    if enters != 0:
+        # One that comes in stands at its home, turned like its hand.
+        hands.tip[world, tool] = in_room(kit, tool, kit.home[tool])
+        hands.held[world, tool] = asked
+        hands.turn[world, tool] = as_held(kit, tool, asked, hands.tip[world, tool])
+        hands.ends[world, tool] = bars_at(kit, tool, hands.tip[world, tool], hands.turn[world, tool])
+    hands.inside[world, tool] = 1
+    share = kit.follow[tool]
+    if hands.direct[0] != 0:
+        share = ONE
+    start = hands.ends[world, tool]
+    ends = turn_tool(kit, hands, world, tool, share, asked, enters)
+    tip = hands.tip[world, tool]
+    way = (wanted - tip) * share
+    length = wp.length(way)
+    if length > _STEP:
+        way = way * (_STEP / length)
+    way = keep_out(kit, tool, ends, allowed(kit, hands, world, tool, way))
+    below = kit.table - lowest_of(kit, tool, ends) - way[2]
+    if below > ZERO:
+        way = way + wp.vec3d(ZERO, ZERO, below)
+    after = in_room(kit, tool, tip + way)
+    turn = as_held(kit, tool, hands.turn[world, tool], after)
+    end = bars_at(kit, tool, after, turn)
+    hands.tip[world, tool] = after
+    hands.turn[world, tool] = turn
+    hands.ends[world, tool] = end
+    write_bars(kit, hands, world, tool, start, end, tip, after, tools_out)
+
+
+@wp.func
+def steady(hands: Hands, world: int, tool: int, at: int, felt: wp.vec3d):
+    """Brings a direction up to what is felt."""
+    size = wp.length(felt)
+    if size > ZERO:
+        direction = bound3(hands, world, tool, at)
+        share = ONE
+        if wp.length_sq(direction) > ZERO:
+            share = _STEADY
+        mean = (ONE - share) * direction + (share / size) * felt
+        mean = mean / wp.max(wp.length(mean), TINY)
+        for axis in range(3):
+            hands.bound[world, tool, at + axis] = mean[axis]
+
+
+@wp.func
+def feel_tool(
+    kit: Kit, hands: Hands, world: int, tool: int, ticks: int, force: wp.array(dtype=wp.int64),
+    gauge: wp.array(dtype=wp.int32),
+):  # fmt: skip
+    """What a hand feels of a tick, and what keeps its tool from it in the next: `Holding.feel`. `ticks` is how many an
+    action has: the mean is over all of them."""
+    base = FORCE_PARTS * tool
+    per = wp.float64(kit.substeps)
+    units = wp.float64(FORCE_UNITS) * per
+    turns = wp.float64(TORQUE_UNITS) * per
+    f = wp.vec3d(
+        wp.float64(force[base]) / units, wp.float64(force[base + 1]) / units, wp.float64(force[base + 2]) / units
+    )
+    t = wp.vec3d(
+        wp.float64(force[base + 3]) / turns, wp.float64(force[base + 4]) / turns, wp.float64(force[base + 5]) / turns
+    )
+    size = wp.length(f)
+    tip = hands.tip[world, tool]
+    turn = hands.turn[world, tool]
+    for axis in range(3):
+        hands.pose[world, tool, axis] = float(tip[axis])
+        hands.last[world, tool, axis] = float(f[axis])
+        hands.last[world, tool, 3 + axis] = float(t[axis])
+        hands.mean[world, tool, axis] = hands.mean[world, tool, axis] + float(f[axis] / wp.float64(ticks))
+        hands.mean[world, tool, 3 + axis] = hands.mean[world, tool, 3 + axis] + float(t[axis] / wp.float64(ticks))
+    for number in range(4):
+        hands.pose[world, tool, 3 + number] = float(turn[number])
+    hands.peak[world, tool, 0] = wp.max(hands.peak[world, tool, 0], float(size))
+    hands.peak[world, tool, 1] = wp.max(hands.peak[world, tool, 1], float(wp.length(t)))
+    if hands.active[world, tool] == 0:
+        return
+    depth = wp.float64(gauge[2 * tool]) * _NANO
+    stretch = wp.float64(gauge[2 * tool + 1]) * _NANO
+    passing = ONE - depth / wp.min(kit.thinnest[tool], _DEEPEST)
+    freedom = wp.min(ONE, (_MOST_FORCE - size) / _SLOW_FORCE)
+    freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
+    if stretch < _NOTHING_NEAR:
+        if size > ZERO:
+            steady(hands, world, tool, 0, f)
+            steady(hands, world, tool, 5, t)
+        # Tissue that springs to and fro is no freer for it.
+        held = wp.max(ONE - wp.max(freedom, -_BACK), hands.bound[world, tool, 3] - _RECOVERY)
+        hands.bound[world, tool, 3] = held
+        hands.bound[world, tool, 4] = ONE
+    else:
+        for number in range(8):
+            hands.bound[world, tool, number] = ZERO
+
+
+@wp.func
+def begin_action(kit: Kit, hands: Hands, world: int):
+    """Means and peaks begin anew."""
+    for tool in range(kit.tools):
+        for number in range(6):
+            hands.mean[world, tool, number] = 0.0
+        for number in range(2):
+            hands.peak[world, tool, number] = 0.0

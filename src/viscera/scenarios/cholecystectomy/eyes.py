@@ -1,0 +1,121 @@
+"""What a scripted surgeon sees: where masses are now, and which springs are still there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.geometry.topology import components
+from viscera.scenarios.cholecystectomy import body
+from viscera.scenarios.cholecystectomy.body import Field
+from viscera.scenarios.cholecystectomy.patient import Line, Patient
+from viscera.tissue.cutting import cut_springs
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.world import Organ
+
+Springs = NDArray[np.bool_]
+"""Some springs of the lattice, per direction and mass."""
+
+DISSECTED = (0.2, 0.9)
+"""Of the length of a tube: what is freed from the fold."""
+BED_FROM = -0.0120
+"""Where along x the bed begins [m]."""
+ROW = 0.0030
+"""Width of a row of the bed [m]: less than a hook's foot."""
+PARTS, BEYOND = 6, 0.002
+"""Places of a way through springs, and how far it goes on beyond them [m]."""
+
+
+class Eyes:
+    """Of the lattice as ticks have it: for hands, not for systems."""
+
+    def __init__(self, organ: Organ, patient: Patient, field: Field) -> None:
+        self.organ, self.patient, self._field = organ, patient, field
+        nodes = organ.tissue.params.nodes
+        index = NodeIndex(nodes)
+        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
+            np.int64
+        )
+        self._there = self._other >= 0
+        self._rest = np.asarray(organ.tissue.rest_positions())
+        self._anchored = np.asarray(organ.tissue.params.anchored)
+        self._middle = 0.5 * (self._rest[None] + self._rest[np.maximum(self._other, 0)])
+        """Of every spring at rest [m]."""
+        kind = field.material_of
+        self._bladder = np.isin(kind, (body.WALL, body.LUMEN))
+        self._fold = np.isin(kind, (body.FAT, body.PERITONEUM))
+        self._kind = kind
+
+    # --- springs ---
+
+    def left(self) -> Springs:
+        """That are there still."""
+        return self._there & ~cut_springs(self.organ.tissue)
+
+    def ties(self) -> list[Springs]:
+        """Between duct or arteries and the fold around them, one row for either side of each tube."""
+        found = []
+        for number, line in self.tubes():
+            masses, tube = self._field.tubes[number], np.zeros(len(self._rest), dtype=np.bool_)
+            share = body.along(line, self._rest[masses])[0]
+            tube[masses[(share > DISSECTED[0]) & (share < DISSECTED[1])]] = True
+            springs = self._between(tube, self._fold)
+            beyond = self._middle[..., 1] > np.interp(self._middle[..., 0], line[:, 0], line[:, 1])
+            found += [springs & ~beyond, springs & beyond]
+        return found
+
+    def bed(self, up_to: float = 1.0) -> list[Springs]:
+        """Between the liver and all that lies on it under the gall bladder, up to so far along x [m]: rows along x."""
+        over = (self._kind != body.LIVER) & (self._rest[:, 0] > BED_FROM) & (self._rest[:, 0] < up_to)
+        springs = self._between(over, self._kind == body.LIVER)
+        row = np.rint(self._middle[..., 1] / ROW)
+        return [springs & (row == one) for one in np.unique(row[springs])]
+
+    def sides(self) -> list[Springs]:
+        """Between the gall bladder and the fold, on the near side and on the far one."""
+        springs, beyond = self._between(self._bladder, self._fold), self._middle[..., 1] > 0.0
+        return [springs & ~beyond, springs & beyond]
+
+    def _between(self, ones: NDArray[np.bool_], others: NDArray[np.bool_]) -> Springs:
+        far = np.maximum(self._other, 0)
+        return self._there & ((ones[None] & others[far]) | (others[None] & ones[far]))
+
+    def path(self, springs: Springs) -> NDArray[np.float64]:
+        """A way through the middles of these springs as they lie now, along x [m], shape (points, 3)."""
+        at = self._rest + np.asarray(self.organ.tissue.displacement())
+        direction, low = np.nonzero(springs)
+        middle = 0.5 * (at[low] + at[self._other[direction, low]])
+        middle = middle[np.argsort(middle[:, 0], kind="stable")]
+        parts = np.array_split(middle, min(PARTS, len(middle)))
+        points = np.array([part.mean(axis=0) for part in parts])
+        ends = np.array([[-BEYOND, 0.0, 0.0], [BEYOND, 0.0, 0.0]])
+        return np.concatenate([points[:1] + ends[:1], points, points[-1:] + ends[1:]])
+
+    # --- tubes and pieces ---
+
+    def tubes(self) -> list[tuple[int, Line]]:
+        """Those that are to be cut: their numbers in `Field.tubes`, and their lines at rest."""
+        return [(0, self.patient.duct), *((2 + k, line) for k, line in enumerate(self.patient.arteries))]
+
+    def is_cut(self, number: int) -> bool:
+        """Whether a tube is cut through."""
+        masses = self._field.tubes[number]
+        mine = np.zeros(len(self._rest), dtype=np.bool_)
+        mine[masses] = True
+        roots = self._roots(self.left() & self._between(mine, mine))
+        return len(np.unique(roots[masses])) > 1 and self._far_apart(roots, masses)
+
+    def _far_apart(self, roots: NDArray[np.int64], masses: NDArray[np.int64]) -> bool:
+        """Whether its two ends are in different pieces; a mass that came loose is no cut."""
+        x = self._rest[masses, 0]
+        return bool(roots[masses[x.argmin()]] != roots[masses[x.argmax()]])
+
+    def is_free(self) -> bool:
+        """Whether the gall bladder hangs on nothing that holds fast."""
+        roots = self._roots(self.left())
+        mine = np.bincount(roots[self._bladder]).argmax()
+        return not bool(self._anchored[roots == mine].any())
+
+    def _roots(self, springs: Springs) -> NDArray[np.int64]:
+        direction, low = np.nonzero(springs)
+        return components(len(self._rest), low, self._other[direction, low])

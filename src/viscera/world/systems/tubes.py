@@ -1,0 +1,351 @@
+"""Tubes through tissue carry blood or bile: cut or torn they run out there, until a clip or a burn shuts them.
+
+A tube is a chain of masses along a line, fed at its first point, at its last one, or at both. It is as open at a place
+as springs across it are gone,
+
+    open = 1 − springs left across the place / springs that were,
+
+so a nick leaks a little and a cut lets all of it out; it is cut through once its masses do not hang together any more.
+What leaves at a cut is a wound of `wounds.Vessels` on the face of the cut, with the pressure of the end that feeds it;
+pressures, clots and the ledger are those of every wound.
+
+A clip is put on the tube that is nearest to the applier's jaws, where it is nearest, one for each press of the handle.
+It shuts the tube there. It slips off when the tube under it is stretched by more than `SLIPS_AT`: a stretched tube is
+thinner. Burnt tissue shuts a tube of blood, and harms one of bile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.blood.wounds.vessels import VesselParams
+from viscera.blood.wounds.wounds import set_opening, set_place, set_whole
+from viscera.errors import InputError
+from viscera.geometry.embedding import embed
+from viscera.geometry.topology import components
+from viscera.instruments import Clips, Tool
+from viscera.tissue.burning import Burning
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.view import Markers, Measure
+from viscera.world.organ import Organ
+from viscera.world.system import Kept, Moment, Show, System
+from viscera.world.systems.search import COME, HANDS
+from viscera.world.systems.wounds import CLIP_SIZE, Vessels
+
+CLIPS = 24
+"""At most, in all."""
+PLACES = 12
+"""Along a tube, at which it is looked at."""
+LEAKS_FROM = 0.3
+"""How open a place must be to leak: a spring or two at the rim of a tube are its sheath."""
+SLIPS_AT = 0.45
+"""Stretch of a tube under a clip at which the clip slips off. Estimated: arteries tear at 0.63."""
+SHUT_BY_BURN = 0.8
+"""Burn of the masses around a place from which on a tube of blood is shut, 0 to 1."""
+NARROWEST = 0.05e-3
+"""Radius of what leaks, at least [m]."""
+
+HELD = Measure("clips_held", "Clips held", "", "Clips that hold.", digits=0)
+SLIPPED = Measure(
+    "clips_slipped", "Slipped", "", "Clips that came off a tube that was pulled too hard.", digits=0, grows=True
+)
+NO_TUBE = Measure(
+    "clips_refused", "Clips on nothing", "", "Presses of the applier with no tube between its jaws.", digits=0
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tube:
+    """One tube, before the world runs."""
+
+    name: str
+    line: NDArray[np.float64]
+    """Points in the tissue at rest [m], shape (points, 3)."""
+    masses: NDArray[np.int64]
+    """That it is made of."""
+    radius: float
+    """Of its lumen where it is cut [m]: small arteries contract."""
+    fluid: str = "blood"
+    start: VesselParams | None = None
+    """What feeds it at its first point."""
+    end: VesselParams | None = None
+    """What feeds it at its last point."""
+
+
+class Channel:
+    """A tube in its organ: what of it is left."""
+
+    def __init__(self, organ: Organ, tube: Tube) -> None:
+        params = organ.tissue.params
+        nodes = params.nodes[tube.masses]
+        self.tube = tube
+        lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(tube.line, axis=0), axis=1))])
+        self.length = float(lengths[-1])
+        self.shares = (np.arange(PLACES) + 0.5) / PLACES
+        """Of the length, at which it is looked at."""
+        self.rest = np.stack([np.interp(self.shares * self.length, lengths, tube.line[:, a]) for a in range(3)], axis=1)
+        self.facing = np.gradient(self.rest, axis=0)
+        held = embed(self.rest, params.nodes, params.origin, params.spacing)
+        self._slots, self._weights = organ.tissue.layout.slot_of_node[held.indices], held.weights.astype(np.float64)
+        self._springs(NodeIndex(nodes), nodes, self._along(organ, tube))
+        self.masses = tube.masses
+        self.open = np.zeros(PLACES)
+        """How open each place is, 0 to 1."""
+        self.reached = np.ones((2, PLACES), dtype=np.bool_)
+        """Which places what comes from the first and from the last point gets to, clips aside."""
+        self.cut_at = float("nan")
+        """Where it is cut through, as a share of its length; NaN while it is whole."""
+
+    def _along(self, organ: Organ, tube: Tube) -> NDArray[np.float64]:
+        """Of each mass, the share of the length at which it is nearest to the line."""
+        fine = np.linspace(0.0, self.length, 200)
+        lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(tube.line, axis=0), axis=1))])
+        points = np.stack([np.interp(fine, lengths, tube.line[:, a]) for a in range(3)], axis=1)
+        at = np.asarray(organ.tissue.rest_positions())[tube.masses]
+        return np.linalg.norm(at[:, None] - points[None], axis=2).argmin(axis=1) / 199.0
+
+    def _springs(self, index: NodeIndex, nodes: NDArray[np.int32], s: NDArray[np.float64]) -> None:
+        direction, low, high = [], [], []
+        for number, step in enumerate(DIRECTIONS):
+            other = index.find(nodes + np.array(step, dtype=np.int32))
+            found = np.flatnonzero(other >= 0)
+            direction.append(np.full(len(found), number))
+            low.append(found)
+            high.append(other[found])
+        self._direction = np.concatenate(direction)
+        self._low, self._high = np.concatenate(low), np.concatenate(high).astype(np.int64)
+        least, most = np.minimum(s[self._low], s[self._high]), np.maximum(s[self._low], s[self._high])
+        self._across = (least[None] <= self.shares[:, None]) & (most[None] > self.shares[:, None])
+        self._were = np.maximum(self._across.sum(axis=1), 1)
+        self._s = s
+
+    def look(self, cut: NDArray[np.bool_]) -> None:
+        """`cut` says which springs of the lattice are gone, per direction and mass."""
+        left = ~cut[self._direction, self.masses[self._low]]
+        self.open = 1.0 - (self._across & left).sum(axis=1) / self._were
+        roots = components(len(self.masses), self._low[left], self._high[left])
+        ends = roots[int(self._s.argmin())], roots[int(self._s.argmax())]
+        if ends[0] == ends[1]:
+            self.reached[:], self.cut_at = True, float("nan")
+            return
+        # Cut through: what is fed from an end gets as far as the masses that still hang on it.
+        far = float(self._s[roots == ends[0]].max()), float(self._s[roots == ends[1]].min())
+        self.reached[0], self.reached[1] = self.shares <= far[0], self.shares >= far[1]
+        self.cut_at = 0.5 * (far[0] + far[1])
+        self.open[np.abs(self.shares - self.cut_at).argmin()] = 1.0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it is cut through."""
+        return self.cut_at == self.cut_at
+
+    def places(self, displacement: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Where it runs now [m], shape (PLACES, 3); `displacement` as the lattice has it, shape (3, slots)."""
+        return self.rest + np.einsum("pc,apc->pa", self._weights, displacement[:, self._slots].astype(np.float64))
+
+    def burn(self, burn: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Of each place, 0 to 1; `burn` as the lattice has it, per slot."""
+        return (self._weights * burn[self._slots]).sum(axis=1)
+
+
+class Tubes:
+    """`channels` are the tubes in their order. The wounds of `vessels` from `first` on are theirs: two for each."""
+
+    def __init__(
+        self, organ: Organ, vessels: Vessels, tubes: Sequence[Tube], first: int, burning: Burning | None
+    ) -> None:
+        if organ.shadow.cuts is None:
+            raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.cuttable`.")
+        if vessels.wounds.count < first + 2 * len(tubes):
+            raise InputError(
+                f"{len(tubes)} tubes have {vessels.wounds.count - first} wounds.",
+                "Give `bleeding` two wounds for each.",
+            )
+        self._organ, self._cuts, self._vessels, self._first = organ, organ.shadow.cuts, vessels, first
+        self._burning = burning
+        self.channels = [Channel(organ, tube) for tube in tubes]
+        self.clips = np.zeros((CLIPS, 3))
+        """Number of the tube, share of its length, and whether it holds: 1; 0 for none, -1 for one that slipped."""
+        self.numbers = np.zeros(2, dtype=np.int64)
+        """Slipped, refused."""
+        self._down = np.zeros(HANDS, dtype=np.bool_)
+        self.leaks = np.full((len(tubes), 2), -1, dtype=np.int64)
+        """The place at which what comes from either end leaves; -1 for none."""
+        self.opened = np.zeros((len(tubes), 2))
+        """How far either leak is open, 0 to 1."""
+        self._at = [one.rest.copy() for one in self.channels]
+        self._shown = np.zeros((CLIPS, 8), dtype=np.float32)
+        self._seen = -1
+        for number in range(first, first + 2 * len(tubes)):
+            set_whole(vessels.wounds, number)
+
+    # --- once a frame ---
+
+    def frame(self, now: Moment) -> None:
+        if self._cuts.changes != self._seen:
+            self._seen = self._cuts.changes
+            self._look()
+        self._follow()
+        self._put_on(now)
+        self._slip()
+        self._flow()
+        self._draw()
+
+    def _look(self) -> None:
+        cut = self._cuts.springs()
+        for channel in self.channels:
+            channel.look(cut)
+
+    def _follow(self) -> None:
+        slots = self._organ.tissue.layout.slots
+        moved = self._organ.shadow.displacement.numpy().reshape(3, slots)
+        self._at = [channel.places(moved) for channel in self.channels]
+
+    def _put_on(self, now: Moment) -> None:
+        pressed = now.using(Clips)
+        self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
+        for tool, one in pressed:
+            if tool.number >= HANDS or self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+                continue
+            self._down[tool.number] = True
+            self._clip(tool, one)
+
+    def _clip(self, tool: Tool, one: Clips) -> None:
+        """On the tube that is nearest to the jaws."""
+        far = np.stack([np.linalg.norm(at - tool.tip, axis=1) for at in self._at])
+        number, place = np.unravel_index(int(far.argmin()), far.shape)
+        free = np.flatnonzero(self.clips[:, 2] == 0.0)
+        if far[number, place] > one.reach or len(free) == 0:
+            self.numbers[1] += 1
+            return
+        self.clips[free[0]] = number, self.channels[int(number)].shares[place], 1.0
+
+    def _slip(self) -> None:
+        for row in np.flatnonzero(self.clips[:, 2] > 0.0).tolist():
+            number, share = int(self.clips[row, 0]), float(self.clips[row, 1])
+            if self.stretch(number, share) > SLIPS_AT:
+                self.clips[row, 2] = -1.0
+                self.numbers[0] += 1
+
+    def stretch(self, number: int, share: float) -> float:
+        """Of a tube around a place, over its length at rest, as far as it hangs together there."""
+        channel = self.channels[number]
+        place = int(np.abs(channel.shares - share).argmin())
+        low, high = max(place - 1, 0), min(place + 1, PLACES - 1)
+        side = channel.reached[0] if channel.reached[0, place] else channel.reached[1]
+        low, high = (low if side[low] else place), (high if side[high] else place)
+        if low == high:
+            return 0.0
+        rest = np.linalg.norm(channel.rest[high] - channel.rest[low])
+        return float(np.linalg.norm(self._at[number][high] - self._at[number][low]) / rest - 1.0)
+
+    def _flow(self) -> None:
+        """Of each end the nearest opening leaks, unless something shuts the tube before it."""
+        burn = None if self._burning is None else self._burning.burn.numpy()
+        for number, channel in enumerate(self.channels):
+            shut = self.shut(number, burn)
+            for end in (0, 1):
+                fed = channel.tube.start if end == 0 else channel.tube.end
+                place = -1 if fed is None else self._leak(channel, shut, end)
+                self._put(number, end, place)
+
+    def shut(self, number: int, burn: NDArray[np.float32] | None = None) -> NDArray[np.bool_]:
+        """Places of a tube that a clip or a burn shuts."""
+        channel = self.channels[number]
+        found = np.zeros(PLACES, dtype=np.bool_)
+        for _, share, holds in self.clips[self.clips[:, 0] == number]:
+            if holds > 0.0:
+                found[np.abs(channel.shares - share).argmin()] = True
+        if burn is not None and channel.tube.fluid == "blood":
+            found |= channel.burn(burn) >= SHUT_BY_BURN
+        return found
+
+    @staticmethod
+    def _leak(channel: Channel, shut: NDArray[np.bool_], end: int) -> int:
+        order = np.arange(PLACES) if end == 0 else np.arange(PLACES)[::-1]
+        for place in order.tolist():
+            if shut[place]:
+                return -1
+            if channel.open[place] >= LEAKS_FROM or not channel.reached[end, place]:
+                return place
+        return -1
+
+    def _put(self, number: int, end: int, place: int) -> None:
+        wounds, wound = self._vessels.wounds, self._first + 2 * number + end
+        before = int(self.leaks[number, end])
+        if place < 0:
+            if before >= 0:
+                set_whole(wounds, wound)
+        else:
+            channel = self.channels[number]
+            share = 1.0 if channel.is_cut else float(channel.open[place])
+            if share != self.opened[number, end]:
+                self.opened[number, end] = share
+                set_opening(wounds, wound, max(channel.tube.radius * float(np.sqrt(share)), NARROWEST))
+            if place != before:
+                self._place(wound, channel.rest[place], (1.0 if end == 0 else -1.0) * channel.facing[place])
+                set_whole(wounds, wound, whole=False)
+        self.leaks[number, end] = place
+
+    def _place(self, wound: int, at: NDArray[np.float64], facing: NDArray[np.float64]) -> None:
+        """Onto the face of the cut that looks away from what feeds it."""
+        organ = self._organ
+        face = None if organ.cuts is None else organ.cuts.inner_face(at, facing)
+        if face is not None:
+            surface = self._vessels.wounds.surface
+            set_place(self._vessels.wounds, wound, face + surface.first_face[surface.parts.index(organ.need_skin())])
+
+    # --- what is known and seen ---
+
+    def held(self, number: int) -> NDArray[np.float64]:
+        """Where clips hold on a tube, as shares of its length, from its first point on."""
+        mine = (self.clips[:, 0] == number) & (self.clips[:, 2] > 0.0)
+        return np.sort(self.clips[mine, 1])
+
+    def _draw(self) -> None:
+        self._shown[:, 7] = self.clips[:, 2] > 0.0
+        for row in np.flatnonzero(self.clips[:, 2] > 0.0).tolist():
+            number = int(self.clips[row, 0])
+            place = int(np.abs(self.channels[number].shares - self.clips[row, 1]).argmin())
+            along = self._at[number][min(place + 1, PLACES - 1)] - self._at[number][max(place - 1, 0)]
+            self._shown[row, :3] = self._at[number][place]
+            half = 0.5 * (np.arctan2(along[1], along[0]) + 0.5 * np.pi)
+            self._shown[row, 3:7] = (0.0, 0.0, np.sin(half), np.cos(half))
+
+    def measures(self) -> list[tuple[Measure, float]]:
+        slipped, refused = self.numbers.tolist()
+        return [(HELD, float((self.clips[:, 2] > 0.0).sum())), (SLIPPED, float(slipped)), (NO_TUBE, float(refused))]
+
+    def loaded(self) -> None:
+        self._seen = self._cuts.changes
+        self._look()
+        self._follow()
+        self._draw()
+
+    def system(self) -> System:
+        arrays = {"clips": self.clips, "numbers": self.numbers, "down": self._down, "leaks": self.leaks}
+        arrays |= {"opened": self.opened}
+        kept = Kept(arrays, self.loaded)
+        look = Markers(f"{self._organ.name}.tube_clips", "clip", CLIP_SIZE, CLIPS)
+        return System(
+            name="tubes",
+            frame=self.frame,
+            uses=(Clips,),
+            save=kept.save,
+            load=kept.load,
+            shows=[Show(look, {look.name: self._shown})],
+            measures=self.measures,
+            holds=self,
+        )
+
+
+def tubes_through(
+    organ: Organ, vessels: Vessels, tubes: Sequence[Tube], first: int = 0, burning: Burning | None = None
+) -> System:
+    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(..., clips=False)`
+    holds, with two wounds for each tube from number `first` on, `burning` what `stiffening` holds."""
+    return Tubes(organ, vessels, tubes, first, burning).system()
