@@ -42,6 +42,9 @@ BLOCK = 1024
 SPLIT_WORK = 60_000
 """Least elements per program run that are worth a second core; see docs/decisions/001-device-layer.md."""
 
+IDLE_CORES = 4
+"""Cores that work beside idle ticks may take from them: its programs are short, and more would wait at barriers."""
+
 CUDA_DRIVER_NEEDED = (13, 0)
 """CUDA version the driver must support for Warp 1.19's wheel (Linux driver R580 or newer)."""
 
@@ -360,11 +363,13 @@ class Device:
     def split(self, tick_cores: int | None = None, *, idle: bool = False) -> Device:
         """The same device for work beside the ticks, with another one for the ticks as its `ticks`: on cpu each has
         cores of its own, on cuda a stream, that of the ticks first. With two cores each has one; with more the ticks
-        have half of them unless told. Ticks that are `idle` launch nothing: then the work beside them has all cores."""
+        have half of them unless told. Ticks that are `idle` launch nothing: then the work beside them has all cores, up
+        to `IDLE_CORES`, or half of more."""
         given = max(1, self.cores // 2) if tick_cores is None else tick_cores
         if not 1 <= given <= self.cores:
             raise DeviceError(f"{given} cores for the ticks are not possible.", f"Allowed are 1 to {self.cores}.")
-        beside = self.sibling(self.cores if idle else max(1, self.cores - given))
+        least = min(self.cores, IDLE_CORES) if idle else 1
+        beside = self.sibling(max(least, self.cores - given))
         beside._ticks = ticks = self.sibling(given, first=True)
         ticks._beside = beside
         return beside

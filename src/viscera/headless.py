@@ -16,7 +16,7 @@ from viscera.scores import score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
-    from viscera.session.stills import StillWriter
+    from viscera.session.recorder import Recorder
     from viscera.world import World
 
 LONGEST = 24 * 3600.0
@@ -79,10 +79,10 @@ def run_headless(
     hand: Hand | None = None,
     record: Callable[[int, Input], None] | None = None,
     progress: Progress | None = None,
-    stills: StillWriter | None = None,
+    after: Callable[[World], None] | None = None,
 ) -> Result:
-    """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick, `stills`
-    what is seen every second."""
+    """Advance `world` by `seconds` [s]. `hand` moves the tools; `record` gets each input with its tick, and `after` is
+    called after every tick."""
     ticks = tick_count(seconds)
     _start_drill(world, hand, record)
     first = world.tick
@@ -95,8 +95,8 @@ def run_headless(
                 if record is not None:
                     record(tick, one)
         world.advance()
-        if stills is not None:
-            stills.see(world)
+        if after is not None:
+            after(world)
         if progress is not None and (tick - first) % (4 * TICKS_PER_FRAME) == 0:
             progress(f"{world.time:.2f} s simulated", (tick - first + 1) / ticks)
     state_hash = world.state_hash()  # waits for the device, so the wall time below is honest
@@ -132,13 +132,30 @@ def _start_drill(world: World, hand: Hand | None, record: Callable[[int, Input],
             record(world.tick, start)
 
 
+class _Checkpoints:
+    """Whole states now and then, as those of a live session, so that whoever watches the recording can jump in it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        from viscera.session.recorder import CHECKPOINT_S
+
+        self._recorder, self._due = recorder, CHECKPOINT_S
+
+    def see(self, world: World) -> None:
+        from viscera.session.recorder import checkpoint_interval, state_size
+
+        if world.time >= self._due:
+            state = world.save_state()
+            self._recorder.checkpoint(world.tick, state)
+            self._due = world.time + checkpoint_interval(state_size(state))
+
+
 def record_headless(
     world: World, seconds: float, hand: Hand | None, out: Path, made_with: dict[str, Any], progress: Progress | None
 ) -> tuple[Result, Path]:
     """As `run_headless`, and leave a recording and `result.json` in the folder `out`. `made_with` are the arguments of
     `viscera.make` that a replay needs again."""
     from viscera.session.archive import convert
-    from viscera.session.logfile import Failure
+    from viscera.session.logfile import Failure, trial_record
     from viscera.session.recorder import Recorder, make_header
     from viscera.session.stills import StillWriter
 
@@ -152,15 +169,24 @@ def record_headless(
         world.detail,
     )
     recorder = Recorder.create(out, header)
-    stills = StillWriter(recorder.path)
+    stills, checkpoints = StillWriter(recorder.path), _Checkpoints(recorder)
+
+    def keep(world: World) -> None:
+        checkpoints.see(world)
+        stills.see(world)
+
     try:
-        result = run_headless(world, seconds, hand, recorder.input, progress, stills)
+        result = run_headless(world, seconds, hand, recorder.input, progress, keep)
     except StateError as error:
         recorder.fail(Failure(error.tick, error.stage, error.message))
         raise
     finally:
         stills.close()
-    recorder.finish(world.tick, result.state_hash)
+    trial = world.trial()
+    told = None if trial is None else score(trial)
+    if told is not None:
+        recorder.trial(trial_record(world.tick, told))
+    recorder.finish(world.tick, result.state_hash, {} if told is None else told.values())
     if recorder.notice:
         raise RecordingError(recorder.notice)
     try:

@@ -13,8 +13,8 @@ const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
   "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", "--mute-audio",
 ];
-/** A busy machine is slow; a page that works is done long before. */
-export const PATIENCE = 30_000; // [ms]
+/** A busy machine is slow; a page that works is done long before. Where others take all of it, `VISCERA_PATIENCE` gives more. */
+export const PATIENCE = Number(process.env.VISCERA_PATIENCE ?? 30_000); // [ms]
 
 /** A browser with a profile of its own, both gone after `close()`. */
 export async function openBrowser({ width = 1280, height = 720, touch = false, flags = [] } = {}) {
@@ -48,7 +48,7 @@ export async function openPage(context, address, { wait = true, hint = false, be
 
 /** The first time kernels are compiled, which takes longer than a page waits. */
 export async function started(address) {
-  for (const end = Date.now() + 120_000; Date.now() < end; await later(200)) {
+  for (const end = Date.now() + 4 * PATIENCE; Date.now() < end; await later(200)) {
     if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
   }
   throw new Error("the session never starts");
@@ -86,9 +86,9 @@ export function later(ms) {
  * Waits until `test` of the page's handle and `value` holds, and says what was there if it never does. It asks from
  * here, because the page's own policy forbids the evaluation that Playwright's waiting needs.
  */
-export async function until(page, test, value, what) {
+export async function until(page, test, value, what, patience = PATIENCE) {
   const question = `(${test.toString()})(window.viscera, ${JSON.stringify(value ?? null)})`;
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await later(40)) {
+  for (const end = Date.now() + patience; Date.now() < end; await later(40)) {
     if (await page.evaluate(question)) return;
   }
   const state = await page.evaluate(() => ({

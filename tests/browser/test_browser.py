@@ -69,13 +69,13 @@ def serving(*command: str) -> Iterator[str]:
         server.wait(20)
 
 
-def checked(script: str, address: str, folder: Path, *more: str) -> dict[str, Any]:
+def checked(script: str, address: str, folder: Path, *more: str, longest: float = LONGEST) -> dict[str, Any]:
     assert (ROOT / "web" / "node_modules").is_dir(), "The page's packages are not installed; run `make web`."
     ran = subprocess.run(
         [node(), str(SCRIPTS / script), address, str(folder), *more],
         capture_output=True,
         text=True,
-        timeout=LONGEST,
+        timeout=longest,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

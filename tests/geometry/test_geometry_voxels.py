@@ -221,3 +221,11 @@ def test_a_lattice_that_misses_the_body_is_refused() -> None:
     ring = torus(0.05, 0.001)
     with pytest.raises(MeshError, match="finer"):
         voxelise(ring, 0.1)
+
+
+def test_a_body_as_thin_as_paper_gives_one_layer_and_a_thinner_one_is_refused_at_once() -> None:
+    ball = icosphere(0.05, 2)
+    paper, foil = (TriangleMesh(ball.vertices * (thin, 1.0, 1.0), ball.triangles, "foil") for thin in (1e-3, 1e-9))
+    assert math.pi * (0.05 / spacing_for_count(paper, 500)) ** 2 == pytest.approx(500, rel=0.05)
+    with pytest.raises(MeshError, match="foil is too thin for a lattice of 500 nodes"):
+        spacing_for_count(foil, 500)

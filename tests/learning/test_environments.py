@@ -171,8 +171,8 @@ def test_here_it_is_ends_palpation_and_counts_where_the_nodule_is(palpate: learn
     for beside, right in ((0.0, True), (0.025, False)):
         palpate.reset(seed=8)
         middle = lane._episode._middle  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-        towards = -np.sign(middle[0]) * beside
-        lane.arm.tip[:] = (*(middle[:2] + (towards, 0.0)), lane.arm.space.low[2])
+        x = middle[0] + (beside if middle[0] <= 0.0 else -beside)
+        lane.arm.tip[:] = (x, middle[1], lane.arm.space.low[2])
         for _ in range(12):
             *_, info = palpate.step(np.array([0.0, 0.0, 0.0, 0.0, -1.0], dtype=np.float32))
         assert info["features"]["found"] == info["features"]["wrong"] == 0.0

@@ -18,6 +18,7 @@ from viscera.imaging.lens import Lens
 from viscera.scenarios._organ import lay_down, seen_from_above
 from viscera.scenarios.bleeding import open_vessels
 from viscera.scenarios.cautery.drill import line_points
+from viscera.scenarios.palpation import NODULES, middle
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,9 @@ def test_all_of_it_and_the_work_on_it_are_seen_and_within_reach(scenario: str, o
     assert not rim.any(), "all of it is in the picture"
     body = world.organs[0].body
     top = seen_from_above(lay_down(organ_file(organ)))
+    if scenario == "palpation":
+        places = np.array([top.on_surface(middle(SEED, body.positions, one, top)[:2]) for one in NODULES.values()])
+        assert share_seen(world, picture, places) == 1.0
     if scenario == "cautery":
         line = np.array([top.on_surface(place) for place in line_points(body, SEED, top)])
         assert share_seen(world, picture, line) > 0.9

@@ -8,15 +8,18 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import viscera
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.headless import run_headless
-from viscera.instruments import Sucks, kit
+from viscera.headless import record_headless
+from viscera.instruments import Instrument, Sucks, kit
 from viscera.scenarios import Scenario, Setting
+from viscera.session import recorder
+from viscera.session.archive import read_recording
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.view import Camera, Goal, Measure
 from viscera.world import Contents, Moment, System, block, organ
@@ -73,6 +76,28 @@ def test_what_cannot_suck_and_what_numbers_no_material_are_refused(cpu: Device) 
         organ("block", body, cpu, material=SOFT_TISSUE, further=(SOFT_TISSUE,), material_of=~low, anchored=low)
 
 
+def test_slips_in_words_are_answered_with_the_nearest(cpu: Device) -> None:
+    body = block((4, 4, 4), 0.004)
+    low = body.positions[:, 2] < 0.002
+    with pytest.raises(InputError, match=r"organ 'block' has no 'poison'\. Did you mean 'poisson'\?"):
+        organ("block", body, cpu, material=SOFT_TISSUE, anchored=low, poison=0.4)
+    with pytest.raises(InputError, match="spacing comes from its body"):
+        organ("block", body, cpu, material=SOFT_TISSUE, anchored=low, spacing=0.004)
+    with pytest.raises(InputError, match=r"instrument 'spoon': there is no icon 'spoon'\. There are: tool, probe"):
+        Instrument("spoon", (), icon=cast(Any, "spoon"))
+
+
+def test_what_a_file_prints_is_no_result(tmp_path: Path) -> None:
+    """Neither while it is loaded nor while its world is built."""
+    file = tmp_path / "chatty.py"
+    file.write_text("print('hello')\n" + EMPTY.replace("    camera =", "    print('building')\n    camera ="))
+    words = ["run", str(file), "--headless", "--seconds", "0.016", "--device", "cpu", "--json"]
+    ran = subprocess.run([sys.executable, "-m", "viscera", *words], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout)["scenario"] == "empty_room"
+    assert "hello" in ran.stderr
+    assert "building" in ran.stderr
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, cpu: Device) -> None:
     with pytest.raises(InputError, match=r"nowhere\.py is not there"):
         viscera.make(str(tmp_path / "nowhere.py"), device=cpu)
@@ -87,7 +112,9 @@ def test_an_effect_that_nothing_acts_on_is_warned_about(cpu: Device) -> None:
         viscera.make(Scenario("dry", build), device=cpu)
 
 
-def test_a_headless_result_has_measures_and_goals(cpu: Device) -> None:
+def test_a_headless_result_has_measures_and_goals(cpu: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And its recording has the trial, and states to jump to."""
+    monkeypatch.setattr(recorder, "CHECKPOINT_S", 0.064)
     height = Measure("height", "Height", "mm", "Of nothing.")
 
     def build(setting: Setting) -> Contents:
@@ -96,11 +123,16 @@ def test_a_headless_result_has_measures_and_goals(cpu: Device) -> None:
         return Contents(systems=[system], goals=goals, camera=CAMERA, bounds=BOUNDS)
 
     world = viscera.make(Scenario("tower", build), device=cpu)
-    result = run_headless(world, 0.16, world.script).as_json()
+    found, file = record_headless(world, 0.16, world.script, tmp_path, {}, None)
+    result = found.as_json()
     assert result["measures"] == pytest.approx({"height": 3.0, "time": result["measures"]["time"]})
     assert 0.0 < result["measures"]["time"] <= 0.16
     assert result["goals"] == {"height": True}
     assert (result["drill"]["outcome"], result["drill"]["result"]) == ("met", result["measures"])
+    recording = read_recording(file)
+    (trial,) = recording.trials
+    assert (trial.outcome, trial.values["height"]) == ("met", 3.0)
+    assert sorted(recording.checkpoints) == [64, 128]
 
 
 def test_a_script_may_end_in_show(tmp_path: Path) -> None:

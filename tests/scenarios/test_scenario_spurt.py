@@ -136,6 +136,19 @@ def test_what_rests_is_not_stepped_and_not_painted(world: World) -> None:
     assert rest.awake
 
 
+def test_a_second_after_it_was_stopped_it_costs_a_fifth_at_most(world: World) -> None:
+    """Counted in turns, of which each costs what it did: film that its contact line holds takes none, what still runs
+    one in eight. Nothing is missing."""
+    world.take(Reset(0))
+    world.step(1600)
+    set_clip(world.system("wounds").holds.wounds, 0)
+    rest = world.system("rest").holds
+    assert sum(_turns(world, rest) for _ in range(10)) == 10
+    world.step(848)
+    assert sum(_turns(world, rest) for _ in range(50)) <= 10
+    assert world.system("ledger").holds.balance.missing == 0
+
+
 def test_blood_stains_tools_and_a_swab_takes_it_up(world: World) -> None:
     """A tool in the jet is stained. The swab on the sheet soaks up film, and is a fresh one after it was taken out.
     Nothing is missing."""

@@ -22,8 +22,8 @@ from viscera.session import playing
 from viscera.session.archive import convert, read_recording
 from viscera.session.catalogue import find, list_recordings, write_summary
 from viscera.session.recorder import Recorder, make_header
-from viscera.session.replay import feed
-from viscera.session.stills import Stills, StillWriter, stills_path
+from viscera.session.replay import feed, other_ground
+from viscera.session.stills import MAGIC, Stills, StillWriter, stills_path
 from viscera.session.watching import Watching
 
 LENGTH = 2_000
@@ -103,10 +103,22 @@ def test_recordings_are_listed_and_nothing_outside_their_folder_is_found(archive
         True,
     )
     assert find(archive.parent, archive.name) == archive
+    assert find(archive.parent, archive.with_suffix(".log").name) == archive, "as it was called while it ran"
     for name in ("../secret.h5", "/etc/passwd", "none.h5", archive.with_suffix(".json").name):
         with pytest.raises(RecordingError, match="is not there"):
             find(archive.parent, name)
     assert list_recordings(archive.parent / "nowhere") == []
+
+
+def test_who_watches_what_another_version_recorded_is_told(archive: Path) -> None:
+    recording, world = read_recording(archive), session_fake_world.make("fake", seed=3)
+    assert other_ground(recording, world) == ""
+    recording.header.versions["viscera"] = "0.0.1"
+    recording.header.device = "cuda:3"
+    told = other_ground(recording, world)
+    assert told == (
+        "Recorded with device cuda:3, viscera 0.0.1: what is computed here may differ from what was seen then."
+    )
 
 
 def test_a_page_watches_jumps_and_tries_again_from_there(archive: Path) -> None:
@@ -217,8 +229,9 @@ def test_stills_that_are_torn_or_of_another_file_are_left_out(pictured: Path, tm
     broken[len(whole) - 40 : len(whole) - 20] = bytes(20)
     stills_path(copy).write_bytes(bytes(broken))
     assert Stills(copy).load(6) is None
-    stills_path(copy).write_bytes(b"something else")
-    assert len(Stills(copy)) == 0
+    for other in (b"something else", whole.replace(MAGIC, b"viscera stills 6\n")):
+        stills_path(copy).write_bytes(other)
+        assert len(Stills(copy)) == 0
     assert len(Stills(tmp_path / "none.h5")) == 0
     # A recording that goes on at 2.5 s forgets what came after.
     stills_path(copy).write_bytes(whole)

@@ -76,22 +76,22 @@ class Reference:
                     continue
                 if same and int(self.mass[d]) in self.ties[c]:
                     continue
-                one = self._pair(c, d, bool(same), h)
+                one = self._pair(c, d, h)
                 if one is not None:
                     found[c, d] = one
         return found
 
-    def _pair(self, c: int, d: int, same: bool, h: float) -> tuple[Floats, float, float] | None:
+    def _pair(self, c: int, d: int, h: float) -> tuple[Floats, float, float] | None:
         way = self.x[d] - self.x[c]
         mine, its = self.normal[c], self.normal[d]
         if mine @ its < -0.25 * np.linalg.norm(mine) * np.linalg.norm(its):
             n = (mine - its) / np.linalg.norm(mine - its)
             height, reach = float(n @ way), float(self.offset[c] + self.offset[d])
             weight = 1.0 - float(np.linalg.norm(way - height * n) / h) ** 2
-            good = weight > 0.0 and -h <= height - reach <= 1.5e-3
+            good = weight > 0.0 and -1.5 * h <= height - reach <= 1.5e-3
             return (n, weight, reach) if good else None
         far = float(np.linalg.norm(way))
-        return None if same or far > 0.7 * h + 1.5e-3 else (way / far, 1.0, 0.7 * h)
+        return None if far > 0.7 * h + 1.5e-3 else (way / far, 1.0, 0.7 * h)
 
     def push(self, pairs: Pairs, friction: float) -> tuple[Floats, Floats]:
         """Where all masses are and how fast after the rounds of a substep."""

@@ -214,6 +214,24 @@ def test_a_trainee_sees_their_own_and_the_trainer_all(address: str) -> None:
     assert room.may_see(None, "", "the trainer's own")
     assert Classroom(store, open_to_all=True).may_see(None, "", ""), "alone on one's own machine"
     assert not Classroom(store, open_to_all=False).may_see(None, "", "")
+    store.keep("Ada", scored(12.0), "/somewhere/cautery-1.log", tick=20_000)
+    store.keep("Grace", scored(14.0), "/somewhere/cautery-2.log")
+    assert room.whose("", "", "the trainer's own") == {"cautery-1": ["Ada"], "cautery-2": ["Grace"]}
+    assert room.whose("Ada", code, "") == {"cautery-1": ["Ada"]}
+    assert room.whose("Grace", code, "") == room.whose("", "", "") == {}
+    room.close()
+
+
+@pytest.mark.slow
+def test_a_report_leads_to_what_it_is_about(address: str) -> None:
+    store = Store(open_database(address))
+    store.keep("Ada", scored(12.0), "/somewhere/cautery-1.log", tick=20_000)
+    store.keep("Grace", scored(14.0))
+    room = Classroom(store)
+    own = room.report("Ada", shown="code=abc")
+    assert "../?watch=cautery-1.h5&amp;at=8.0&amp;code=abc" in own, "each trial can be watched from its beginning"
+    assert "Grace" not in own
+    assert "./report?trainee=Grace&amp;trainer=x" in room.report(None, shown="trainer=x")
     room.close()
 
 

@@ -319,6 +319,18 @@ def bleeding_block(device: Device, instruments: Sequence[Instrument]) -> World:
     return made_of(build, device)
 
 
+def test_a_film_that_nothing_moves_is_warned_of_and_books_without_wounds_say_what_they_need(cpu: Device) -> None:
+    organ = block(cpu)
+    blood = systems.make_film_on(organ, capacity=100)
+    with pytest.warns(UserWarning, match=r"block: what was put onto it stands still\. List flowing\(film\)"):
+        contents(systems.painting(organ, blood), organs=[organ]).check()
+    with pytest.raises(InputError, match="accounting needs the film's drops"):
+        systems.accounting(blood)
+    with pytest.raises(InputError, match="accounting needs the film's wounds") as refused:
+        systems.accounting(blood, drops=drops.make(blood, capacity=64))
+    assert "wounds.make(film, drops=drops)" in refused.value.hint
+
+
 def test_an_instrument_that_sucks_and_rinses_does_both(cpu: Device) -> None:
     washer = Instrument("washer", (Pushes(2e-3, offset=2e-3), Sucks(rate=1e-6), Rinses(rate=4e-6)))
     world = bleeding_block(cpu, [washer])

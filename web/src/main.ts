@@ -9,6 +9,7 @@ import { GamepadHand } from "./hand/gamepad";
 import { Hand } from "./hand/hand";
 import { Keyboard } from "./hand/keyboard";
 import { listenToPointer } from "./hand/pointer";
+import { TouchButtons, touchScreen } from "./hand/touch_buttons";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
 import { besidePictures, freeArea, tellStyle, watchLayout } from "./layout";
@@ -59,6 +60,7 @@ class Page {
   private readonly hand: Hand;
   private readonly keyboard: Keyboard;
   private readonly gamepad: GamepadHand;
+  private readonly touchButtons: TouchButtons;
   private readonly eyes: WebcamPanel;
   private readonly latency = new LatencyMeter();
   private readonly pictures = new Rate();
@@ -121,12 +123,12 @@ class Page {
     this.tables = new TablesPanel((name, rows) => this.connection.send({ type: "set_table", name, rows }));
     const pinned = h("div", { class: "pinned" }, this.force.element, this.measures.element);
     part("side").append(pinned, this.parameters.element, this.tables.element, this.timings.element);
+    this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
+    this.touchButtons = new TouchButtons(this.hand);
     this.toolbar = new Toolbar(part("tools"), {
       choose: (tool) => this.chooseTool(tool),
       heat: (shown) => view.showHeat(shown),
-    });
-
-    this.hand = new Hand(view, { send: (tool, eventTime) => this.sendTool(tool, eventTime) });
+    }, touchScreen() ? this.touchButtons.element : null);
     const reference = { pixelsPerMetre: () => this.pixelsPerMetre(), centre: () => view.project(view.orbit.target) };
     listenToPointer(view.canvas, this.hand, view.orbit);
     this.eyes = new WebcamPanel(view.canvas, new GazeSender(view.camera, () => view.orbit.target, (name, rows) =>
@@ -166,6 +168,7 @@ class Page {
         this.handle.client = message.client;
         this.trainer = message.trainer;
         this.drill.setWelcome(message.training);
+        this.recordings.setWelcome(message);
         this.latency.forget();
         this.header.setWelcome(message);
         break;
@@ -281,6 +284,7 @@ class Page {
     this.lastTurn = now;
     this.keyboard.advance(seconds, now);
     this.gamepad.advance(seconds, now);
+    this.touchButtons.advance(seconds, now);
     this.hand.advance(seconds, now);
     this.eyes.sender.turn(now);
     const frame = this.waiting;

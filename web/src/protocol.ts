@@ -2,8 +2,7 @@
 
 export const PRESSED = 0.5;
 
-/** Raised whenever a message changes its meaning. */
-export const PROTOCOL = 6;
+export const PROTOCOL = 7;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
@@ -152,6 +151,8 @@ export interface Welcome {
   trainer: boolean;
   /** Whether trials are kept here, of trainees who say who they are. */
   training: boolean;
+  /** Whether this browser may see everybody's trials. */
+  cohort: boolean;
 }
 
 export interface Camera {

@@ -3,6 +3,7 @@ import { framed } from "../src/framing";
 import { holding } from "../src/panels/guide";
 import { asksForForce, hasTissue, hintLines } from "../src/panels/overlay";
 import { groups } from "../src/panels/parameters";
+import { whoAsks } from "../src/panels/recordings";
 import type { Camera, Instrument, Parameter, Surface } from "../src/protocol";
 
 const parameter = (name: string, group: string): Parameter =>
@@ -46,6 +47,14 @@ describe("the first hint", () => {
   it("says what the button does", () => {
     expect(hintLines("tissue", holding([{ action: "coagulate" }]), false)[1]).toContain("pedal or handle");
     expect(hintLines("tissue", holding([{ action: "" }]), true)[0]).toBe("Touch the tissue; hold to press.");
+  });
+});
+
+describe("who asks", () => {
+  it("is told to the server, and nothing else of the address", () => {
+    expect(whoAsks("?watch=a.h5&trainee=Ada%20L&code=x%26y&detail=plain")).toBe("trainee=Ada+L&code=x%26y");
+    expect(whoAsks("?trainer=secret")).toBe("trainer=secret");
+    expect(whoAsks("")).toBe("");
   });
 });
 

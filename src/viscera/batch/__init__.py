@@ -12,5 +12,6 @@ docs/batch.md says what a batch can do, docs/decisions/011-batched-worlds.md why
 """
 
 from viscera.batch.batch import Batch, Forces, make
+from viscera.batch.pictures import Pictures, pictures
 
-__all__ = ["Batch", "Forces", "make"]
+__all__ = ["Batch", "Forces", "Pictures", "make", "pictures"]

@@ -45,10 +45,11 @@ def run_blocks(
     if thread == 0:
         begin_action(kit, hands, world)
     for _tick in range(ticks):
-        if thread == 0:
-            phase.start_tick(worlds, kit, hands, world)
+        phase.start_tick(worlds, kit, hands, world, thread, threads)
         meet_mates()
         phase.look_near(lattice, samples, worlds, world, thread, threads)
+        meet_mates()
+        phase.list_near_points(lattice, samples, worlds, world, thread, threads)
         meet_mates()
         for substep in range(lattice.substeps):
             phase.press(lattice, worlds, world, substep, thread, threads)
@@ -65,8 +66,7 @@ def run_blocks(
             meet_mates()
             phase.touch_move(lattice, worlds, world, substep, thread, threads)
             meet_mates()
-        if thread == 0:
-            phase.end_tick(worlds, kit, hands, world, ticks)
+        phase.end_tick(worlds, kit, hands, world, ticks, thread, threads)
         meet_mates()
 
 
@@ -76,14 +76,21 @@ def begin_actions(first: int, kit: Kit, hands: Hands):
 
 
 @wp.kernel
-def start_ticks(first: int, kit: Kit, worlds: Worlds, hands: Hands):
-    phase.start_tick(worlds, kit, hands, first + wp.tid())
+def start_ticks(first: int, kit: Kit, threads: int, worlds: Worlds, hands: Hands):
+    index = first + wp.tid()
+    phase.start_tick(worlds, kit, hands, index // threads, index % threads, threads)
 
 
 @wp.kernel
 def look_near(first: int, lattice: Lattice, samples: Samples, threads: int, worlds: Worlds):
     index = first + wp.tid()
     phase.look_near(lattice, samples, worlds, index // threads, index % threads, threads)
+
+
+@wp.kernel
+def list_near_points(first: int, lattice: Lattice, samples: Samples, threads: int, worlds: Worlds):
+    index = first + wp.tid()
+    phase.list_near_points(lattice, samples, worlds, index // threads, index % threads, threads)
 
 
 @wp.kernel
@@ -130,4 +137,4 @@ def touch_move(first: int, lattice: Lattice, threads: int, substep: int, worlds:
 
 @wp.kernel
 def end_ticks(first: int, kit: Kit, plan: wp.array(dtype=wp.int32), worlds: Worlds, hands: Hands):
-    phase.end_tick(worlds, kit, hands, first + wp.tid(), plan[0])
+    phase.end_tick(worlds, kit, hands, first + wp.tid(), plan[0], 0, 1)

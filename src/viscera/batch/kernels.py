@@ -32,11 +32,11 @@ def run_worlds(
     ticks = plan[0]
     begin_action(kit, hands, world)
     for _tick in range(ticks):
-        phase.start_tick(worlds, kit, hands, world)
+        phase.start_tick(worlds, kit, hands, world, 0, 1)
         phase.look_near_alone(lattice, samples, worlds, world)
         for substep in range(lattice.substeps):
             phase.press(lattice, worlds, world, substep, 0, 1)
             phase.gather(lattice, worlds, world, 0, 1)
             phase.step(lattice, worlds, world, substep, 0, 1)
             phase.touch_alone(lattice, samples, worlds, world, substep)
-        phase.end_tick(worlds, kit, hands, world, ticks)
+        phase.end_tick(worlds, kit, hands, world, ticks, 0, 1)

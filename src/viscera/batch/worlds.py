@@ -23,7 +23,8 @@ from viscera.tissue.touch_kernels import (
     count_shares,
     list_near,
     list_near_alone,
-    meet_bundle,
+    list_points,
+    meet_bars,
     move_masses,
     push_masses,
     touch_points,
@@ -32,9 +33,6 @@ from viscera.tissue.volume import gather_cells, press_cells
 
 wp.set_module_options({"enable_backward": False})
 
-LANES = 64
-"""Threads that look at a bundle together."""
-_LANES = wp.constant(LANES)
 _TILE = wp.constant(TILE)
 _TOOLS = wp.constant(TOOLS)
 _NO_STRETCH = wp.constant(2**31 - 1)
@@ -139,25 +137,26 @@ def buffer_of(lattice: Lattice, worlds: Worlds, world: int, substep: int):
 
 
 @wp.func
-def start_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int):
+def start_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, thread: int, threads: int):
     """Tools follow their hands; what they feel, and what is near them, begins anew."""
-    for tool in range(kit.tools):
+    for tool in range(thread, kit.tools, threads):
         move_tool(kit, hands, world, tool, worlds.tools[world])
-    for number in range(_TOOLS * FORCE_PARTS):
+    for number in range(thread, _TOOLS * FORCE_PARTS, threads):
         worlds.force[world, number] = wp.int64(0)
-    for tool in range(_TOOLS):
+    for tool in range(thread, _TOOLS, threads):
         worlds.gauge[world, 2 * tool] = 0
         worlds.gauge[world, 2 * tool + 1] = _NO_STRETCH
-    for number in range(3):
+    for number in range(thread, 3, threads):
         worlds.counts[world, number] = 0
 
 
 @wp.func
-def end_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, ticks: int):
+def end_tick(worlds: Worlds, kit: Kit, hands: Hands, world: int, ticks: int, thread: int, threads: int):
     """Tools feel the reaction."""
-    for tool in range(kit.tools):
+    for tool in range(thread, kit.tools, threads):
         feel_tool(kit, hands, world, tool, ticks, worlds.force[world], worlds.gauge[world])
-    worlds.clock[world, 0] = worlds.clock[world, 0] + 1
+    if thread == 0:
+        worlds.clock[world, 0] = worlds.clock[world, 0] + 1
 
 
 @wp.func
@@ -166,6 +165,16 @@ def look_near(lattice: Lattice, samples: Samples, worlds: Worlds, world: int, th
     contacts = contacts_of(worlds, world)
     tools = worlds.tools[world]
     list_near(lattice, samples, worlds.bundles, tools, worlds.poses, here, contacts, thread, threads)
+
+
+@wp.func
+def list_near_points(lattice: Lattice, samples: Samples, worlds: Worlds, world: int, thread: int, threads: int):
+    """Of the bundles that are near, the points that tools may reach in this tick."""
+    here = worlds.position[world, buffer_of(lattice, worlds, world, 0)]
+    contacts = contacts_of(worlds, world)
+    tools = worlds.tools[world]
+    for n in range(thread, worlds.counts[world, 0], threads):
+        list_points(samples, tools, here, contacts, lattice.slots, contacts.near[n])
 
 
 @wp.func
@@ -229,10 +238,11 @@ def touch_meet(
     mine = lattice_of(lattice, worlds, world)
     contacts = contacts_of(worlds, world)
     tau = worlds.live[world, LIVE_VISCOUS_TIME]
-    for place in range(thread // _LANES, worlds.counts[world, 0], threads // _LANES):
-        meet_bundle(
+    for n in range(thread, worlds.counts[world, 2], threads):
+        bundle = contacts.owner[n]
+        meet_bars(
             mine, samples, substep, tau, worlds.tools[world], there, worlds.velocity[world], contacts,
-            contacts.near[place], thread % _LANES, _LANES,
+            bundle, contacts.bars[bundle], contacts.listed[n],
         )  # fmt: skip
 
 
@@ -264,7 +274,8 @@ def touch_move(lattice: Lattice, worlds: Worlds, world: int, substep: int, threa
     now = worlds.clock[world, 0] * lattice.substeps + substep + 1
     if thread == 0:
         worlds.counts[world, 1] = 0
-    for element in range(thread, worlds.tiles * _TILE, threads):
-        tile = element // _TILE
+    # Sixteen threads share a tile: most of them see at one glance that nothing of it was touched.
+    for tile in range(thread // _TILE, worlds.tiles, wp.max(threads // _TILE, 1)):
         if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
-            move_masses(mine, tau, substep, contacts, tile, element % _TILE, worlds.velocity[world], there)
+            for lane in range(thread % _TILE, _TILE, wp.min(threads, _TILE)):
+                move_masses(mine, tau, substep, contacts, tile, lane, worlds.velocity[world], there)

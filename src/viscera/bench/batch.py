@@ -3,26 +3,33 @@
 The protocol is that of Newton's issue 4141: 100 actions to warm up, 500 measured, random actions, resets included. An
 action is 10 ms: ten ticks with their substeps, contact, force and torque of the tool. The random policy runs on the
 device, and each world is reset every 200 actions, not all at once. `ms` is the time of an action of all worlds,
-`steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4.
+`steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4. Pictures are a row of their own:
+`steps_per_s` are pictures per second.
 
 `floor_ratio` is over the time that memory alone takes: positions and velocities of each place read and written once per
 substep (48 bytes) at the rate of a large copy. What is the same in all worlds is not counted: it stays in caches.
+
+    viscera bench batch                                                 the whole table
+    python -m viscera.bench.batch --masses 1000 --worlds 4096           one row of it, or several
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
+import json
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from viscera import batch
 from viscera.bench._random_hands import Wander, act_at_random
-from viscera.bench.registry import Row, benchmark
+from viscera.bench.registry import Row, benchmark, median_ms
 from viscera.bench.tissue import copy_rate
-from viscera.device import Device
+from viscera.device import Device, open_device
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.palpation import CELLS, PROBE_RADIUS, build_block
 from viscera.tissue.layout import TILE
@@ -45,6 +52,8 @@ GOALS = {
     (True, 1_000, 4_096): 250_000.0, (True, 5_800, 4_096): 50_000.0, (False, 1_000, 64): 1_500.0
 }  # fmt: skip
 """Env steps per second that we set out to reach: on cuda or not, about so many masses, so many worlds."""
+PICTURE, PICTURE_GOAL = 128, 20_000.0
+"""Pixels along a side of a picture, and pictures per second with 1 024 worlds on cuda."""
 BYTES_PER_PLACE = 48
 MOVED_PER_PLACE = 156
 """What the passes over a world move, each array once: springs and Verlet 60, pressure of the cells 48, its sum 48."""
@@ -65,6 +74,7 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
             yield measure(device, masses, worlds, quick)
             if device.is_cuda and worlds == 4_096:
                 yield measure(device, masses, worlds, quick, fused=not fused_by_default(device))
+    yield measure_pictures(device, 1_024 if device.is_cuda else 16, 3 if quick else 30)
 
 
 def fused_by_default(device: Device) -> bool:
@@ -126,7 +136,7 @@ def actor(made: batch.Batch) -> Callable[[], None]:
     """One action of every world: a random hand, ten ticks, resets where an episode ends."""
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
-    wander = Wander()
+    wander: Any = Wander()
     wander.middle = wp.vec3d(0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2])
     wander.aside, wander.stride, wander.episode = ASIDE, 0.003, EPISODE
     wander.lowest, wander.highest = PROBE_RADIUS - DEEPEST, PROBE_RADIUS - SHALLOWEST
@@ -144,6 +154,20 @@ def actor(made: batch.Batch) -> Callable[[], None]:
     return act
 
 
+def measure_pictures(device: Device, worlds: int, repeats: int) -> Row:
+    """Pictures of all worlds, each with a probe in contact: colour, depth and what each pixel shows."""
+    made = batch.make(pad(1_000), worlds=worlds, device=device, seed=1)
+    eye = batch.pictures(made, width=PICTURE, height=PICTURE)
+    act = actor(made)
+    for _ in range(10):
+        act()
+    ms = median_ms(eye.draw, device, repeats)
+    made.close()
+    goal = PICTURE_GOAL if device.is_cuda else None
+    case = f"pictures of {PICTURE} × {PICTURE}, {worlds} worlds"
+    return Row(NAME, case, worlds * PICTURE**2, device.name, ms, 1e3 * worlds / ms, goal=goal)
+
+
 def reset_ms(made: batch.Batch, device: Device) -> float:
     """Time of a reset of one world, median of many [ms]."""
     mask = np.zeros(made.count, dtype=np.bool_)
@@ -155,3 +179,28 @@ def reset_ms(made: batch.Batch, device: Device) -> float:
         wp.synchronize_device(device.warp)
         times.append(1e3 * (time.perf_counter() - start))
     return float(np.median(times))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="One row of the benchmark, or several.")
+    parser.add_argument("--device")
+    parser.add_argument("--cores", type=int)
+    parser.add_argument("--masses", type=int, nargs="+", default=list(PADS), choices=list(PADS))
+    parser.add_argument("--worlds", type=int, nargs="+", default=[64])
+    parser.add_argument("--launches", nargs="+", default=["default"], choices=["default", "action", "phase"])
+    parser.add_argument("--pictures", action="store_true", help="pictures instead")
+    parser.add_argument("--quick", action="store_true", help="10 actions to warm up, 40 measured")
+    chosen = parser.parse_args()
+    device = open_device(chosen.device, chosen.cores)
+    for worlds in chosen.worlds:
+        if chosen.pictures:
+            print(json.dumps(measure_pictures(device, worlds, 30).as_json()), flush=True)
+            continue
+        for masses in chosen.masses:
+            for launches in chosen.launches:
+                fused = {"default": None, "action": True, "phase": False}[launches]
+                print(json.dumps(measure(device, masses, worlds, chosen.quick, fused).as_json()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

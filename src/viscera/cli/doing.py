@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from dataclasses import fields
@@ -96,7 +97,8 @@ def run_world(scenario: str, seconds: float, out: Path | None, **options: Any) -
     from viscera import console
     from viscera.headless import record_headless, run_headless
 
-    with console.progress_bar() as progress:
+    # What a user's own scenario prints while it runs is no result.
+    with contextlib.redirect_stdout(sys.stderr), console.progress_bar() as progress:
         world = viscera.make(scenario, progress=progress, **options)
         if options.get("mesh") is not None:
             for note in world.notes:

@@ -11,6 +11,7 @@ Work and memory grow with the surface and the result, not with the box around it
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ FINE_BITS = 28
 MAX_NODES = 200_000_000
 """More would not fit into memory: refused before they are made."""
 
+THINNEST = 100
+"""A body that a lattice still misses when one layer of it would have so many times the nodes that it should have is too
+thin for one."""
 BATCH = 1 << 22
 """Candidates (triangle and row) looked at together; bounds memory."""
 
@@ -105,7 +109,8 @@ def spacing_for_count(mesh: TriangleMesh, count: int) -> float:
         raise InputError(f"count = {count} is not possible.", f"Allowed are 1 to {MAX_NODES} nodes.")
     if mesh.volume <= 0.0:
         raise MeshError(f"{mesh.name} holds no volume.", "Close it and turn its faces outward (`require_closed`).")
-    spacing = float(np.cbrt(mesh.volume / count))
+    # A body thinner than that holds one layer of nodes, if any.
+    spacing = max(float(np.cbrt(mesh.volume / count)), math.sqrt(0.5 * mesh.area / count))
     best, error = spacing, np.inf
     for _ in range(8):
         found = rows_inside(mesh, *_with_spacing(mesh, spacing)).nodes
@@ -113,6 +118,8 @@ def spacing_for_count(mesh: TriangleMesh, count: int) -> float:
             best, error = spacing, abs(found - count)
         if error <= 0.02 * count:
             break
+        if found == 0 and 0.5 * mesh.area / spacing**2 > THINNEST * count:
+            raise _too_thin(mesh, count)
         # Nodes go with the inverse cube of the spacing; a lattice that misses a thin body altogether is halved.
         spacing *= float(np.cbrt(found / count)) if found else 0.5
     return best
@@ -197,6 +204,14 @@ def _too_many(mesh: TriangleMesh, spacing: float, nodes: float) -> InputError:
     return InputError(
         f"{mesh.name}: a spacing of {1000 * spacing:.4g} mm gives about {nodes:.3g} nodes.",
         f"Allowed are {MAX_NODES}: choose a coarser spacing, and check the mesh's unit (its box is {_mm(mesh.size)}).",
+    )
+
+
+def _too_thin(mesh: TriangleMesh, count: int) -> MeshError:
+    return MeshError(
+        f"{mesh.name} is too thin for a lattice of {count} nodes: one that is fine enough to meet it would have "
+        f"more than {THINNEST * count} (its box is {_mm(mesh.size)}).",
+        "Give it a wall that is thicker, or ask for more nodes.",
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
+from viscera.errors import InputError
 from viscera.inputs import Vector3
 from viscera.instruments.effects import Effect
 
@@ -59,6 +60,12 @@ class Instrument:
     """How its working end looks; a ball or rod as it pushes where there are none."""
     solid: Callable[[], tuple[PartShape, ...]] | None = field(default=None, metadata={OFF_THE_WIRE: True})
     """Its closed meshes, for what needs the exact distance to it."""
+
+    def __post_init__(self) -> None:
+        if self.icon not in get_args(Icon):
+            raise InputError(
+                f"instrument {self.name!r}: there is no icon {self.icon!r}.", f"There are: {', '.join(get_args(Icon))}."
+            )
 
     def effect(self, kind: type[AnyEffect]) -> AnyEffect | None:
         """Its effect of this kind, if it has one."""

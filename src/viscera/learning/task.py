@@ -113,7 +113,7 @@ class Task:
     force_span: float = 1.0
     """Forces are told as shares of this [N]; torques as shares of a hundredth of it [N·m]."""
     randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Settings of the scenario that `randomise=True` draws for each episode, from and to; `friction` is of all tools."""
+    """Settings of the scenario that `randomise=True` draws for each episode, from and to; `friction` is the tools'."""
 
     def trocar(self, world: World) -> Vector3:
         """About which the agent's tool turns [m]: its own, or one above the workspace."""

@@ -205,27 +205,15 @@ def clear_keys(
     key_out[first + wp.tid()] = NOTHING
 
 
-@wp.kernel
-def draw_triangles(
-    row_first: int,
-    row_end: int,
-    # in
-    eye: wp.array(dtype=LensView),
-    count: wp.array(dtype=wp.int32),
-    corner: wp.array(dtype=wp.vec3i),
-    seen: wp.array(dtype=wp.vec3),
-    # out
+@wp.func
+def draw_triangle(
+    number: int, lens: LensView, row_first: int, row_end: int, corner: wp.vec3i, seen: wp.array(dtype=wp.vec3),
     key_out: wp.array(dtype=wp.int64),
-):
-    """Triangle `tid`, the rows from `row_first` to before `row_end` of it; `seen` are the vertices."""
-    number = wp.tid()
-    if number >= count[0]:
-        return
-    lens = eye[0]
-    here = corner[number]
-    a = seen[here[0]]
-    b = seen[here[1]]
-    c = seen[here[2]]
+):  # fmt: skip
+    """The rows from `row_first` to before `row_end` of a triangle; `seen` are the vertices."""
+    a = seen[corner[0]]
+    b = seen[corner[1]]
+    c = seen[corner[2]]
     if wp.max(a[2], wp.max(b[2], c[2])) < lens.near:
         return
     over_a = wp.cross(b, c)
@@ -257,6 +245,42 @@ def draw_triangles(
 
 
 @wp.kernel
+def draw_triangles(
+    row_first: int,
+    row_end: int,
+    # in
+    eye: wp.array(dtype=LensView),
+    count: wp.array(dtype=wp.int32),
+    corner: wp.array(dtype=wp.vec3i),
+    seen: wp.array(dtype=wp.vec3),
+    # out
+    key_out: wp.array(dtype=wp.int64),
+):
+    number = wp.tid()
+    if number < count[0]:
+        draw_triangle(number, eye[0], row_first, row_end, corner[number], seen, key_out)
+
+
+@wp.func
+def draw_bar(
+    number: int, lens: LensView, row_first: int, row_end: int, p: wp.vec3, q: wp.vec3, radius: float,
+    key_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """The same of a bar between p and q, in the eye's frame."""
+    if wp.max(p[2], q[2]) + radius < lens.near:
+        return
+    box = ball_box(no_box(), lens, p, radius)
+    box = ball_box(box, lens, q, radius)
+    range_ = pixels_of(box, lens, row_first, row_end)
+    width = wp.int32(lens.width)
+    for row in range(range_[2], range_[3]):
+        for column in range(range_[0], range_[1]):
+            depth = bar_depth(p, q, radius, ray_of(lens, column, row))
+            if depth >= lens.near:
+                wp.atomic_min(key_out, row * width + column, key_of(depth, number))
+
+
+@wp.kernel
 def draw_bars(
     row_first: int,
     row_end: int,
@@ -272,23 +296,11 @@ def draw_bars(
     key_out: wp.array(dtype=wp.int64),
 ):
     number = wp.tid()
-    if number >= count[0]:
-        return
-    lens = eye[0]
-    p = seen_from(lens, start[number])
-    q = seen_from(lens, end[number])
-    r = radius[number]
-    if wp.max(p[2], q[2]) + r < lens.near:
-        return
-    box = ball_box(no_box(), lens, p, r)
-    box = ball_box(box, lens, q, r)
-    range_ = pixels_of(box, lens, row_first, row_end)
-    width = wp.int32(lens.width)
-    for row in range(range_[2], range_[3]):
-        for column in range(range_[0], range_[1]):
-            depth = bar_depth(p, q, r, ray_of(lens, column, row))
-            if depth >= lens.near:
-                wp.atomic_min(key_out, row * width + column, key_of(depth, first_number + number))
+    if number < count[0]:
+        lens = eye[0]
+        p = seen_from(lens, start[number])
+        q = seen_from(lens, end[number])
+        draw_bar(first_number + number, lens, row_first, row_end, p, q, radius[number], key_out)
 
 
 @wp.kernel

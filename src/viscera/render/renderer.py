@@ -63,6 +63,22 @@ class Rendered:
     """What is seen: 0 nothing, k the k-th of `Renderer.parts`; shape (height, width)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Arrays on the device that pictures of many worlds have in common; see shading.py."""
+
+    eye: Any
+    around: Any
+    background: Any
+    corner: Any
+    begin: Any
+    beside: Any
+    triangles: int
+    bar_first: int
+    """Number of the first bar in a key."""
+    shown: Any
+
+
 class Renderer:
     """Made by `render.make`."""
 
@@ -158,6 +174,16 @@ class Renderer:
         colour = self._colour.host.reshape(*shape, 3)
         depth, part = self._depth.host.reshape(shape), self._part.host.reshape(shape)
         return Rendered(colour.copy(), depth.copy(), part.copy()) if copy else Rendered(colour, depth, part)
+
+    def shared(self) -> Shared:
+        """What pictures of many worlds of this scene have in common: of the last picture, its camera too."""
+        meshes = self._meshes
+        bar_first = meshes.most_triangles
+        return Shared(
+            eye=self._eye, around=self._around.array, background=self._background, corner=meshes.corner.array,
+            begin=meshes.begin.array, beside=meshes.beside.array, triangles=int(meshes.count.host[0]),
+            bar_first=bar_first, shown=self._shown(bar_first, bar_first + self._bar_radius.array.shape[0]),
+        )  # fmt: skip
 
     def _lens(self, camera: Camera) -> Lens:
         return Lens(camera, self.width, self.height, near=NEAR)

@@ -72,6 +72,21 @@ class Shown:
     """What was hidden and is shown: its middle in the world and its radius [m]."""
 
 
+@wp.func
+def vertex_normal(
+    v: int, lens: LensView, position: wp.array(dtype=wp.vec3), corner: wp.array(dtype=wp.vec3i),
+    begin: wp.array(dtype=wp.int32), beside: wp.array(dtype=wp.int32),
+) -> wp.vec3:  # fmt: skip
+    """Mean of the triangles around, weighted by area, in the eye's frame; those of vertex v are `beside[begin[v]]` to
+    before `beside[begin[v + 1]]`."""
+    total = wp.vec3(0.0, 0.0, 0.0)
+    for k in range(begin[v], begin[v + 1]):
+        t = corner[beside[k]]
+        a = position[t[0]]
+        total += wp.cross(position[t[1]] - a, position[t[2]] - a)
+    return turned(lens, wp.normalize(total))
+
+
 @wp.kernel
 def see_vertices(
     first: int,
@@ -89,18 +104,12 @@ def see_vertices(
     normal_out: wp.array(dtype=wp.vec3),
     shade_out: wp.array(dtype=wp.vec2),
 ):
-    """Vertices in the eye's frame, with their normals (mean of the triangles around, weighted by area; those of vertex
-    v are `beside[begin[v]]` to before `beside[begin[v + 1]]`) and the shadows of instruments."""
+    """Vertices in the eye's frame, with their normals and the shadows of instruments."""
     v = first + wp.tid()
     if v >= count[1]:
         return
     lens = eye[0]
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for k in range(begin[v], begin[v + 1]):
-        t = corner[beside[k]]
-        a = position[t[0]]
-        total += wp.cross(position[t[1]] - a, position[t[2]] - a)
-    normal = turned(lens, wp.normalize(total))
+    normal = vertex_normal(v, lens, position, corner, begin, beside)
     point = seen_from(lens, position[v])
     seen_out[v] = point
     normal_out[v] = normal

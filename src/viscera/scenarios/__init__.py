@@ -6,6 +6,7 @@ ours, `find_scenario` also takes the path of a file; `viscera.make` builds a wor
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -104,7 +105,8 @@ def load_file(path: Path) -> Scenario:
     global loading
     loading = True
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no result of a command
+            spec.loader.exec_module(module)
     except Exception as error:
         raise _does_not_load(path.name, error) from error
     finally:
@@ -134,7 +136,7 @@ def _checked(scenario: object, file: str) -> Scenario:
 
 def find_scenario(name: str) -> Scenario:
     """By its name in the catalogue, or by the path of its file."""
-    from viscera.world.settings import closest_names
+    from viscera.world.names import closest_names
 
     if name.endswith(".py"):
         return load_file(Path(name))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._organ import lay_down, seen_from_above
+from viscera.scenarios._organ import Top, lay_down, seen_from_above
 from viscera.scenarios._tissue import TISSUE, tissue_parameters
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
@@ -126,8 +126,10 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
         body = fill(lay_down(setting.mesh), setting.count(MESH_MASSES))
     positions = body.positions
     low, high = positions.min(axis=0), positions.max(axis=0)
+    top = None if setting.mesh is None else seen_from_above(body.mesh)
     nodules = list(NODULES.values())
     stiffest = max(nodules, key=lambda one: (one.stiffness, one.radius))
+    middles = [middle(setting.seed, positions, one, top) for one in nodules]
     tissue = make_lattice(
         setting.device,
         LatticeParams(
@@ -142,24 +144,23 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
             viscous_time=VISCOSITY.default * MILLI,
             longest_viscous_time=VISCOSITY.maximum * MILLI,
             poisson=POISSON,
-            relative_young=stiffness_around(middle(setting.seed, positions, stiffest), positions, stiffest),
+            relative_young=stiffness_around(middles[nodules.index(stiffest)], positions, stiffest),
         ),
     )
     organ = make_organ("tissue", "tissue", body, tissue)
     x, y, z = float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2])
-    radius, top = PROBE_RADIUS, None
-    if setting.mesh is not None:
-        top = seen_from_above(body.mesh)
+    radius = PROBE_RADIUS
+    if top is not None:
         x, y = top.thickest().tolist()
         radius = min(PROBE_RADIUS, PROBE_SHARE * top.thickness_at(np.array([x, y])))
     home = (x, y, z + HOME_HEIGHT)
     rest = body.mesh.vertices.astype(np.float32)
     camera, bounds = looking_down([organ], (0.15, -0.95, 0.85))
-    search = Search(organ, middle(setting.seed, positions, nodules[0]), FOUND_WITHIN)
+    search = Search(organ, middles[0], FOUND_WITHIN)
     seed = [setting.seed]
 
     def hide(value: float) -> None:
-        search.hide(middle(seed[0], positions, nodules[round(value)]))
+        search.hide(middle(seed[0], positions, nodules[round(value)], top))
 
     hard = nodules[0]
 
@@ -169,7 +170,7 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
         set_relative_young(tissue, relative_young(seed[0]))
 
     def relative_young(one: int) -> NDArray[np.float64]:
-        return stiffness_around(middle(one, positions, hard), positions, hard)
+        return stiffness_around(middle(one, positions, hard, top), positions, hard)
 
     def reseed(value: int) -> None:
         seed[0] = value
@@ -201,11 +202,17 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
     )
 
 
-def middle(seed: int, positions: NDArray[np.float64], nodule: Nodule) -> NDArray[np.float64]:
-    """Of the nodule, where the seed puts it: off the rim, under the mass that is uppermost there [m]."""
+def middle(seed: int, positions: NDArray[np.float64], nodule: Nodule, top: Top | None = None) -> NDArray[np.float64]:
+    """Of the nodule, where the seed puts it: off the rim, under the mass that is uppermost there [m]; in a user's organ
+    (`top`) where that is seen, level, and thick enough for any of them."""
     rng = np.random.default_rng(seed)
     low, high = positions.min(axis=0), positions.max(axis=0)
-    place = (low + rng.uniform(0.2, 0.8, 3) * (high - low))[:2]
+    if top is None:
+        place = (low + rng.uniform(0.2, 0.8, 3) * (high - low))[:2]
+    else:
+        deepest = max(one.depth + one.radius for one in NODULES.values())
+        room = top.places[top.thickness[top.level] >= deepest]
+        place = room[rng.integers(len(room))] if len(room) else top.thickest()
     aside = np.linalg.norm(positions[:, :2] - place, axis=1)
     column = positions[aside <= aside.min() + 1e-9]
     return column[np.argmax(column[:, 2])] - (0.0, 0.0, nodule.depth)

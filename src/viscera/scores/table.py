@@ -72,7 +72,7 @@ class Form:
 
 FORMS = {
     "pattern": Form(300.0, "off_line", 1.0, 98.0, "MISTELS form; FLS: 98 s, within 2 mm"),
-    "suture": Form(600.0, "off_mark", 10.0, 112.0, "MISTELS form; FLS: 112 s, within 1 mm"),
+    "suture": Form(600.0, "off_target", 10.0, 112.0, "MISTELS form; FLS: 112 s, within 1 mm"),
 }
 """By scenario; a penalty per mm² off the line and per mm off the mark is our own choice."""
 
@@ -150,7 +150,8 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
     if trial.outcome == "given_up" and lost:
         return f"Not reached: {', '.join(goal.label.lower() for goal in lost)}. Stay with it a little longer next time."
     if lost:
-        return _about_goal(lost[0])
+        # First what cannot be undone, which made it fail; then what there was too much of; then what is not done yet.
+        return _about_goal(min(lost, key=lambda goal: (not (goal.over and goal.grows), not goal.over)))
     felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]
     return (
         _about_force(felt)
@@ -161,7 +162,7 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
 
 def _about_goal(goal: Wanted) -> str:
     value = f"{goal.label} was {goal.value:.{goal.digits}f} {goal.unit}".rstrip()
-    if goal.most is not None and goal.value > goal.most:
+    if goal.over:
         return f"{value}: keep it at or below {goal.most:g}."
     return f"{value}: it takes at least {goal.least:g}."
 

@@ -42,10 +42,17 @@ class Wanted:
     most: float | None
     value: float
     """As the trial ended."""
+    grows: bool = False
+    """Whether the measure never falls: too much of it cannot be undone."""
 
     @property
     def met(self) -> bool:
-        return (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
+        return (self.least is None or self.value >= self.least) and not self.over
+
+    @property
+    def over(self) -> bool:
+        """Whether there was too much of it."""
+        return self.most is not None and self.value > self.most
 
 
 @dataclass(frozen=True)

@@ -27,31 +27,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from viscera import __version__
 from viscera.errors import InputError, SessionError
 from viscera.haptics.link import Link
 from viscera.haptics.process import HapticProcess, HapticSpec
 from viscera.server import messages as m
+from viscera.server.answers import Answers, not_built
 from viscera.server.classroom import Classroom
 from viscera.server.client import HARD_LIMIT, POLICY, REASON_BYTES, TRY_LATER, Client
 from viscera.server.doors import MAX_CONNECTIONS, Doors, protocols
-from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback, message_page
+from viscera.server.guard import Guard, Policy, check_public, choose_token, is_loopback
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.server.options import ServerOptions
 from viscera.server.rooms import Rooms
 from viscera.server.wishes import Refusal
-from viscera.session.catalogue import list_recordings
 from viscera.session.process import SessionSpec
 
 STATIC = Path(__file__).parent / "static"
@@ -74,6 +71,7 @@ class _Page(StaticFiles):
 
 def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> Starlette:
     """The ASGI application; starting it starts the session."""
+    rooms = Rooms(hub)
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
@@ -97,72 +95,10 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
             return
         await Client(number, websocket, entered).run()
 
-    async def snapshot(request: Request) -> Response:
-        data = hub.exact_snapshot()
-        if data is None:
-            return JSONResponse({"error": "There is no state yet; the session is starting."}, status_code=503)
-        return Response(data, media_type="application/vnd.msgpack", headers={"Cache-Control": "no-store"})
-
-    async def health(request: Request) -> Response:
-        answer = {
-            "status": "ok",
-            "version": __version__,
-            "state": hub.status.state,
-            "message": hub.status.message,
-            "notice": hub.status.notice,
-            "session": hub.session_number,
-            "session_pid": hub.session_pid,
-            "tick": hub.frames.newest_tick(),
-            "real_time_factor": hub.newest_factor(),
-            "viewers": hub.viewers,
-        }
-        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
-
-    async def recordings(request: Request) -> Response:
-        found = await asyncio.to_thread(list_recordings, hub.choices.recordings)
-        answer = [msgspec.to_builtins(one) for one in found]
-        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
-
-    async def film(request: Request) -> Response:
-        """How far a film is; with `file`, the film itself."""
-        name = request.query_params.get("recording", "")
-        try:
-            path, state = hub.films.path(name), hub.films.state(name)
-        except Refusal as refusal:
-            return JSONResponse({"error": refusal.problem.message}, status_code=404)
-        if "file" not in request.query_params:
-            return JSONResponse(msgspec.to_builtins(state), headers={"Cache-Control": "no-store"})
-        if state.state != "ready":
-            return JSONResponse({"error": "The film is not made yet."}, status_code=404)
-        return FileResponse(path, media_type="video/mp4", filename=path.name)
-
-    async def report(request: Request) -> Response:
-        given = request.query_params
-        trainee = None if request.url.path.endswith("/cohort") else given.get("trainee", "")
-        if not classroom.there:
-            return HTMLResponse(message_page("No trials are kept", "Start the server with --training."), 404)
-        if not await asyncio.to_thread(classroom.may_see, trainee, given.get("code", ""), given.get("trainer", "")):
-            text = "A trainee needs their code, the cohort needs the trainer's token, in the address."
-            return HTMLResponse(message_page("Not for everybody", text), status_code=403)
-        page = await asyncio.to_thread(classroom.report, trainee)
-        return HTMLResponse(page, headers={"Cache-Control": "no-store"})
-
-    async def not_built(request: Request) -> Response:
-        text = "The page is not built. Run `make web` in the folder of viscera, then reload."
-        return HTMLResponse(message_page("No page yet", text), status_code=503)
-
-    classroom, rooms = hub.classroom, Rooms(hub)
     built = (static / "index.html").is_file()
     page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
-    routes = [WebSocketRoute("/ws", talk), Route("/api/snapshot", snapshot), Route("/api/health", health)]
-    routes += [
-        Route("/api/recordings", recordings),
-        Route("/api/film", film),
-        Route("/training/report", report),
-        Route("/training/cohort", report),
-        Mount("/webcam", StaticFiles(directory=LANDMARKS, check_dir=False)),
-        page,
-    ]
+    webcam = Mount("/webcam", StaticFiles(directory=LANDMARKS, check_dir=False))
+    routes = [WebSocketRoute("/ws", talk), *Answers(hub).routes(), webcam, page]
     return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])
 
 

@@ -7,11 +7,14 @@ nothing is kept.
 from __future__ import annotations
 
 import asyncio
+from pathlib import PurePath
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from viscera.scores import Score, learning
 from viscera.server import messages as m
 from viscera.server.hands import is_trainer
+from viscera.timing import TICK
 
 if TYPE_CHECKING:
     from viscera.training.store import KeptTrial, Store
@@ -55,20 +58,35 @@ class Classroom:
             return True
         return trainee is not None and self._store is not None and self._store.knows(trainee, code)
 
-    def report(self, trainee: str | None) -> str:
-        """As HTML."""
+    def whose(self, trainee: str, code: str, trainer: str) -> dict[str, list[str]]:
+        """By recording (its file's name without the ending), whose trials are in it, as far as somebody who shows these
+        may know."""
+        if self._store is None:
+            return {}
+        if self.may_see(None, "", trainer):
+            return self._store.recorders()
+        return self._store.recorders(trainee) if trainee and self.may_see(trainee, code, "") else {}
+
+    def report(self, trainee: str | None, shown: str = "") -> str:
+        """As HTML; `shown` is what its links show of who asks, as in an address."""
         from viscera.training.report import html
 
         assert self._store is not None
-        return html(self._store.trials(), trainee)
+        after = f"&{shown}" if shown else ""
+
+        def watch(trial: KeptTrial) -> str:
+            begin = max(0.0, TICK * trial.tick - trial.time)
+            name = PurePath(trial.recording).with_suffix(".h5").name if trial.recording else ""
+            return f"../?watch={quote(name)}&at={begin:.1f}{after}" if name else ""
+
+        return html(self._store.trials(), trainee, watch, lambda one: f"./report?trainee={quote(one.trainee)}{after}")
 
 
 def standing(every: list[KeptTrial], trainee: str, session: int) -> m.Standing:
     """Where a trainee stands in one drill, among all trials of it."""
-    from viscera.training.report import ACCEPTABLE, UNACCEPTABLE, proficiency_limit
+    from viscera.training.plots import lc_cusum
 
     own = [trial for trial in every if trial.trainee == trainee]
-    told = learning.lc_cusum([trial.passed for trial in own], UNACCEPTABLE, ACCEPTABLE, proficiency_limit())
     return m.Standing(
         session=session,
         trainee=trainee,
@@ -76,5 +94,5 @@ def standing(every: list[KeptTrial], trainee: str, session: int) -> m.Standing:
         times=[trial.time for trial in own[-MOST_SHOWN:]],
         passed=[trial.passed for trial in own[-MOST_SHOWN:]],
         quartiles=learning.quartiles([trial.time for trial in every if trial.passed]),
-        proficient_at=told.proficient_at,
+        proficient_at=lc_cusum(own).proficient_at,
     )

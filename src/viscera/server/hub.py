@@ -156,6 +156,7 @@ class Hub:
             scenarios=self.choices.scenarios,
             trainer=client.trainer,
             training=self.classroom.there,
+            cohort=self.classroom.there and (client.trainer or self.classroom.may_see(None, "", "")),
         )
 
     def join(self, client: Client) -> None:

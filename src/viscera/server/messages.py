@@ -15,10 +15,8 @@ import msgspec
 from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
 from viscera.scores import Score
+from viscera.session.wire import PROTOCOL
 from viscera.view import Frame, Scene
-
-PROTOCOL = 6
-"""Raised whenever a message changes its meaning."""
 
 MAX_CLIENT_MESSAGE = 4096
 """Largest message a browser may send [bytes]."""
@@ -29,7 +27,7 @@ MIN_SPEED = 0.05
 MAX_SPEED = 16.0
 """Fastest at which a recording is shown, if the machine can."""
 
-__all__ = ["PRESSED", "Quaternion", "Vector3"]
+__all__ = ["PRESSED", "PROTOCOL", "Quaternion", "Vector3"]
 
 
 class _Message(msgspec.Struct, tag_field="type", kw_only=True):
@@ -183,6 +181,8 @@ class Welcome(_Message, tag="welcome"):
     """Whether this browser has shown the trainer's token."""
     training: bool = False
     """Whether trials are kept here, of trainees who say who they are."""
+    cohort: bool = False
+    """Whether this browser may see everybody's trials."""
 
 
 class SceneDescription(_Message, tag="scene"):

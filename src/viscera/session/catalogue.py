@@ -79,8 +79,11 @@ def _read_summary(path: Path) -> Summary | None:
 
 
 def find(folder: Path, name: str) -> Path:
-    """The recording of this name in the folder; nothing outside it."""
+    """The recording of this name in the folder; nothing outside it. A log that has become an archive is found by either
+    name."""
     path = folder / name
-    if Path(name).name != name or path.suffix not in (".h5", ".log") or not path.is_file():
-        raise RecordingError(f"recording {name[:200]!r} is not there.", "Choose one of the list.")
-    return path
+    if Path(name).name == name and path.suffix in (".h5", ".log"):
+        for there in (path, path.with_suffix(".h5"), path.with_suffix(".log")):
+            if there.is_file():
+                return there
+    raise RecordingError(f"recording {name[:200]!r} is not there.", "Choose one of the list.")

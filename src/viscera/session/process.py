@@ -29,7 +29,7 @@ from viscera.session.channel import ChannelClosed, Receiver, Sender
 from viscera.session.logfile import Failure, Recording
 from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
-from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, resume
+from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, other_ground, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
 from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
@@ -132,6 +132,7 @@ class _Process:
         if spec.watch is not None:
             self.recording = read_recording(spec.watch)
             self.world = make_world(self.recording, cores=spec.cores, factory=spec.factory, progress=self._progress)
+            self.notice = other_ground(self.recording, self.world)
             return
         if spec.branch is not None:
             self._branch(spec.branch, spec.at)

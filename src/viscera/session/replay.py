@@ -224,11 +224,24 @@ def _same_ground(recording: Recording, world: Any) -> bool:
 def _compare(recording: Recording, world: Any, same: bool) -> str:
     if same:
         return f"same as recorded, bit for bit: {recording.state_hash}"
-    differences = [] if recording.header.device == world.device.name else [f"device {recording.header.device}"]
-    now = versions()
-    differences += [f"{name} {old}" for name, old in recording.header.versions.items() if now.get(name) != old]
+    differences = _differences(recording, world)
     why = f"; recorded with {', '.join(differences)}" if differences else ""
     return f"not the same as recorded: {world.state_hash()} instead of {recording.state_hash}{why}"
+
+
+def _differences(recording: Recording, world: Any) -> list[str]:
+    """Device and versions of a recording that are others than these."""
+    now = versions()
+    device = [] if recording.header.device == world.device.name else [f"device {recording.header.device}"]
+    return device + [f"{name} {old}" for name, old in recording.header.versions.items() if now.get(name) != old]
+
+
+def other_ground(recording: Recording, world: Any) -> str:
+    """A sentence for whoever watches a recording that another device or version made; empty where it is the same."""
+    differences = _differences(recording, world)
+    if not differences:
+        return ""
+    return f"Recorded with {', '.join(differences)}: what is computed here may differ from what was seen then."
 
 
 def _why_incomplete(recording: Recording) -> str:

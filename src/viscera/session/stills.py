@@ -2,7 +2,8 @@
 
 A file beside the recording, of blocks `kind | tick | length | data`: a scene (as it went to the browsers), and stills
 of it: a frame and its arrays, compressed. Half a block at the end, of a session that was killed, is left out. The
-inputs of the recording are the truth; stills can be thrown away.
+inputs of the recording are the truth; stills can be thrown away. Those of another `PROTOCOL` count as none: the page of
+today could not read them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 import numpy as np
 
-from viscera.session.wire import pack
+from viscera.session.wire import PROTOCOL, pack
 from viscera.timing import TICKS_PER_FRAME
 from viscera.view import AnyArray, Frame
 
 SUFFIX = ".stills"
-MAGIC = b"viscera stills 1\n"
+MAGIC = f"viscera stills {PROTOCOL}\n".encode()
 BLOCK = struct.Struct("<4sIQ")
 """Kind, tick, bytes that follow."""
 

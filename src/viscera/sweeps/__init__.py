@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from viscera.sweeps.plan import Plan, Run, parse_seeds, parse_values
-from viscera.sweeps.sweep import Finished, sweep
+from viscera.sweeps.running import Finished, sweep
 
 __all__ = ["Finished", "Plan", "Run", "parse_seeds", "parse_values", "sweep"]

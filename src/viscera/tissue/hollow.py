@@ -42,6 +42,8 @@ STRONGEST = 250.0
 """Tension of the muscle that substeps are made for [N/m]."""
 FEWEST = 6
 """Masses around."""
+SHARED = 64
+"""Masses that a core takes at a time: a lattice is small, and has many substeps."""
 SHORTEST = 0.5
 """Cells are counted no shorter than this share of the mean: those on the inner side of a bend would want substeps of
 their own."""
@@ -284,7 +286,7 @@ def step_hollow(stage: Stage, hollow: Hollow, time: float) -> None:
     n = len(h.place)
     for number in range(count):
         now, then = (h.place, h.spare) if number % 2 == 0 else (h.spare, h.place)
-        stage.launch(give_way, n, [h.view, time / count, h.bed, h.pressure, h.tension, now, then])
+        stage.launch(give_way, n, [h.view, time / count, h.bed, h.pressure, h.tension, now, then], block=SHARED)
 
 
 def check_hollow(hollow: Hollow, tick: int = 0) -> None:

@@ -23,8 +23,10 @@ NEIGHBOURS = 26
 
 FACING = wp.constant(-0.25)
 """Two masses face each other when the cosine between their normals is below this."""
-BEHIND = wp.constant(-1.0)
-"""A surface that is deeper than this, in cells, is another side of the tissue, and not met."""
+BEHIND = wp.constant(-1.5)
+"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
+each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
+off."""
 BALL = wp.constant(0.7)
 """How near masses come whose surfaces do not face each other, as edges, in cells."""
 SLACK = wp.constant(1.5e-3)
@@ -294,8 +296,8 @@ def find_partners(
     # out
     meet: Meet,
 ):
-    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or, of another
-    piece, as near as two edges come. A function that got `meet` would copy kilobytes for every pair."""
+    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or as near as
+    two edges come. A function that got `meet` would copy kilobytes for every pair."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
     for c in range(wp.tid(), count, threads):
@@ -310,28 +312,30 @@ def find_partners(
             d = meet.head[bucket_of(cell)]
             while d >= 0:
                 same = meet.piece[d] == piece
-                way = meet.x[d] - x
-                far = wp.length(way)
-                # Cells far from each other may share a bucket.
-                meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
-                facing = wp.dot(normal, meet.normal[d])
-                if same:
-                    meets = meets and parted and (meet.kind[d] & 1) != 0 and facing < 0.0
-                faces = facing < FACING * (wp.length(normal) * wp.length(meet.normal[d]))
+                meets = not same or (parted and (meet.kind[d] & 1) != 0)
+                at = wp.int32(0)
+                far = float(0.0)
+                way = wp.vec3()
                 along = wp.vec3()
-                at = 0
                 weight = float(1.0)
                 touch = BALL * meet.spacing
-                if meets and faces:
-                    along = wp.normalize(normal - meet.normal[d])
-                    height = wp.dot(along, way)
-                    aside = wp.length(way - height * along) / meet.spacing
-                    weight = 1.0 - aside * aside
-                    touch = meet.offset[c] + meet.offset[d]
-                    meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
-                elif meets:
-                    along = way / far
-                    meets = not same and far <= touch + SLACK
+                if meets:
+                    way = meet.x[d] - x
+                    far = wp.length(way)
+                    # Cells far from each other may share a bucket.
+                    meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
+                if meets:
+                    other = meet.normal[d]
+                    if wp.dot(normal, other) < FACING * (wp.length(normal) * wp.length(other)):
+                        along = wp.normalize(normal - other)
+                        height = wp.dot(along, way)
+                        aside = wp.length(way - height * along) / meet.spacing
+                        weight = 1.0 - aside * aside
+                        touch = meet.offset[c] + meet.offset[d]
+                        meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
+                    else:
+                        along = way / far
+                        meets = far <= touch + SLACK
                 if meets and same:
                     place = meet.place[d]
                     for k in range(_NEIGHBOURS):

@@ -332,10 +332,9 @@ def list_points(
                     there = hanging_at(samples, slots, position, s)
                     if way_to_segment(there, a, b) < reach + way:
                         contacts.row[s] = LISTED
-                        n = contacts.counts[2]
+                        n = wp.atomic_add(contacts.counts, 2, 1)
                         contacts.listed[n] = s
                         contacts.owner[n] = bundle
-                        contacts.counts[2] = n + 1
 
 
 @wp.func

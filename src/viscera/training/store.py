@@ -10,6 +10,7 @@ import secrets
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from viscera.errors import InputError
@@ -139,6 +140,18 @@ class Store:
             rows = connection.execute(query).mappings().all()
             numbers = self._numbers(connection, [row["id"] for row in rows])
         return [_kept(row, numbers.get(row["id"], {})) for row in rows]
+
+    def recorders(self, name: str | None = None) -> dict[str, list[str]]:
+        """By recording (its file's name without the ending), whose trials are in it; of one trainee or all."""
+        trials, trainees = self._trials, self._trainees
+        query = self._sql.select(trials.c.recording, trainees.c.name).join(trainees).where(trials.c.recording != "")
+        if name is not None:
+            query = query.where(trainees.c.name == name)
+        found: dict[str, set[str]] = {}
+        with self._engine.connect() as connection:
+            for recording, who in connection.execute(query):
+                found.setdefault(PurePath(recording).stem, set()).add(who)
+        return {recording: sorted(names) for recording, names in found.items()}
 
     def _numbers(self, connection: Any, ids: Sequence[str]) -> dict[str, dict[str, float]]:
         found: dict[str, dict[str, float]] = {}

@@ -106,6 +106,13 @@ class Contents:
                     "when pressed. List one that does (docs/scenarios.md).",
                     stacklevel=2,
                 )
+        for organ in self.organs:
+            still = [how for system, how in organ.expects.items() if system not in names]
+            if still:
+                warnings.warn(
+                    f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).",
+                    stacklevel=2,
+                )
         self._check_trocars()
         if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
             raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")

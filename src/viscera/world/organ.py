@@ -7,7 +7,7 @@ own copy of it) is recorded into the same program (`Organ.followers`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from viscera.tissue.surface import follow_lattice
 from viscera.tissue.touching import touch_surface
 from viscera.view import Surface
 from viscera.world.floor import Floor
+from viscera.world.names import closest_names
 from viscera.world.system import Field, Show
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ class Organ:
     """Named arrays of its skin, in which systems meet."""
     followers: list[Callable[[Stage], None]] = field(default_factory=list)
     """What is recorded after its surface was brought up to the lattice."""
+    expects: dict[str, str] = field(default_factory=dict)
+    """Systems that a world with it should have, by name, and how each is listed: what was put onto it stands still
+    without."""
 
     def need_skin(self) -> Skin:
         """Its skin; refuses when it has none."""
@@ -177,11 +181,28 @@ def organ(
     missing = [field for field in ("material", "anchored") if field not in lattice]
     if missing:
         raise InputError(f"organ {name!r} needs {' and '.join(missing)}.", "See docs/scenarios.md for an example.")
+    _refuse_unknown(name, lattice)
     lattice.setdefault("stiffest", lattice["material"].young)
     params = LatticeParams(nodes=body.nodes, spacing=body.spacing, origin=body.origin, **lattice)
     skin = None if texels is None else make_skin(body.mesh, width=texels, device=device)
     tissue = make_lattice(device, with_burn_headroom(params) if burns else params)
     return make_organ(name, look, body, tissue, skin)
+
+
+BY_BODY = ("nodes", "spacing", "origin")
+"""Fields of `LatticeParams` that a body gives."""
+OWN_WORDS = ("look", "texels", "burns")
+"""What `organ` takes besides them."""
+
+
+def _refuse_unknown(name: str, lattice: dict[str, Any]) -> None:
+    """A slip of the pen in a field's name."""
+    known = dict.fromkeys([*(one.name for one in fields(LatticeParams) if one.name not in BY_BODY), *OWN_WORDS])
+    for word in lattice:
+        if word in BY_BODY:
+            raise InputError(f"organ {name!r}: {word} comes from its body.", "Leave it out.")
+        if word not in known:
+            raise InputError(f"organ {name!r} has no {word!r}.", closest_names(word, known))
 
 
 def cuttable(

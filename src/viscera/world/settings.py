@@ -3,21 +3,14 @@ does."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from viscera.errors import InputError
 from viscera.inputs import SetParameter, SetTable
 from viscera.view import Parameter, Table
 from viscera.world.contents import Contents
+from viscera.world.names import closest_names
 from viscera.world.system import Rows, check_parameter, check_rows
-
-
-def closest_names(name: str, known: Mapping[str, object]) -> str:
-    """A hint for a name that is not there."""
-    close = difflib.get_close_matches(name, known, n=1)
-    maybe = f"Did you mean {close[0]!r}? " if close else ""
-    return f"{maybe}There are: {', '.join(sorted(known))}."
 
 
 class Settings:

@@ -23,8 +23,8 @@ def save_ticks(world: World) -> Saved:
     """What ticks change."""
     contents = world.contents
     state: Saved = {
-        "tick": np.array([world.tick], dtype=np.int64),
-        "turns": np.array([world.turns.count, world.due], dtype=np.int64),
+        "tick": np.array([world.tick, world.due], dtype=np.int64),
+        "turns": np.array([world.turns.count], dtype=np.int64),
         "seed": np.array([world.seed], dtype=np.int64),
         "parameters": np.array(list(world.settings.values.values()), dtype=np.float64),
         "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
@@ -58,8 +58,8 @@ def load_state(world: World, state: Saved) -> None:
 def put_back(world: World, state: Saved) -> None:
     """A state into the arrays of a world that was made with its seed."""
     contents, settings = world.contents, world.settings
-    world.tick = int(state["tick"][0])
-    world.turns.count, world.due = state["turns"].tolist()
+    world.tick, world.due = state["tick"].tolist()
+    world.turns.count = int(state["turns"][0])
     world.peak_force = float(state["peak_force"][0])
     for name, value in zip(list(settings.values), state["parameters"].tolist(), strict=True):
         settings.set(name, value)

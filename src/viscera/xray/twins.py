@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
@@ -21,7 +23,7 @@ def _primary(device: Device, feature: str, native: bool, size: int) -> Trial:
     rng, side = np.random.default_rng(3), native_detector.LANES * round(size**0.5 / native_detector.LANES)
     n = side**2
 
-    def given(values: np.ndarray, dtype: object = wp.float32) -> wp.array:
+    def given(values: np.ndarray, dtype: Any = wp.float32) -> wp.array:
         return wp.array(values, dtype=dtype, device=device.warp)
 
     lengths = (rng.uniform(-1e-4, 0.2, (2, _MATERIALS, n)) / UNIT).astype(np.int32)

@@ -5,9 +5,9 @@ import type { Hand } from "./hand";
 import type { ScreenPoint } from "./reach";
 
 const SPEED = 0.045; // [m/s] of the tip over the surface
-const PUSH_SPEED = 0.015; // [m/s] along the shaft
+export const PUSH_SPEED = 0.015; // [m/s] along the shaft
 const TURN_SPEED = 1.4; // [rad/s]
-const SPIN_SPEED = 1.8; // [rad/s] of the instrument about its shaft
+export const SPIN_SPEED = 1.8; // [rad/s] of the instrument about its shaft
 const ZOOM_SPEED = 1.2; // e-folds per second
 
 export interface SessionKeys {

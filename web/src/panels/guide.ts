@@ -1,5 +1,6 @@
 // What this scenario is and what to do in it, for someone who never saw it.
 
+import { touchScreen } from "../hand/touch_buttons";
 import type { Instrument, Scene } from "../protocol";
 import { card, h } from "./dom";
 
@@ -21,7 +22,11 @@ const HANDS: Row[] = [
 const FINGERS: Row[] = [
   ["One finger", ""],
   ["Two fingers", "turn and zoom the view"],
+  ["Deeper, Back", "buttons below the picture, with another finger: they stand for the wheel"],
+  ["Turn ↺ ↻", "the same about the shaft: they stand for keys Q and E"],
 ];
+/** For whoever reads steps that speak of mouse and keys. */
+const FINGER_WORDS = "On a touch screen a finger is the pointer, and holding it is the left button. Keys 1 to 9 are the instruments below the picture.";
 
 export class Guide {
   readonly card: HTMLDetailsElement;
@@ -31,11 +36,12 @@ export class Guide {
   private readonly main = h("dd", {}, "hold to press");
 
   constructor(root: HTMLElement, open: boolean, help: () => void) {
-    const hands = matchMedia("(pointer: coarse)").matches ? FINGERS : HANDS;
+    const hands = touchScreen() ? FINGERS : HANDS;
     const keys = h("dl", { class: "keys" },
       ...hands.flatMap(([key, does]) => [h("dt", {}, key), does === "" ? this.main : h("dd", {}, does)]));
     const more = h("button", { type: "button", class: "link", on: { click: () => help() } }, "All controls and keys");
-    this.card = card("Waiting for a scenario", open, h("span", { class: "aside" }, "What to do"), this.summary, this.steps, h("h3", {}, "Your hand"), keys, h("div", { class: "foot" }, more));
+    this.card = card("Waiting for a scenario", open, h("span", { class: "aside" }, "What to do"), this.summary, this.steps,
+      touchScreen() ? h("p", { class: "note" }, FINGER_WORDS) : null, h("h3", {}, "Your hand"), keys, h("div", { class: "foot" }, more));
     this.title = this.card.querySelector("h2") ?? this.card;
     root.append(this.card);
   }

@@ -35,6 +35,7 @@ const SECTIONS: [string, [string, string][]][] = [
   ["Touch and gamepad", [
     ["One finger", "The tip; hold to press or to use the instrument"],
     ["Two fingers", "Turn, pinch to zoom"],
+    ["Deeper, Back, Turn, below the picture", "Along and about the shaft, with another finger"],
     ["Left stick", "Move the tip"],
     ["Right trigger; A", "Pedal or handle; press"],
     ["Right stick", "Look around; along the shaft"],

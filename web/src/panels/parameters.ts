@@ -7,7 +7,7 @@ import { plain, sliderStep } from "./format";
 
 const SEND_EVERY = 60; // [ms] while a slider moves
 const OWN_VALUE_HOLDS = 600; // [ms] that frames may still carry the value before ours
-const ADVANCED = "Advanced"; // view.py has the same word
+const ADVANCED = "Advanced"; // view/settings.py has the same word
 const OPEN_AT_FIRST = 2; // headings
 
 export type SendParameter = (name: string, value: number) => void;

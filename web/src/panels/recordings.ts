@@ -1,6 +1,6 @@
 // What was recorded: a list to choose from, and, while one is watched, its time.
 
-import type { Seek, SessionState, Watched } from "../protocol";
+import type { Seek, SessionState, Watched, Welcome } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock } from "./format";
 
@@ -13,6 +13,8 @@ interface Summary {
   seconds: number;
   complete: boolean;
   trials: { outcome: string; level: string; time: number }[];
+  /** Whose trials are in it, where this page may know. */
+  trainees: string[];
 }
 
 export interface RecordingEvents {
@@ -37,11 +39,19 @@ function sourceOf({ stored, done }: Watched): string {
   return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again from its inputs";
 }
 
+/** Of the page's address, what says who looks at it. */
+export function whoAsks(search: string): string {
+  const given = new URLSearchParams(search);
+  const told = ["trainee", "code", "trainer"].flatMap((name) => (given.has(name) ? [[name, given.get(name) ?? ""]] : []));
+  return new URLSearchParams(told).toString();
+}
+
 const SPEEDS = [0.25, 1, 2, 4, 8];
 
 export class RecordingsPanel {
   private readonly list = h("div", { class: "recording-list" });
   private readonly dialog: HTMLDialogElement;
+  private readonly reports = h("nav", { class: "reports" });
   private readonly slider = h("input", { type: "range", min: 0, step: 0.016, "aria-label": "Time in the recording", on: { input: () => this.dragged() } });
   private readonly ticks = h("div", { class: "watch-marks" });
   private readonly time = h("output", { class: "drill-time" }, clock(0));
@@ -57,7 +67,7 @@ export class RecordingsPanel {
   constructor(private readonly root: HTMLElement, private readonly events: RecordingEvents) {
     const close = h("button", { type: "button", class: "round", "aria-label": "Close", on: { click: () => this.dialog.close() } }, icon("close"));
     this.dialog = h("dialog", { class: "recordings", "aria-labelledby": "recordings-title" },
-      h("header", {}, h("h2", { id: "recordings-title" }, "Recordings"), close), this.list);
+      h("header", {}, h("h2", { id: "recordings-title" }, "Recordings"), close), this.reports, this.list);
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
@@ -76,12 +86,21 @@ export class RecordingsPanel {
     root.hidden = true;
   }
 
+  /** Ways to reports, for whoever may see them. */
+  setWelcome({ training, cohort }: Welcome): void {
+    const asks = whoAsks(location.search);
+    const link = (words: string, address: string) => h("a", { href: `./training/${address}`, target: "_blank", rel: "noopener" }, words);
+    const own = training && new URLSearchParams(asks).has("code");
+    this.reports.replaceChildren(...(own ? [link("My trials and learning curves", `report?${asks}`)] : []),
+      ...(cohort ? [link("Everybody's trials and learning curves", `cohort?${asks}`)] : []));
+  }
+
   /** The list, anew. */
   async open(): Promise<void> {
     this.list.replaceChildren(h("p", { class: "note" }, "Looking…"));
     this.dialog.showModal();
     try {
-      const answer = await fetch("./api/recordings");
+      const answer = await fetch(`./api/recordings?${whoAsks(location.search)}`);
       if (!answer.ok) throw new Error(String(answer.status));
       const found = (await answer.json()) as Summary[];
       this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
@@ -173,7 +192,7 @@ export class RecordingsPanel {
   private row(one: Summary): HTMLElement {
     const trials = one.trials.map(({ outcome, level, time }) => `${outcome.replace("_", " ")} (${level}, ${time.toFixed(1)} s)`).join(", ");
     return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
-      h("strong", {}, `${one.scenario} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
+      h("strong", {}, `${one.scenario}${one.trainees.length === 0 ? "" : ` · ${one.trainees.join(", ")}`} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
       h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials === "" ? "" : ` · ${trials}`}`));
   }
 

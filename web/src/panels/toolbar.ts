@@ -30,13 +30,15 @@ export class Toolbar {
   private heatShown = false;
   private hasBurn = false;
 
-  constructor(private readonly root: HTMLElement, private readonly events: ToolbarEvents) {
+  /** `touch` are buttons for fingers, where those are what there is. */
+  constructor(private readonly root: HTMLElement, private readonly events: ToolbarEvents, private readonly touch: HTMLElement | null = null) {
     this.heat = h("button", { type: "button", class: "tool", "aria-pressed": "false", title: "Show the temperature (T)",
       on: { click: () => this.toggleHeat() } }, icon("heat"), h("span", {}, "Temperature"), h("kbd", {}, "T"));
     this.view = h("div", { class: "group", role: "group", "aria-label": "View" }, this.heat);
     this.legend = h("div", { class: "legend", role: "img", "aria-label": "Colours of the temperature, 37 to 300 °C" },
       h("i", { class: "legend-bar" }), h("div", { class: "legend-marks" }, ...MARKS.map(mark)));
     root.append(this.legend, this.tools, this.view);
+    if (touch !== null) root.append(touch);
     this.legend.style.setProperty("--gradient", heatGradient());
     this.legend.hidden = true;
   }
@@ -49,7 +51,8 @@ export class Toolbar {
     this.tools.hidden = scene.instruments.length < 2;
     this.root.classList.toggle("many", scene.instruments.length > MANY);
     this.view.hidden = !this.hasBurn;
-    this.root.hidden = this.tools.hidden && this.view.hidden;
+    if (this.touch !== null) this.touch.hidden = scene.instruments.length === 0;
+    this.root.hidden = this.tools.hidden && this.view.hidden && (this.touch === null || this.touch.hidden);
     // False colours hide blood; who starts something new sees it as it is.
     this.setHeat(again && this.heatShown && this.hasBurn);
     this.show(chosen);

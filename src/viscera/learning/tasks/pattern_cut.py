@@ -9,8 +9,9 @@ import numpy as np
 from viscera.learning.arm import Space
 from viscera.learning.measuring import Growth
 from viscera.learning.task import Acted, Task, Vector, Verdict
-from viscera.scenarios.pattern import GOALS, HEIGHT, SCISSORS, SIDE, STRETCH
+from viscera.scenarios.pattern import GOALS, HEIGHT, SIDE, STRETCH
 from viscera.scenarios.pattern.drill import RADIUS, SECTORS
+from viscera.scenarios.pattern.surgeon import SCISSORS
 from viscera.world import World
 
 DEEP = 0.006

@@ -71,8 +71,9 @@ TASK = Task(
         "time": "1 each action",
     },
     detail=0.1,
+    ticks=8,
     most_actions=100,
     new_world=False,
-    limits=Limits(pan=1.5, depth=0.3, speed=0.3),
+    limits=Limits(pan=2.5, depth=0.5, speed=0.5),
     randomise={"stiffness": (1.0, 6.0), "friction": (0.02, 0.2)},
 )

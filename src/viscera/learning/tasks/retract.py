@@ -9,7 +9,8 @@ import numpy as np
 
 from viscera.learning.arm import Space
 from viscera.learning.task import Acted, Task, Vector, Verdict
-from viscera.scenarios.pattern import GRASPER, HEIGHT, SIDE
+from viscera.scenarios.pattern import HEIGHT, SIDE
+from viscera.scenarios.pattern.surgeon import GRASPER
 from viscera.world import World
 
 LIFT = 0.005

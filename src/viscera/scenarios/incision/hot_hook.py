@@ -27,8 +27,9 @@ def make_burns(organ: Organ, tools: list[Tool]) -> list[System]:
     """In the order of a frame, after `cutting`."""
     heat = make_heat(organ.need_skin(), HeatParams(air_transfer=STILL_AIR), HEATING * FRAME)
     burn = make_burn(heat)
-    burnt = stiffening(organ, burn, every=HEATING)
     warmth = heating(organ, heat, burn, tools, every=HEATING)
     # Of the generator's settings only its power: the rest belongs to cautery.
     warmth.parameters = warmth.parameters[:1]
-    return [warmth, burning(organ, burn, every=HEATING), burnt, burnt_cutting(organ, burnt.holds)]
+    scorching = burning(organ, burn, every=HEATING)
+    burnt = stiffening(organ, burn, every=HEATING)
+    return [warmth, scorching, burnt, burnt_cutting(organ, burnt.holds)]

@@ -16,11 +16,12 @@ from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.pattern.drill import marked, pattern_drill
 from viscera.scenarios.pattern.surgeon import Surgeon
+from viscera.scores.table import FORMS
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.units import STANDARD_GRAVITY
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, cuttable, looking_down
 from viscera.world.organ import Body
 from viscera.world.systems.cuts import cutting
@@ -61,6 +62,13 @@ Cut once around. Watch the measures: circle cut, off the line, pieces."""
 GOALS = (Goal("circle_cut", least=95.0), Goal("pieces", least=2.0), Goal("off_line", most=60.0))
 """In %, pieces and mm²: cut all around, so that the disc is free."""
 
+FLS = FORMS["pattern"]
+LEVELS = (
+    Level("Standard", (*GOALS, Goal("time", most=FLS.cut_off))),
+    Level("Proficient", (*GOALS, Goal("time", most=FLS.proficient))),
+)
+"""300 s, after which MISTELS gives nothing, and the 98 s that FLS asks of the proficient."""
+
 
 def build(setting: Setting) -> Contents:
     body = sheet(max(12, round(CELLS * math.sqrt(setting.detail))))
@@ -87,7 +95,7 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out([kit.scissors(), kit.grasper()], home, GAUZE.friction, apart=0.04),
         systems=[cutting(organ), pattern_drill(organ), drawing],
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.05,

@@ -14,7 +14,7 @@ from viscera.tissue.cutting import unpack_crossings
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
-from viscera.world.system import Moment, System
+from viscera.world.system import Kept, Moment, System
 
 RADIUS = 0.018
 """Of the printed circle [m]; that of the FLS task has 25 mm."""
@@ -29,8 +29,9 @@ OFF_LINE = Measure(
     "off_line",
     "Off the line",
     "mm²",
-    "Area between cut and line where they are more than 2 mm apart.",
+    "Area between cut and line where they are more than 2 mm apart, at its worst so far.",
     digits=0,
+    grows=True,
 )
 
 
@@ -93,7 +94,8 @@ class Drill:
         share, area = score(where)
         self.cut[:] = False
         self.cut[sector_of(where)] = True
-        self.values[:] = share, area / SQUARE_MILLIMETRE
+        # What is cut stays cut: a second cut on the line does not take the first one back.
+        self.values[:] = share, max(float(self.values[1]), area / SQUARE_MILLIMETRE)
 
     def measures(self) -> list[tuple[Measure, float]]:
         return [(one, float(value)) for one, value in zip((CUT, OFF_LINE), self.values, strict=True)]
@@ -102,6 +104,5 @@ class Drill:
 def pattern_drill(organ: Organ) -> System:
     """After `cutting` in the order of a frame."""
     drill = Drill(organ)
-    return System(
-        name="drill", frame=drill.frame, load=lambda saved: drill.count(), measures=drill.measures, holds=drill
-    )
+    kept = Kept({"values": drill.values})
+    return System(name="drill", frame=drill.frame, save=kept.save, load=kept.load, measures=drill.measures, holds=drill)

@@ -16,13 +16,14 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.suture.drill import marked, slit_ends, suture_drill
+from viscera.scores.table import FORMS
 from viscera.tissue.clamping import let_clamp
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.sewing import let_sew
 from viscera.tissue.slits import open_slit
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, World, block, cuttable, looking_down
 from viscera.world.systems.clamps import clamping
 from viscera.world.systems.cuts import cutting
@@ -73,12 +74,16 @@ The needle keeps what is left of the thread for further stitches.
 Key 3 takes a stapler: click on the slit, and a staple holds its lips. The drill asks for a stitch, though."""
 
 GOALS = (
-    Goal("stitches", least=1.0),
-    Goal("gap", most=1.0),
-    Goal("off_target", most=1.0),
-    Goal("time", most=112.0),
+    Goal("stitches", least=1.0), Goal("gap", most=1.0), Goal("off_target", most=1.0), Goal("cut_more", most=10.0),
+)  # fmt: skip
+"""A knot; gap and distance from the marks in mm; what is cut or torn besides in mm², where the slit has 120."""
+
+FLS = FORMS["suture"]
+LEVELS = (
+    Level("Standard", (*GOALS, Goal("time", most=FLS.cut_off))),
+    Level("Proficient", (*GOALS, Goal("time", most=FLS.proficient))),
 )
-"""A knot; gap and distance from the marks in mm; FLS's 112 s."""
+"""600 s, after which MISTELS gives nothing, and the 112 s that FLS asks of the proficient."""
 
 
 def build(setting: Setting) -> Contents:
@@ -107,8 +112,8 @@ def build(setting: Setting) -> Contents:
     camera, bounds = looking_down([organ], (0.04, -0.6, 0.8))
     home = (0.0, 0.0, top + HOME_HEIGHT)
     instruments = [kit.needle_holder(), kit.knot_tyer(PULL), kit.stapler(), kit.scalpel()]
-    sutures = sewing(organ)
-    drill = suture_drill(organ, sutures.holds, ends)
+    opening, sutures = cutting(organ), sewing(organ)
+    drill = suture_drill(organ, opening.holds, sutures.holds, ends)
     middle = ends.mean(axis=0)
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -119,14 +124,14 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out(instruments, home, SKIN.friction, apart=0.03),
         systems=[
-            cutting(organ),
+            opening,
             sutures,
             clamping(organ),
             drill,
             drawing,
             lattice_picture(organ),
         ],
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.02,

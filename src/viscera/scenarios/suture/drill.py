@@ -1,4 +1,4 @@
-"""The drill of a suture: how far the slit gapes, and how far from the marks the needle went."""
+"""The drill of a suture: how far the slit gapes, how far from the marks the needle went, and what else was parted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from viscera.tissue.cutting import need_cutting
 from viscera.tissue.sewing import need_sewing
 from viscera.tissue.springs import NodeIndex
 from viscera.tissue.thread_kernels import FREE
-from viscera.units import MILLI
+from viscera.units import MILLI, SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Moment, System
+from viscera.world.systems.cuts import Cutting
 from viscera.world.systems.sutures import Sutures
 
 HALF_LENGTH = 0.010
@@ -32,6 +33,9 @@ OFF_TARGET = Measure(
     "mm",
     "How far from its mark the needle went in or out, the worse of both.",
     digits=1,
+)
+CUT_MORE = Measure(
+    "cut_more", "Cut or torn", "mm²", "Skin that was parted besides the slit, one side of it.", digits=0, grows=True
 )
 NO_STITCH = 99.0
 """Off target while there is no stitch [mm]."""
@@ -68,18 +72,19 @@ def marked(skin: Skin, ends: NDArray[np.float64]) -> NDArray[np.float64]:
 class Drill:
     """Looks at the links across the slit in the uppermost layer."""
 
-    def __init__(self, organ: Organ, sutures: Sutures, ends: NDArray[np.float64]) -> None:
+    def __init__(self, organ: Organ, cuts: Cutting, sutures: Sutures, ends: NDArray[np.float64]) -> None:
         tissue = organ.tissue
-        self._organ, self._sutures, self._ends = organ, sutures, ends
+        self._organ, self._cuts, self._sutures, self._ends = organ, cuts, sutures, ends
         params, rest = tissue.params, tissue.rest_positions()
         middle = ends.mean(axis=0)
         top = rest[:, 2] > rest[:, 2].max() - 0.5 * params.spacing
         near = np.abs(rest[:, 1] - middle[1]) <= MIDDLE_SHARE * HALF_LENGTH + 1e-9
-        cut = need_cutting(tissue).blades.cut.numpy().reshape(13, -1)[0, tissue.layout.slot_of_node] != 0
-        self._left = np.flatnonzero(top & near & cut)
+        slit = need_cutting(tissue).blades.cut.numpy().reshape(13, -1)[:, tissue.layout.slot_of_node] != 0
+        self._slit_area = float(need_cutting(tissue).area_of[:, tissue.layout.slot_of_node][slit].sum())
+        self._left = np.flatnonzero(top & near & slit[0])
         self._right = NodeIndex(params.nodes).find(params.nodes[self._left] + np.array([1, 0, 0], dtype=np.int32))
         self._spacing, self._slots = params.spacing, tissue.layout.slot_of_node
-        self.values = np.array([0.0, NO_STITCH])
+        self.values = np.array([0.0, NO_STITCH, 0.0])
         self.frame(None)
 
     def frame(self, now: Moment | None) -> None:
@@ -87,6 +92,7 @@ class Drill:
         wider = moved[self._slots[self._right]] - moved[self._slots[self._left]]
         self.values[0] = max(0.0, float(wider.max(initial=0.0))) / MILLI
         self.values[1] = self._off()
+        self.values[2] = max(0.0, float(self._cuts.numbers[1]) - self._slit_area) / SQUARE_MILLIMETRE
 
     def _off(self) -> float:
         """Of the best stitch: the worse of where it goes in and out [mm]."""
@@ -105,12 +111,12 @@ class Drill:
         return best
 
     def measures(self) -> list[tuple[Measure, float]]:
-        return [(GAP, float(self.values[0])), (OFF_TARGET, float(self.values[1]))]
+        return [(one, float(value)) for one, value in zip((GAP, OFF_TARGET, CUT_MORE), self.values, strict=True)]
 
 
-def suture_drill(organ: Organ, sutures: Sutures, ends: NDArray[np.float64]) -> System:
-    """After `sewing` in the order of a frame."""
-    drill = Drill(organ, sutures, ends)
+def suture_drill(organ: Organ, cuts: Cutting, sutures: Sutures, ends: NDArray[np.float64]) -> System:
+    """After `cutting` and `sewing` in the order of a frame."""
+    drill = Drill(organ, cuts, sutures, ends)
     return System(
         name="drill", frame=drill.frame, load=lambda saved: drill.frame(None), measures=drill.measures, holds=drill
     )

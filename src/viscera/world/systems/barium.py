@@ -61,6 +61,7 @@ COATED = Measure("coated", "Wall coated", "%", "Share of the wall with a film.",
 
 _FLOW, _DRAIN, _TILT, _ROLL = range(4)
 _BUDGET, _RATE = range(2)
+_UNKNOWN, _STAYS, _GOES = range(3)
 GAS_UNIT = 1.0e-9
 """CO₂ is counted in whole microlitres [m³]."""
 WAITS = 0.1
@@ -178,8 +179,9 @@ class _Filling:
         """The same program for a wall that moves."""
         e, f = self._enema, self._fluid
         self._living = e.living
-        self._wall = np.zeros(3, dtype=np.int64)
-        """Frames since the wall was aimed, whether it moves, and whether it has another shape than at rest."""
+        self._wall = np.zeros(4, dtype=np.int64)
+        """Frames since the wall was aimed, whether it moves, whether it has another shape than at rest, and what is
+        known of its next way: nothing, that it stays, or where it goes."""
         self._shown: list[Show] = []
         if e.living is None:
             return
@@ -249,17 +251,23 @@ class _Filling:
         if self._living is None:
             self._program.run()
             return
+        bowel, frames = self._living.bowel, self._aimed if self._wall[2] else 1
         if self._wall[0] == 0:
-            self._aim(self._living.bowel)
+            self._aim(bowel)
+            frames = self._aimed if self._wall[2] else 1
         (self._moving_program if self._wall[2] else self._program).run()
-        if self._living.bowel.gives_way:
-            self._living.bowel.lattice.feel()
-        self._wall[0] = (self._wall[0] + 1) % (self._aimed if self._wall[2] else 1)
+        if bowel.gives_way:
+            bowel.lattice.feel()
+        self._wall[0] = (self._wall[0] + 1) % frames
+        if self._wall[0] == 0 and frames > 1:
+            # A frame before it is aimed at, so that no frame has all the work.
+            self._wall[3] = _GOES if bowel.advance(self._aimed) else _STAYS
 
     def _aim(self, bowel: Bowel) -> None:
         """Where the wall is to be in some frames, or, as a hierarchy, is now. After its last way it is aimed once more,
         at where it stands: its velocity is 0 from then on."""
-        moves, walls = bowel.advance(self._aimed), self._enema.vessel.walls
+        walls = self._enema.vessel.walls
+        moves = bowel.advance(self._aimed) if self._wall[3] == _UNKNOWN else bool(self._wall[3] == _GOES)
         if moves:
             self._move()
         aims = moves or bool(self._wall[1])
@@ -267,7 +275,7 @@ class _Filling:
             self._aim_program.run()
         elif aims:
             water.refit_walls(walls, bowel.of("wall"), FRAME)
-        self._wall[1:] = moves, aims or not bowel.at_rest
+        self._wall[1:] = moves, aims or not bowel.at_rest, _UNKNOWN
 
     def _open_drain(self) -> None:
         """It may take what its mL/s allow."""
@@ -288,7 +296,8 @@ class _Filling:
         self._draining[_RATE] += (taken / FRAME - self._draining[_RATE]) * FRAME / SHOWN
 
     def _check(self, tick: int) -> None:
-        self._enema.vessel.check(tick)
+        if self._wall[0] == 1:  # the frame in which it was aimed
+            self._enema.vessel.check(tick)
         if self._status.host[1] or int(self._fluid.report.numpy()[LOST]):
             raise StateError(
                 "barium: a particle's position is not finite.",

@@ -24,6 +24,7 @@ from viscera.tissue.hollow import (
     make_hollow,
     press_hollow,
     step_hollow,
+    substeps,
 )
 from viscera.water.boundary.wall_pressure import step_pressure
 from viscera.water.state import Fluid
@@ -55,7 +56,7 @@ class BowelLattice:
         self._bed.host[:] = self.rest
         self.hollow.bed, self.hollow.tension = self._bed.array, self._tension.array
         self._liquid = wp.zeros(count, dtype=float, device=device.warp)
-        self._program = device.record(self._record, work=count)
+        self._program = device.record(self._record, work=count * substeps(self.hollow, time))
         self._feel = device.record(self._record_feeling, work=count)
 
     def _record(self, stage: Stage) -> None:

@@ -27,6 +27,7 @@ def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = No
     several = [organs] if isinstance(organs, Organ) else list(organs)
     surface = make_surface([organ.need_skin() for organ in several])
     several[-1].followers.append(lambda stage: refresh_surface(stage, surface))
+    several[-1].expects["film"] = "flowing(film)"
     for part, organ in enumerate(several):
         if organ.cuts is not None and organ.cuts.has_texels_inside:
             _follow_cuts(surface, part, organ.cuts)

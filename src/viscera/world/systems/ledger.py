@@ -8,7 +8,7 @@ from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
 from viscera.blood.film.params import LITTLE
 from viscera.blood.wounds.wounds import Wounds
-from viscera.errors import StateError
+from viscera.errors import InputError, StateError
 from viscera.units import MILLILITRE
 from viscera.view import Measure
 from viscera.world.system import Moment, Saved, System
@@ -82,7 +82,19 @@ class Accounts:
         return [*found, (SUCKED, now.sucked / MILLILITRE)]
 
 
-def accounting(film: Film, wounds: Wounds, drops: Drops, saline: Saline | None = None) -> System:
+def accounting(
+    film: Film, wounds: Wounds | None = None, drops: Drops | None = None, saline: Saline | None = None
+) -> System:
     """After `flowing`, and `bathing` where the film lies under saline, in the order of a frame."""
+    if drops is None:
+        raise InputError(
+            "accounting needs the film's drops.",
+            "Give them: drops = drops.make(film); accounting(film, wounds, drops).",
+        )
+    if wounds is None:
+        raise InputError(
+            "accounting needs the film's wounds.",
+            "Where nothing bleeds, give none: wounds.make(film, drops=drops) begins without any.",
+        )
     accounts = Accounts(film, wounds, drops, saline)
     return System(name="ledger", frame=accounts.frame, load=accounts.load, measures=accounts.measures, holds=accounts)

@@ -25,7 +25,7 @@ RING = 9.0e-3
 FOUND_COLOUR, MISS_COLOUR = (127, 230, 255), (255, 140, 90)
 
 FOUND = Measure("found", "Polyps found", "", "Marked by a click in the X-ray.", digits=0)
-MISSES = Measure("misses", "Misses", "", "Clicks where there is none.", digits=0)
+MISSES = Measure("misses", "Misses", "", "Clicks where there is none.", digits=0, grows=True)
 
 _ANYWHERE = tuple(Column(name, name, "", "number", 0.0, 1.0) for name in ("x", "y"))
 TABLE = Table(

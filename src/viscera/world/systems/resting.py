@@ -2,10 +2,11 @@
 
 Blood is disturbed while a vessel bleeds, a drop is in the air, suction or irrigation work, gauze is in the body,
 something waits to join the film, the tissue moves, or a parameter of the film has changed. Else, once no more than
-`CREEPING` of the film's particles, or `FEW`, have been faster than `SLOW` for `CALM` frames, they take their turn in
-every `DROWSY`th frame only; once none is, and nothing runs in the pools, in no frame at all. So what still creeps then
-runs slower, and what creeps slower than `SLOW` stays where it is, as a contact line holds it; a wet trail does not dry.
-Volumes stay exact.
+`CREEPING` of the film's particles, or `FEW`, have run for `CALM` frames, they take their turn in every `DROWSY`th frame
+only; once none runs, in the pools neither, in no frame at all. A particle runs that is faster than `SLOW`, unless the
+contact line of its patch holds it (`blood/patches.py`) and it is slower than `STEEP` of what runs down a wall. So what
+still runs then runs slower, and what a contact line holds stays where it is; a wet trail does not dry. Volumes stay
+exact.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import STAYS
+from viscera.blood.patches import find_held
 from viscera.blood.pools.flow import Pipes
 from viscera.blood.pools.pools import STEPS, Pools
 from viscera.blood.views import FilmView
@@ -35,8 +37,12 @@ SLOW = wp.constant(4.0e-3)
 σ (cos θ_r − cos θ_a) > ρ g t L sin θ: 12 cm of it on the slope where ours has this speed (docs/drops.md)."""
 CREEPING, FEW = 0.2, 8
 """Part of the film's particles, or so many of them, that may be faster."""
+STEEP = 1.0 / 3.0
+"""Of the speed on a wall: on a slope of sin θ = ⅓ a line holds 16 to 20 mm of film."""
 CALM = 12
 """Frames: 0.2 s."""
+LOOK = 8
+"""Frames from one look at the patches to the next."""
 DROWSY = 8
 """Frames from one turn of blood that only creeps to the next; chosen."""
 STILL = wp.constant(2.0e-5)
@@ -134,7 +140,8 @@ class Rest:
         self._vertices = film.surface.vertices
         self._seen = wp.clone(self._vertices)
         self.found = device.port(6, wp.int32)
-        self._state = np.array([0, 1], dtype=np.int64)
+        self._state = np.array([0, 1, 0, 0], dtype=np.int64)
+        """Calm frames so far; whether it is awake; particles that ran at the last look; frames until the next one."""
         self._params: Any = film.params
         self._program = device.record(self._record, work=film.state.capacity)
 
@@ -167,11 +174,37 @@ class Rest:
         disturbed = disturbed or wiped or now.using(Sucks) or now.using(Rinses)
         disturbed = disturbed or self._params is not self._film.params
         self._params = self._film.params
-        calm = not disturbed and found[FASTER] <= max(CREEPING * found[COUNT], FEW)
-        self._state[0] = self._state[0] + 1 if calm else 0
+        if disturbed:
+            self._state[:] = 0, 1, found[FASTER], 0
+            return
+        running = self._running(int(found[FASTER]))
+        self._state[0] = self._state[0] + 1 if running <= max(CREEPING * found[COUNT], FEW) else 0
         drowsy = self._state[0] > CALM
-        creeps = found[FASTER] > 0 or found[RUNS] > 0
+        creeps = running > 0 or found[RUNS] > 0
         self._state[1] = not drowsy or (creeps and now.frame % DROWSY == 0)
+
+    def _running(self, faster: int) -> int:
+        """Particles that run, of so many that are faster than `SLOW`; patches are looked at now and then."""
+        if faster == 0:
+            self._state[2:] = 0, 0
+        elif self._state[3] > 0:
+            self._state[3] -= 1
+        else:
+            self._state[2:] = self._look(), LOOK
+        return min(int(self._state[2]), faster)
+
+    def _look(self) -> int:
+        state, params = self._film.state, self._film.params
+        count = int(self.found.host[COUNT])
+        velocity, place, normal = (
+            array.numpy()[:count].astype(np.float64) for array in (state.velocity, state.position, state.normal)
+        )
+        speed = np.linalg.norm(velocity, axis=1)
+        hysteresis, gravity = self._drops.params.hysteresis, np.array(params.gravity)
+        held = find_held(place, normal, state.volume.numpy()[:count], params.radius, hysteresis, gravity)
+        held &= speed < STEEP * params.wall_speed("blood")
+        runs = (speed > float(SLOW)) & ~held & (state.fate.numpy()[:count] == int(STAYS))
+        return int(runs.sum())
 
     def system(self) -> System:
         """After `bleeding`, before all that asks."""

@@ -44,7 +44,7 @@ class Sutures:
         self._origin = np.asarray(organ.tissue.params.origin)
         capacity = HOLES * (POINTS + KNOT + 2) + POINTS + 2 * KNOT
         self.thread = np.zeros((capacity, 4), dtype=np.float32)
-        """As `Threads` of view.py has it."""
+        """As `view.Threads` has it."""
         self.needle = np.zeros((NEEDLE_POINTS, 4), dtype=np.float32)
         self._seen = np.zeros(2, dtype=np.int64)
         """Points of each that are there."""

@@ -32,8 +32,8 @@ class Finished:
 def sweep(
     plan: Plan, out: Path, *, workers: int = 2, address: str | None = None, progress: Progress | None = None
 ) -> Finished:
-    """Runs all of a plan: in processes here, or on the Ray cluster at `address` (`local` starts one here). What is in the
-    journal beside `out` already is not run again."""
+    """Runs all of a plan: in processes here, or on the Ray cluster at `address` (`local` starts one here). What the
+    journal beside `out` has already is not run again."""
     if workers < 1:
         raise InputError(f"workers = {workers} is not possible.", "Give 1 or more.")
     table.check_kind(out)

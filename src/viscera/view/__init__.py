@@ -8,71 +8,52 @@ metres as float32, pictures as uint8. How an array travels is its `ArraySpec.rol
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from viscera.errors import InputError
 from viscera.inputs import Hold, Vector3
 from viscera.instruments.instrument import Instrument, Part
+from viscera.view.arrays import AnyArray, ArraySpec, FloatArray, IntArray, Role
+from viscera.view.drill import DrillState, Goal, Level, Measure, Outcome, Phase
+from viscera.view.pictures import Drag, Overlay, Picture
+from viscera.view.settings import ADVANCED, Column, Parameter, Table
 
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int32]
-AnyArray = NDArray[Any]
-
-Role = Literal["points", "particles", "tiles", "values", "topology"]
-
-
-@dataclass(frozen=True)
-class ArraySpec:
-    """An array that a snapshot holds, and how it travels to a browser.
-
-    `points`: positions, shape (n, 3), in 16 bits. `particles`: positions and a shade, shape (capacity, 4). `tiles`: a
-    picture of bytes, shape (height, width, 4), of which only the tiles that changed are sent. `values`: a few rows of
-    float32, sent as they are. `topology`: sent whole when its version changes. Of arrays with a name in
-    `Frame.counts` only that many rows are there."""
-
-    shape: tuple[int, ...]
-    kind: Literal["f4", "i4", "u1"]
-    role: Role
-
-
-ADVANCED = "Advanced"
-"""The `Parameter.group` that the page shows last and folded."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A number that a user may change while the world runs."""
-
-    name: str
-    label: str
-    unit: str
-    """As people say it: kPa, mm, Hz. The scenario converts to SI at the border."""
-    minimum: float
-    maximum: float
-    default: float
-    help: str
-    choices: tuple[str, ...] = ()
-    """What 0, 1, 2, … are called, where the number stands for one of a few things; empty where it is a quantity."""
-    group: str = ""
-    """Under which heading the page shows it; headings come in the order of their first parameter, `ADVANCED` last."""
-
-    def __post_init__(self) -> None:
-        if not self.choices:
-            return
-        last = len(self.choices) - 1
-        if last < 1 or len(set(self.choices)) <= last or (self.minimum, self.maximum) != (0.0, float(last)):
-            raise InputError(
-                f"parameter {self.name!r}: {self.minimum:g} to {self.maximum:g} does not fit choices {self.choices}.",
-                "Give at least two different choices, minimum 0 and maximum the number of choices less 1.",
-            )
-        if self.default not in range(last + 1):
-            raise InputError(
-                f"parameter {self.name!r}: default {self.default:g} is none of its choices.",
-                f"Allowed are the whole numbers 0 to {last}.",
-            )
+__all__ = [
+    "ADVANCED",
+    "AnyArray",
+    "ArraySpec",
+    "Camera",
+    "Column",
+    "Drag",
+    "DrillState",
+    "FloatArray",
+    "Frame",
+    "Goal",
+    "HapticState",
+    "IntArray",
+    "LatticeView",
+    "Level",
+    "Markers",
+    "Measure",
+    "Outcome",
+    "Overlay",
+    "Parameter",
+    "Particles",
+    "Phase",
+    "Picture",
+    "Role",
+    "Scene",
+    "Shown",
+    "Snapshot",
+    "Stains",
+    "Surface",
+    "Table",
+    "Texture",
+    "Threads",
+    "TickTimes",
+    "ToolState",
+    "Volume",
+]
 
 
 @dataclass(frozen=True)
@@ -264,166 +245,12 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Drag:
-    """What dragging across a picture changes: two parameters, one per way of the hand."""
-
-    label: str
-    """For people: what is moved."""
-    across: str
-    """Parameter that grows to the right."""
-    up: str
-    """Parameter that grows upwards."""
-    span: float
-    """By how much it changes along the whole side of the picture, in the parameter's unit."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A second picture beside the view, as an X-ray: the snapshot array of its name, uint8, shape (height, width, 4):
-    sRGB and alpha, row 0 at the bottom. Sides are multiples of 32."""
-
-    name: str
-    title: str
-    width: int
-    height: int
-    help: str = ""
-    drags: tuple[Drag, ...] = ()
-    """The first by the left button, the second by the right one or with Shift, the third by the middle one or with
-    Alt."""
-    pedal: str = ""
-    """Parameter that is 1 while a pedal beside the picture is held, else 0; empty where there is none."""
-    marks: str = ""
-    """Table whose one row says where somebody clicked: x and y from 0 to 1 from the lower left, and a number that
-    differs from the last one's; empty where clicks mean nothing."""
-
-    def __post_init__(self) -> None:
-        if self.width % 32 or self.height % 32 or min(self.width, self.height) < 32:
-            raise InputError(
-                f"picture {self.name!r} of {self.width} × {self.height} pixels cannot be streamed.",
-                "Make both sides multiples of 32.",
-            )
-
-    def arrays(self) -> dict[str, ArraySpec]:
-        return {self.name: ArraySpec((self.height, self.width, 4), "u1", "tiles")}
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """Marks over the view, in screen space: the snapshot array of its name, float32, shape (capacity, 4): x and y from
-    0 to 1 with the origin at the top left, radius over the view's height, strength from 0 to 1. How many there are
-    stands in `Frame.counts`."""
-
-    name: str
-    look: Literal["ring", "dot", "veil"]
-    """A veil is fog on the lens: a soft disc that hides what is behind it."""
-    capacity: int
-    label: str = ""
-    """For people; empty where it needs none."""
-
-    def arrays(self) -> dict[str, ArraySpec]:
-        return {self.name: ArraySpec((self.capacity, 4), "f4", "values")}
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A number about how it goes, which people watch: charred area, blood lost."""
-
-    name: str
-    label: str
-    unit: str
-    help: str
-    digits: int = 1
-    """After the point."""
-    grows: bool = False
-    """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """Of a `Table`. A colour is the number 65536 · red + 256 · green + blue, each 0 to 255 (sRGB)."""
-
-    name: str
-    label: str
-    unit: str
-    kind: Literal["number", "colour"]
-    minimum: float
-    maximum: float
-    help: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers in rows that a user may edit while the world runs: the stages of a burn. The number of rows stays."""
-
-    name: str
-    label: str
-    help: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[float, ...], ...]
-    """As the world begins; the present ones are in `Snapshot.tables`."""
-    row_names: tuple[str, ...] = ()
-    """What people call the rows, one each; empty where they have no names."""
-    fixed: tuple[tuple[int, int], ...] = ()
-    """Row and column of the cells that the page does not let a user edit, because another value is refused."""
-    source: Literal["user", "gaze", "picture"] = "user"
-    """Who fills it: a user in a panel, or the page with where the viewer looks (world/systems/adaptive_water.py) or
-    where somebody clicked in a picture (`Picture.marks`)."""
-
-
-@dataclass(frozen=True)
 class Camera:
     position: Vector3
     target: Vector3
     up: Vector3
     field_of_view: float
     """Vertical [degrees]."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a drill asks of a measure: at least, or at most, so much."""
-
-    measure: str
-    """Its name."""
-    least: float | None = None
-    most: float | None = None
-
-    def met(self, value: float) -> bool:
-        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
-
-
-@dataclass(frozen=True)
-class Level:
-    """A drill as hard as this: its goals, and the parameters that make it so."""
-
-    name: str
-    goals: tuple[Goal, ...]
-    settings: dict[str, float] = field(default_factory=dict)
-    """Values of parameters, by name; all others stay as they are."""
-
-
-Phase = Literal["waiting", "running", "ended"]
-Outcome = Literal["", "met", "failed", "given_up", "found", "missed"]
-
-
-@dataclass(frozen=True)
-class DrillState:
-    """How far a drill is. Once it has ended, nothing here changes until it is started again."""
-
-    phase: Phase
-    outcome: Outcome
-    """How it ended; empty before. `failed`: a goal cannot be met any more."""
-    level: int
-    time: float
-    """Since the start, or from there to the end [s]."""
-    failed: tuple[str, ...] = ()
-    """Measures whose goals cannot be met any more."""
-    result: dict[str, float] = field(default_factory=dict)
-    """All measures as it ended, in their units; empty before."""
-    certainty: float | None = None
-    """How sure the hand was that said "here it is", 0 to 1."""
-    off: float | None = None
-    """How far that was from what is hidden [m]."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""What is measured, and what a drill asks of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number about how it goes, which people watch: charred area, blood lost."""
+
+    name: str
+    label: str
+    unit: str
+    help: str
+    digits: int = 1
+    """After the point."""
+    grows: bool = False
+    """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a drill asks of a measure: at least, or at most, so much."""
+
+    measure: str
+    """Its name."""
+    least: float | None = None
+    most: float | None = None
+
+    def met(self, value: float) -> bool:
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A drill as hard as this: its goals, and the parameters that make it so."""
+
+    name: str
+    goals: tuple[Goal, ...]
+    settings: dict[str, float] = field(default_factory=dict)
+    """Values of parameters, by name; all others stay as they are."""
+
+
+Phase = Literal["waiting", "running", "ended"]
+Outcome = Literal["", "met", "failed", "given_up", "found", "missed"]
+
+
+@dataclass(frozen=True)
+class DrillState:
+    """How far a drill is. Once it has ended, nothing here changes until it is started again."""
+
+    phase: Phase
+    outcome: Outcome
+    """How it ended; empty before. `failed`: a goal cannot be met any more."""
+    level: int
+    time: float
+    """Since the start, or from there to the end [s]."""
+    failed: tuple[str, ...] = ()
+    """Measures whose goals cannot be met any more."""
+    result: dict[str, float] = field(default_factory=dict)
+    """All measures as it ended, in their units; empty before."""
+    certainty: float | None = None
+    """How sure the hand was that said "here it is", 0 to 1."""
+    off: float | None = None
+    """How far that was from what is hidden [m]."""

@@ -1,0 +1,340 @@
+// What a hand does in each drill with mouse and keys: `done` so that its goals are met, `failed` so that one cannot be met any more.
+//
+// `places` are those of the world that the hand has to know, in metres; `test_every_drill.py` finds them. Hands go by simulated time,
+// so that a slow machine makes them slow and not wrong.
+
+import { later, PATIENCE, until } from "./browser.mjs";
+
+const LONG = 8 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
+const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
+
+const clock = (page) => page.evaluate(() => window.viscera.frame.time);
+const measures = (page) => page.evaluate(() => window.viscera.measures());
+const ended = (page) => page.evaluate(() => window.viscera.drill()?.phase === "ended");
+const add = ([x, y, z], dx = 0, dy = 0, dz = 0) => [x + dx, y + dy, z + dz];
+
+export const untilEnded = (page, patience = LONG) => until(page, (v) => v.drill()?.phase === "ended", null, "the drill ends", patience);
+
+async function moveTo(page, place) {
+  const at = await page.evaluate(([x, y, z]) => window.viscera.project(x, y, z), place);
+  await page.mouse.move(at.x, at.y);
+}
+
+/** The instrument of this key, over the place. */
+async function take(page, key, place) {
+  await page.keyboard.press(String(key));
+  await moveTo(page, place);
+  await until(page, (v, number) => v.tools()[number].active, key - 1, `instrument ${key} comes in`);
+  await wait(page, 0.25);
+}
+
+/** So long in the world [s], or until the drill is over. */
+async function wait(page, seconds) {
+  for (const end = (await clock(page)) + seconds; (await clock(page)) < end && !(await ended(page)); ) await later(30);
+}
+
+async function hold(page, seconds) {
+  await page.mouse.down();
+  await wait(page, seconds);
+  await page.mouse.up();
+}
+
+/** Positive: deeper. */
+async function wheel(page, notches) {
+  for (let i = 0; i < Math.abs(notches); i++) {
+    await page.mouse.wheel(0, -Math.sign(notches) * NOTCH);
+    await later(20);
+  }
+}
+
+/** Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. */
+async function follow(page, places, speed, enough = () => false) {
+  const lengths = [0];
+  for (let i = 1; i < places.length; i++) lengths.push(lengths[i - 1] + Math.hypot(...places[i].map((value, axis) => value - places[i - 1][axis])));
+  const begin = await clock(page);
+  for (;;) {
+    // One question per step: a page that draws in software answers slowly.
+    const seen = await page.evaluate(({ places, lengths, begin, speed }) => {
+      const { frame, project, drill, measures } = window.viscera;
+      const way = speed * (frame.time - begin);
+      const after = lengths.findIndex((length) => length >= way);
+      if (drill()?.phase === "ended") return null;
+      if (after < 0) return { at: project(...places.at(-1)), measures: measures(), last: true };
+      const before = Math.max(0, after - 1);
+      const share = after === before ? 0 : (way - lengths[before]) / (lengths[after] - lengths[before]);
+      const place = places[before].map((value, axis) => value + share * (places[after][axis] - value));
+      return { at: project(...place), measures: measures(), last: false };
+    }, { places, lengths, begin, speed });
+    if (seen === null || enough(seen.measures)) return;
+    await page.mouse.move(seen.at.x, seen.at.y);
+    if (seen.last) return wait(page, 0.25);
+  }
+}
+
+/** In slow motion, by the page's own buttons: a machine that draws in software moves a pointer in steps. */
+async function slowly(page, run) {
+  const speed = (name) => page.locator("#transport").getByRole("button", { name, exact: true }).click();
+  await speed("0.25×");
+  await run();
+  await speed("1×");
+}
+
+function circle(middle, radius, count = 24) {
+  return Array.from({ length: count + 1 }, (_, i) => add(middle, radius * Math.cos((2 * Math.PI * i) / count), radius * Math.sin((2 * Math.PI * i) / count)));
+}
+
+async function clip(page, key, place) {
+  await take(page, key, place);
+  const before = await page.evaluate(() => window.viscera.markers());
+  await page.mouse.down();
+  await until(page, (v, count) => v.markers() > count, before, "a clip is on");
+  await page.mouse.up();
+}
+
+/** With the suction everywhere, until the drill is over. */
+async function suckDry(page, key, rows) {
+  await take(page, key, rows[0]);
+  await page.mouse.down();
+  for (let round = 0; round < 12 && !(await ended(page)); round++) await follow(page, round % 2 ? [...rows].reverse() : rows, 0.05);
+  await page.mouse.up();
+}
+
+async function stick(page, key, place, count) {
+  await take(page, key, place);
+  await page.mouse.down();
+  await until(page, (v, number) => v.measures().pins >= number, count, `pin ${count} sticks`);
+  await page.mouse.up();
+  await until(page, (v, number) => v.tools()[number].grip === 0, key - 1, "the handle is let go");
+}
+
+async function fourPins(page, { target }) {
+  for (let pin = 1; pin <= 4; pin++) await stick(page, 2, add(target, 0.012 * pin - 0.03), pin);
+}
+
+/** Nothing but to look on. */
+const lookOn = () => undefined;
+
+/** Of the settings beside the picture, by the name of the parameter. */
+async function setting(page, name, value) {
+  const field = page.locator(".parameter", { has: page.locator(`#parameter-${name}`) });
+  await page.evaluate(() => document.querySelectorAll("details.settings-group").forEach((group) => (group.open = true)));
+  await field.locator('input[type="number"]').fill(String(value));
+  await page.keyboard.press("Enter");
+}
+
+/** A click in the second picture, at shares of its sides from the lower left corner. */
+async function mark(page, [x, y]) {
+  const box = await page.locator(".picture canvas").boundingBox();
+  await page.mouse.click(box.x + x * box.width, box.y + (1 - y) * box.height);
+  await later(400);
+}
+
+async function pedal(page, seconds) {
+  const box = await page.locator(".pedal").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await hold(page, seconds);
+}
+
+/** Two pools of blood at most: both vessels clipped, the rest sucked up. */
+async function clipAndSuck(page, { vessels, rows }, clips, suction) {
+  for (const vessel of vessels) await clip(page, clips, vessel);
+  await suckDry(page, suction, rows);
+}
+
+export const HANDS = {
+  liver: {
+    done: async (page, { target }) => {
+      await stick(page, 2, target, 1);
+      await page.locator("#drill summary").click();
+      await page.getByRole("button", { name: "sure", exact: true }).click();
+    },
+    failed: fourPins,
+  },
+  cautery: {
+    done: async (page, { line }) => {
+      await slowly(page, async () => {
+        await take(page, 1, line[0]);
+        await page.mouse.down();
+        await follow(page, line, 0.008);
+        await page.mouse.up();
+      });
+    },
+    failed: async (page, { line }) => {
+      await take(page, 1, line[0]);
+      await hold(page, 12);
+    },
+  },
+  bleeding: { done: (page, places) => clipAndSuck(page, places, 4, 1), failed: lookOn, level: "Expert" },
+  spurt: { done: (page, places) => clipAndSuck(page, places, 4, 2), failed: lookOn },
+  hysteroscopy: {
+    done: async (page, { vessels }) => {
+      for (const [sealed, vessel] of vessels.entries()) {
+        await take(page, 1, vessel);
+        await page.mouse.down();
+        await until(page, (v, left) => v.measures().open_vessels <= left, vessels.length - 1 - sealed, "a vessel is sealed", LONG);
+        await page.mouse.up();
+      }
+      await page.keyboard.press("Escape");
+    },
+    failed: lookOn,
+  },
+  smoke: {
+    done: async (page, { spot }) => {
+      await slowly(page, async () => {
+        await take(page, 1, add(spot, 0.008));
+        await page.mouse.down();
+        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, ({ coagulated }) => coagulated > 85);
+        await page.mouse.up();
+      });
+      await take(page, 2, spot);
+      await wheel(page, -10);
+      await page.mouse.down();
+      await untilEnded(page);
+      await page.mouse.up();
+    },
+    failed: async (page, { spot }) => {
+      await take(page, 1, spot);
+      await page.mouse.down();
+      await untilEnded(page);
+      await page.mouse.up();
+    },
+  },
+  incision: {
+    done: async (page, { line }) => {
+      await slowly(page, async () => {
+        await take(page, 1, line[0]);
+        await wheel(page, 5);
+        await page.mouse.down();
+        await follow(page, line, 0.02);
+        await page.mouse.up();
+      });
+      await page.keyboard.press("Escape");
+    },
+    failed: async (page, { line: [first] }) => {
+      const across = [-0.014, -0.007, 0.007, 0.014].flatMap((dy, row) => (row % 2 ? [add(first, 0, dy), add(first, 0.04, dy)] : [add(first, 0.04, dy), add(first, 0, dy)]));
+      await take(page, 1, across[0]);
+      await wheel(page, 6);
+      await page.mouse.down();
+      await follow(page, across, 0.02);
+      await page.mouse.up();
+    },
+  },
+  suture: {
+    done: async (page, { slit }) => {
+      await take(page, 1, slit);
+      await hold(page, 1.5);
+      await wait(page, 0.6);
+      await take(page, 2, slit);
+      await hold(page, 1.6);
+      await wait(page, 0.3);
+      await page.keyboard.press("Escape");
+    },
+    failed: async (page, { slit }) => {
+      const aside = [add(slit, 0.008, -0.012), add(slit, 0.008, 0.012)];
+      await take(page, 4, aside[0]);
+      await wheel(page, 6);
+      await page.mouse.down();
+      await follow(page, aside, 0.02);
+      await page.mouse.up();
+    },
+  },
+  artery: {
+    done: async (page, { top }) => {
+      await clip(page, 3, add(top, -0.008));
+      await take(page, 5, add(top, 0.012));
+      await wheel(page, 3);
+      await page.mouse.down();
+      await wait(page, 0.3);
+      await wheel(page, -8);
+      await until(page, (v) => v.measures().pulled >= 0.3, null, "the vessel is pulled");
+      await page.keyboard.press("1");
+      await page.mouse.up();
+      await cutAcross(page, top);
+    },
+    failed: cutAcross,
+  },
+  pattern: {
+    done: (page, { middle, bites }) => cutOut(page, middle, bites),
+    failed: async (page, { middle }) => {
+      for (let bite = 0; bite < 12 && !(await ended(page)); bite++) await snip(page, add(middle, 0.009 * Math.cos(bite), 0.009 * Math.sin(bite)));
+    },
+    level: "Proficient",
+  },
+  barium: {
+    done: async (page, { polyps, script }) => {
+      for (const [across, along, place] of polyps) {
+        await setting(page, "across", across);
+        await setting(page, "along", along);
+        await pedal(page, 0.5);
+        await mark(page, place);
+      }
+      for (const [at, name, value] of script) {
+        if (await ended(page)) return;
+        await wait(page, at - (await page.evaluate(() => window.viscera.drill().time)));
+        await setting(page, name, value);
+      }
+    },
+    failed: async (page) => {
+      await pedal(page, 1);
+      for (let miss = 0; miss < 4; miss++) await mark(page, [0.03, 0.03 + 0.02 * miss]);
+    },
+  },
+};
+
+async function cutAcross(page, places) {
+  const top = Array.isArray(places) ? places : places.top;
+  const line = [add(top, 0.001, -0.016), add(top, 0.001, 0.016)];
+  await take(page, 1, line[0]);
+  await wheel(page, 16);
+  await wait(page, 0.3);
+  await page.mouse.down();
+  await follow(page, line, 0.03);
+  await page.mouse.up();
+  await page.keyboard.press("Escape");
+}
+
+const ANGLE = 0.08; // [rad] that scissors may stand off the way they cut
+
+/** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
+async function turnTo(page, tool, angle) {
+  const off = async () => {
+    const [x, y, z, w] = await page.evaluate((number) => window.viscera.tools()[number].orientation, tool);
+    const now = Math.atan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z));
+    const left = angle - now;
+    return left - Math.PI * Math.round(left / Math.PI); // both jaws cut
+  };
+  for (let left = await off(); Math.abs(left) > ANGLE; left = await off()) {
+    const key = left > 0 ? "q" : "e";
+    await page.keyboard.down(key);
+    await later(Math.min(400, (1000 * Math.abs(left)) / 2.5));
+    await page.keyboard.up(key);
+    await later(60);
+  }
+}
+
+/** One bite of the scissors: over the place, down, closed, open, up. */
+async function snip(page, place, angle = 0) {
+  await moveTo(page, place);
+  await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
+  await turnTo(page, 0, angle);
+  await wheel(page, 7);
+  await wait(page, 0.08);
+  await hold(page, 0.12);
+  await wait(page, 0.06);
+  await wheel(page, -7);
+}
+
+/** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
+async function cutOut(page, middle, bites) {
+  await take(page, 2, middle);
+  await page.mouse.down();
+  await wait(page, 0.2);
+  await wheel(page, -1);
+  await page.keyboard.press("1");
+  await page.mouse.up();
+  for (const [x, y, z, angle] of bites) {
+    if (await ended(page)) break;
+    await snip(page, [x, y, z], angle);
+  }
+  await page.keyboard.press("Escape");
+}
