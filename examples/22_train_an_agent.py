@@ -36,8 +36,10 @@ class Curve:
         self._begun = time.monotonic()
         self._recent: list[tuple[float, bool]] = []
 
-    def good(self, until: float) -> bool:
-        """Whether the last two rows succeeded as often as wanted."""
+    def enough(self, until: float, minutes: float) -> bool:
+        """Whether the last two rows succeeded as often as wanted, or the time is over."""
+        if time.monotonic() - self._begun > 60.0 * minutes:
+            return True
         return len(self.rows) >= 2 and all(row["success"] >= until for row in self.rows[-2:])
 
     def see(self, steps: int, infos: list[dict[str, Any]]) -> bool:
@@ -61,27 +63,27 @@ class Curve:
         return True
 
 
-def train(name: str, steps: int, until: float, seed: int, worlds: int, out: Path) -> tuple[Any, list[dict[str, Any]]]:
-    """PPO for so many steps, or until such a share of episodes succeeds, with the curve of what it learned."""
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.env_util import make_vec_env
+def train(name: str, told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
+    """PPO until it is enough, with the curve of what it learned."""
+    import torch  # pyright: ignore[reportMissingImports]
+    from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
+    from stable_baselines3.common.callbacks import BaseCallback  # pyright: ignore[reportMissingImports]
+    from stable_baselines3.common.env_util import make_vec_env  # pyright: ignore[reportMissingImports]
 
     class Watch(BaseCallback):
-        curve = Curve(max(1, steps // 40))
+        curve = Curve(max(1, told.steps // 40))
 
         def _on_step(self) -> bool:
             if self.curve.see(self.num_timesteps, self.locals["infos"]):
-                self.model.save(out / "policy.zip")
-            return not self.curve.good(until)
+                self.model.save(told.out / "policy.zip")
+            return not self.curve.enough(told.until, told.minutes)
 
     torch.set_num_threads(1)  # the networks are small
-    env = make_vec_env(name, n_envs=worlds, seed=seed)
-    model = PPO("MlpPolicy", env, seed=seed, device="cpu", **SETTINGS)
+    env = make_vec_env(name, n_envs=told.worlds, seed=told.seed)
+    model = PPO("MlpPolicy", env, seed=told.seed, device="cpu", **SETTINGS)
     watch = Watch()
-    model.learn(steps, callback=watch)
-    model.save(out / "policy.zip")
+    model.learn(told.steps, callback=watch)
+    model.save(told.out / "policy.zip")
     return model, watch.curve.rows
 
 
@@ -108,6 +110,7 @@ def main() -> int:
     parser.add_argument("--task", default="Reach")
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--until", type=float, default=1.1, help="end when such a share of episodes succeeds")
+    parser.add_argument("--minutes", type=float, default=60.0, help="end after so long")
     parser.add_argument("--worlds", type=int, default=4, help="learned from side by side, one after the other")
     parser.add_argument("--episodes", type=int, default=100, help="that policies are compared on")
     parser.add_argument("--seed", type=int, default=0)
@@ -115,7 +118,7 @@ def main() -> int:
     told = parser.parse_args()
     told.out.mkdir(parents=True, exist_ok=True)
     name = f"viscera/{told.task}-v0"
-    model, rows = train(name, told.steps, told.until, told.seed, told.worlds, told.out)
+    model, rows = train(name, told)
 
     env = gymnasium.make(name)
     surgery = env.unwrapped
@@ -130,7 +133,7 @@ def main() -> int:
     recording, _ = learning.record_episode(surgery, policy, told.out, seed=1_000_000)
     result = {"id": name, "learned": asdict(learned), "random": asdict(chance), "settings": SETTINGS, "curve": rows}
     (told.out / "curve.json").write_text(json.dumps(result, indent=1) + "\n")
-    draw(f"{name}, {told.steps} actions", rows, chance, told.out / "curve.png")
+    draw(f"{name}, {rows[-1]['steps']} actions", rows, chance, told.out / "curve.png")
     print(f"success {learned.success:.0%} after learning, {chance.success:.0%} at random; recorded in {recording}")
     assert learned.mean_return > chance.mean_return, "nothing was learned"
     return 0

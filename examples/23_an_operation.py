@@ -13,7 +13,7 @@ import viscera
 from viscera.scenarios.cholecystectomy.body import make_field
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import HOOK, SCISSORS, Surgeon, clumsiness, operation
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness, operation
 
 
 def main() -> None:
@@ -26,8 +26,8 @@ def main() -> None:
     print(f"patient {chosen.seed}: {patient.words}")
     world = viscera.make("cholecystectomy", seed=chosen.seed)
     eyes = Eyes(world.organs[0], patient, make_field(patient, world.organs[0].body.spacing))
-    hook, scissors = (world.hands[number].instrument for number in (HOOK, SCISSORS))
-    surgeon = Surgeon(clumsiness(eyes, scissors) if chosen.clumsy else operation(eyes, hook, scissors))
+    plan = clumsiness if chosen.clumsy else operation
+    surgeon = Surgeon(plan(eyes, world.hands[SCISSORS].instrument))
     while not surgeon.done and (chosen.seconds is None or world.time < chosen.seconds):
         for one in surgeon.script(world, world.tick):
             world.apply(one)

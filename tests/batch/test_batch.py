@@ -108,19 +108,20 @@ def test_each_world_is_the_single_world(worlds: batch.Batch) -> None:
     approach(worlds)
     number = 1
     world = single(worlds, number)
+    felt: list[list[float]] = []
     for action in range(8):
         pose = hands(worlds, action)[number, 0]
         world.apply(ToolInput(0, tuple(pose[:3]), tuple(pose[3:])))
         if action == 0:
             world.step(APPROACH)
-        felt = []
+        felt.clear()
         for _ in range(10):
             world.step()
             felt.append([*world.tools[0].force, *world.tools[0].torque])
         worlds.set_tools(hands(worlds, action))
         worlds.step(10)
         np.testing.assert_allclose(worlds.poses.numpy()[number, 0, :3], world.tools[0].position, rtol=1e-6)
-        size = max(1e-3, np.linalg.norm(felt[-1][:3]))
+        size = max(1e-3, float(np.linalg.norm(felt[-1][:3])))
         np.testing.assert_allclose(worlds.forces.last.numpy()[number, 0, :3], felt[-1][:3], atol=1e-6 * size)
         np.testing.assert_allclose(worlds.forces.mean.numpy()[number, 0], np.mean(felt, axis=0), atol=1e-6 * size)
         peak = np.linalg.norm(np.array(felt)[:, :3], axis=1).max()
@@ -238,8 +239,9 @@ def test_a_stiffer_world_pushes_back_harder(worlds: batch.Batch) -> None:
 
 def test_arrays_are_views(worlds: batch.Batch) -> None:
     worlds.reset(seed=SEED)
-    force, velocity = worlds.forces.last.numpy(), np.from_dlpack(worlds.velocity)
-    position = np.from_dlpack(worlds.position)
+    arrays: list[Any] = [worlds.velocity, worlds.position]
+    velocity, position = (np.from_dlpack(array) for array in arrays)
+    force = worlds.forces.last.numpy()
     assert position.shape == velocity.shape == (WORLDS, 3 * worlds.tissue.layout.slots)
     approach(worlds)
     run(worlds, 3)
@@ -247,6 +249,21 @@ def test_arrays_are_views(worlds: batch.Batch) -> None:
     assert np.shares_memory(velocity, worlds.velocity.numpy())
     assert np.abs(velocity).max() > 0.0
     assert worlds.bytes_per_world > 4 * 9 * worlds.tissue.layout.slots
+
+
+@pytest.mark.slow
+def test_torch_reads_forces_and_writes_hands_without_copies(worlds: batch.Batch) -> None:
+    torch = pytest.importorskip("torch")
+    worlds.reset(seed=SEED)
+    force, hand = torch.from_dlpack(worlds.forces.mean), torch.from_dlpack(worlds.hands)
+    assert force.data_ptr() == worlds.forces.mean.ptr
+    assert hand.data_ptr() == worlds.hands.ptr
+    worlds.set_tools(hands(worlds, 0))
+    worlds.step(APPROACH)
+    hand[:, 0, 2] -= 0.004  # a policy in torch presses
+    worlds.step(40)
+    assert force[:, 0, 2].min() > 0.0
+    assert force[0, 0, 2] == worlds.forces.mean.numpy()[0, 0, 2]
 
 
 def test_a_tool_that_is_taken_out_feels_nothing_and_comes_back_from_its_home(worlds: batch.Batch) -> None:

@@ -60,7 +60,7 @@ def test_nothing_is_lost_while_everything_happens(device: Device) -> None:
     is written after the one before has ended: a program on cuda reads it when it runs, not when it is started."""
     scene = Scene(device, lifetime=0.6, dilution=1.0)
     rest = scene.surface.vertices.numpy().copy()
-    total = BLOOD_VOLUME
+    total, happened = BLOOD_VOLUME, dict.fromkeys(("given", "rinsed", "film", "air", "lost", "sucked", "expired"), 0.0)
     for number in range(180):
         scene.wounds.drive.host[:] = 0.5 - 0.5 * math.cos(2 * math.pi * number / 100), 0.0
         scene.surface.vertices.assign(rest * (1.0 + 0.02 * math.sin(number / 8)))
@@ -76,10 +76,11 @@ def test_nothing_is_lost_while_everything_happens(device: Device) -> None:
             b = check_balance(scene.ledger, number)
             volume = b.vessels + b.film + b.queue + b.air + b.lost + b.run_off + b.sucked + b.expired - b.rinsed
             assert volume == pytest.approx(total, rel=1e-12)
+            # Of each there was something at some time; suction may have taken the last of the film as it ends.
+            happened = {name: max(most, getattr(b, name)) for name, most in happened.items()}
     b = read_balance(scene.ledger)
     assert b.missing == 0
-    for name in ("given", "rinsed", "film", "air", "lost", "sucked", "expired"):
-        assert getattr(b, name) > 0.0, name
+    assert all(most > 0.0 for most in happened.values()), happened
     # What the ledger says is in the film and in the air is there, particle by particle.
     state, air = scene.film.state, scene.drops.state
     count, flying = int(state.count.numpy()[0]), int(air.count.numpy()[0])

@@ -332,11 +332,9 @@ async function cutOut(page, middle, bites) {
   await wheel(page, -1);
   await page.keyboard.press("1");
   await page.mouse.up();
-  for (let round = 0; round < 4 && !(await ended(page)); round++) {
-    for (const [x, y, z, angle] of bites) {
-      if (await ended(page)) break;
-      await snip(page, [x, y, z], angle);
-    }
+  for (const [x, y, z, angle] of bites) {
+    if (await ended(page)) break;
+    await snip(page, [x, y, z], angle);
   }
   await page.keyboard.press("Escape");
 }

@@ -33,6 +33,7 @@ from viscera.scenarios.barium.study import find_lumen
 from viscera.scenarios.cautery.drill import line_points
 from viscera.scenarios.incision.drill import line_ends
 from viscera.scenarios.pattern.drill import RADIUS as RADIUS_OF_CIRCLE
+from viscera.scenarios.pattern.surgeon import BITES
 from viscera.scenarios.suture.drill import slit_ends
 from viscera.session.archive import read_recording
 from viscera.session.replay import replay_report
@@ -42,7 +43,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1_800)]
 SEED = 3
 LONGEST = 1_500
 """For the three trials of a scenario, on a slow machine [s]."""
-DETAIL = dict.fromkeys(("liver", "cautery", "bleeding", "spurt", "hysteroscopy", "barium", "smoke"), 0.4)
+COARSE = ("liver", "cautery", "bleeding", "spurt", "hysteroscopy", "barium", "smoke")
+DETAIL: dict[str, float] = dict.fromkeys(COARSE, 0.4)
 """Of scenarios that a browser which draws in software leaves too little time for."""
 
 Places = dict[str, Any]
@@ -122,9 +124,11 @@ def barium_places(world: viscera.World) -> Places:
 
 
 def pattern_places(world: viscera.World) -> Places:
-    """Bites around the circle: where, and which way the scissors look."""
+    """Bites around the circle, four times, each time between those of the time before: where, and which way the
+    scissors look."""
     top = pattern.HEIGHT + pattern.SIDE / pattern.CELLS
-    angles = np.linspace(0.0, 2.0 * np.pi, pattern.BITES, endpoint=False)
+    step = 2.0 * np.pi / BITES
+    angles = np.concatenate([step * (np.arange(BITES) + off) for off in (0.0, 0.5, 0.25, 0.75)])
     radius = RADIUS_OF_CIRCLE * (1.0 + pattern.STRETCH)
     bites = [[radius * np.cos(a), radius * np.sin(a), top, a + 0.5 * np.pi] for a in angles.tolist()]
     return {"middle": [0.0, 0.0, top], "bites": bites}
@@ -143,12 +147,12 @@ PLACES: dict[str, Callable[[viscera.World], Places]] = {
     "pattern": pattern_places,
     "barium": barium_places,
 }
-"""Of all drills but palpation, which has a file of its own (test_drills.py)."""
+"""Of all drills but those that have files of their own: palpation (test_drills.py), cholecystectomy (test_operation.py)."""
 
 
 def test_no_drill_is_left_out() -> None:
     drills = {name for name in catalogue() if viscera.make(name, device="cpu", detail=0.25).contents.goals}
-    assert drills == {"palpation", *PLACES}
+    assert drills == {"palpation", "cholecystectomy", *PLACES}
 
 
 @pytest.mark.parametrize("scenario", PLACES)

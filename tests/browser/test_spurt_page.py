@@ -19,7 +19,7 @@ SEED = 3
 
 def test_a_spurt_is_pressed_on_sucked_and_clipped_by_mouse(tmp_path: Path) -> None:
     place = on_a_hill(fill(sheet(seed=SEED).mesh, MASSES))
-    command = ("-m", "viscera", "serve", "spurt", "--port", "0", "--seed", str(SEED), "--detail", "1")
+    command = ("-m", "viscera", "serve", "spurt", "--port", "0", "--seed", str(SEED), "--detail", "0.5")
     with serving(*command, "--out", str(tmp_path / "recordings")) as address:
         found = checked("spurt.mjs", address, tmp_path, json.dumps(place))
     for name, one in found.items():

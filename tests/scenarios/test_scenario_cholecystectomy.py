@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viscera
+from viscera.blood.wounds.wounds import BURNT
 from viscera.geometry import icosphere
 from viscera.geometry.topology import components
 from viscera.inputs import Input
@@ -13,7 +14,7 @@ from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import HOOK, SCISSORS, Surgeon, clumsiness, sweep
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -93,7 +94,8 @@ def test_goals_name_measures_and_are_not_met_at_first(world: World) -> None:
 
 
 def test_the_judge_counts_what_is_cut(world: World) -> None:
-    """A plane through the bed frees the gall bladder from it, and only what still holds it keeps it from being free."""
+    """A plane through the bed parts all of its columns, and another one across duct, artery and fold frees the gall
+    bladder."""
     judge, tubes = world.system("judge").holds, world.system("tubes").holds
     tissue = world.organs[0].tissue
     rest = np.asarray(tissue.rest_positions())
@@ -107,11 +109,12 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
 
     seen, judge._cuts.springs = judge.values.copy(), lambda: cut
     try:
-        part(0.0075, -0.0100)
+        part(0.0075, -0.0130)
         judge.look()
         assert judge.values[3] == 99.0  # duct, artery and fold still hold it
         assert judge._lower_freed == 100.0
-        part(0.0075, -1.0)
+        for row, step in enumerate(DIRECTIONS):
+            cut[row] |= (rest[:, 0] < -0.011) != (rest[:, 0] + tissue.params.spacing * step[0] < -0.011)
         judge.look()
         assert judge.values[3] == 100.0
         for row in range(13):
@@ -125,16 +128,21 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
 
 
-def test_a_hook_sweeps_across_what_it_is_to_part(world: World) -> None:
-    """Foot and way are across each other, across the spring, and the foot across the shaft."""
-    hook = world.hands[HOOK].instrument
-    assert hook.trocar is not None
-    for way in ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.6, 0.0, 0.8)):
-        stroke = sweep(hook, np.array([0.0, 0.002, 0.008]), np.array(way), (0.0, 0.0, 0.0))
-        foot, on = np.array(stroke.side), stroke.path[1] - stroke.path[0]
-        shaft = np.array(hook.trocar) - np.array([0.0, 0.002, 0.008])
-        for one, other in ((foot, way), (on, way), (foot, on), (foot, shaft)):
-            assert abs(float(np.dot(one, other))) < 1e-9 * 0.1 + 1e-12
+def test_a_face_that_is_burnt_oozes_no_more(world: World) -> None:
+    """One place oozes on the fourth quad that a cut may open: it is shut once the mean burn there is that of wounds."""
+    oozing, wounds = world.system("oozing").holds, world.system("wounds").holds.wounds
+    number, needed = oozing._numbers[0], wounds.params.seal_fraction
+    oozing.used[0], oozing.quad[0] = 1, 3
+    level = np.zeros(len(world.organs[0].fields["burn_level"].array))
+    mine = oozing._texel[oozing._start[3] : oozing._start[4]]
+    assert len(mine) > 0
+    level[mine] = 0.9 * needed
+    oozing._cauterise(level)
+    assert not wounds.view.sealed.numpy()[number] & BURNT
+    level[mine] = 2.0 * needed
+    oozing._cauterise(level)
+    assert wounds.view.sealed.numpy()[number] & BURNT
+    assert oozing.shut[0]
 
 
 def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
@@ -142,9 +150,16 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
     assert not eyes.is_free()
     assert not any(eyes.is_cut(number) for number, _ in eyes.tubes())
     assert eyes.left().sum() == (world.system("judge").holds._other >= 0).sum()
-    assert eyes.ties().sum() > 100
-    # The lower third is part of the bed.
-    assert 0 < eyes.bed(up_to=0.003).sum() < eyes.bed().sum()
+    # Rows have no spring in common, and the lower third is part of the bed.
+    for rows in (eyes.ties(), eyes.bed(), eyes.sides()):
+        assert np.sum(rows, axis=0).max() == 1
+    lower, bed = np.any(eyes.bed(up_to=0.003), axis=0), np.any(eyes.bed(), axis=0)
+    assert 0 < lower.sum() < bed.sum()
+    assert not (lower & ~bed).any()
+    # A way through springs at rest goes through their middles.
+    path = eyes.path(eyes.bed()[0])
+    assert np.ptp(path[:, 0]) > 0.03
+    assert path[:, 2] == pytest.approx(np.full(len(path), 0.0075), abs=1e-4)
 
 
 @pytest.mark.slow

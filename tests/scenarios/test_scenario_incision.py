@@ -6,7 +6,11 @@ import pytest
 
 import viscera
 from verify.passing import Passing
-from viscera import Reset, SetParameter, ToolInput, World
+from viscera import ToolInput
+from viscera.instruments.kit import BLUNT
+from viscera.scenarios.incision import SKIN_OVER_FAT
+from viscera.timing import TICK
+from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Goal
 from viscera.world.systems.burnt_cuts import THROUGH
 
@@ -43,31 +47,24 @@ def test_a_steady_hand_opens_the_line_and_no_more() -> None:
     assert values["line_opened"] >= 90.0
 
 
-def draw_hook(world: World, power: float) -> tuple[float, float]:
-    """The hook goes down beside the line, 2 mm deep, burns for a second, and is drawn 12 mm at 4 mm/s: what it cut
-    on that way [mm²], and the burn of the most burnt mass."""
-    world.take(Reset(0))
-    world.apply(SetParameter("power", power))
-    top, cut = float(world.organs[0].body.positions[:, 2].max()), 0.0
-    for tick in range(4_400):
-        if tick == 1_400:
+@pytest.mark.slow
+def test_a_hot_hook_goes_through_what_it_has_burnt() -> None:
+    """Thrust 2 mm deep into the line, it burns there for 1.2 s and is drawn 12 mm at 4 mm/s. The hand's work for the
+    new surface is less than a twentieth of what a wire takes in cold tissue."""
+    world = viscera.make("incision", device="cpu")
+    top, hold, speed = float(world.organs[0].body.positions[:, 2].max()), 1_200, 0.004
+    cut = work = 0.0
+    for tick in range(hold + 3_000):
+        if tick == hold:
             world.wait()
             cut = world.measure_values()["cut_area"]
         if tick % 8 == 0:
-            x = -0.006 + 4.0e-6 * max(0, tick - 1_400)
-            z = top + 0.004 - 0.006 * min(tick / 300.0, 1.0)
-            world.apply(ToolInput(HOOK, (x, 0.010, z), grip=1.0 if tick >= 300 else 0.0, direct=True))
+            x = -0.006 + speed * TICK * max(0, tick - hold)
+            world.apply(ToolInput(HOOK, (x, 0.0, top - 0.002), grip=1.0, direct=True))
         world.advance()
+        work -= world.tools[HOOK].force[0] * speed * TICK if tick >= hold else 0.0
     world.wait()
-    return world.measure_values()["cut_area"] - cut, float(world.system("stiffening").holds.burn.numpy().max())
-
-
-@pytest.mark.slow
-def test_a_hot_hook_goes_through_what_it_burns_and_pushes_cold_tissue_along() -> None:
-    """With 40 W tissue is burnt through on its way, with 5 W it is not: the same hand cuts a quarter of it at most."""
-    world = viscera.make("incision", device="cpu")
-    hot, burnt = draw_hook(world, 40.0)
-    cold, warm = draw_hook(world, 5.0)
-    assert burnt > THROUGH > warm
-    assert hot > 8.0
-    assert cold < 0.25 * hot
+    cut = world.measure_values()["cut_area"] - cut
+    assert world.system("stiffening").holds.burn.numpy().max() > THROUGH
+    assert cut > 10.0
+    assert work < 0.05 * BLUNT * SKIN_OVER_FAT.toughness * cut * SQUARE_MILLIMETRE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -159,3 +160,11 @@ def test_instruments_that_were_not_used_are_not_scored() -> None:
 )  # fmt: skip
 def test_the_sentence_says_the_gravest(given: Trial, words: str) -> None:
     assert words in score(given).advice
+
+
+def test_what_made_a_trial_fail_comes_before_what_is_not_done_yet() -> None:
+    done = Wanted("done", "Line done", "%", 0, 90.0, None, 2.0)
+    gap = Wanted("gap", "Gap", "mm", 1, None, 1.0, 2.0)
+    torn = Wanted("torn", "Torn", "mm²", 0, None, 10.0, 13.0, grows=True)
+    for goals, words in (((done, gap, torn), "Torn was 13 mm²"), ((done, gap), "Gap was 2.0 mm"), ((done,), "Line")):
+        assert score(replace(trial("failed"), goals=goals)).advice.startswith(words)

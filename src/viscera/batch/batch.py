@@ -26,7 +26,6 @@ from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError
 from viscera.scenarios import LARGEST_SEED, Scenario, check_seed
 from viscera.scenarios import make as make_world
-from viscera.tissue.layout import TILE
 from viscera.tissue.tissue import Tissue
 from viscera.world import World
 
@@ -38,8 +37,8 @@ ANATOMIES = 32
 """That the worlds of a batch draw from, unless told."""
 THREADS = 256
 """Of a world on cuda."""
-CONTACT_THREADS = 64
-"""Of a world on cuda, in a phase of contact."""
+CONTACT_THREADS, MOVING_THREADS = 64, 256
+"""Of a world on cuda: in a phase of contact, and where masses take what was asked of them."""
 ACTION_TICKS = 10
 
 SHARED = ("stiffness", "bulk", "poses", "direct")
@@ -243,7 +242,11 @@ class Batch:
     @property
     def bytes_per_world(self) -> int:
         """Memory that each world adds [B]."""
-        structs = ((Worlds, self._worlds), (Hands, self._hands), (reset.Episodes, self._episodes))
+        structs: list[tuple[Any, Any]] = [
+            (Worlds, self._worlds),
+            (Hands, self._hands),
+            (reset.Episodes, self._episodes),
+        ]
         arrays = [getattr(made, name) for kind, made in structs for name in kind.vars if name not in SHARED]
         return sum(one.capacity for one in arrays if isinstance(one, wp.array)) // self.count
 
@@ -272,6 +275,7 @@ class Batch:
 
     def _record(self) -> None:
         device, count = self.device, self.count
+        device.load([reset, kernels if self.fused and not device.is_cuda else blocks])
         self._action = device.record(self._record_action, work=None if count > 1 else 0)
         self._tick: Program | None = None if self.fused else device.record(self._record_tick)
         self._reset = device.record(self._record_reset, work=None if count > 1 else 0)
@@ -295,9 +299,9 @@ class Batch:
     def _record_tick(self, stage: Stage) -> None:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
         count, few = self.count, CONTACT_THREADS
-        places = worlds.tiles * TILE
         stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
         stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
+        stage.launch(blocks.list_near_points, count * few, [lattice, samples, few, worlds])
         for substep in range(self.tissue.substeps):
             if worlds.cells:
                 stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
@@ -306,7 +310,7 @@ class Batch:
             stage.launch(blocks.touch_meet, count * few, [lattice, samples, few, substep, worlds])
             stage.launch(blocks.touch_count, count * few, [samples, few, worlds])
             stage.launch(blocks.touch_push, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(blocks.touch_move, count * places, [lattice, places, substep, worlds])
+            stage.launch(blocks.touch_move, count * MOVING_THREADS, [lattice, MOVING_THREADS, substep, worlds])
         stage.launch(blocks.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
 
     def _record_reset(self, stage: Stage) -> None:
@@ -363,7 +367,7 @@ def make(
     tables = make_anatomies(world, seed, most)
     samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in tools))
     world.close()
-    whole.synchronize()
+    wp.synchronize_device(whole.warp)  # ticks of the single world have a stream of their own
     begin = reset.Begin()
     begin.position, begin.velocity = tissue.state.position[tissue.current], tissue.state.velocity
     begin.live = wp.array(tissue.state.live.host, dtype=wp.float32, device=whole.warp)

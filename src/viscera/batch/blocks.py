@@ -49,6 +49,8 @@ def run_blocks(
         meet_mates()
         phase.look_near(lattice, samples, worlds, world, thread, threads)
         meet_mates()
+        phase.list_near_points(lattice, samples, worlds, world, thread, threads)
+        meet_mates()
         for substep in range(lattice.substeps):
             phase.press(lattice, worlds, world, substep, thread, threads)
             meet_mates()
@@ -83,6 +85,12 @@ def start_ticks(first: int, kit: Kit, threads: int, worlds: Worlds, hands: Hands
 def look_near(first: int, lattice: Lattice, samples: Samples, threads: int, worlds: Worlds):
     index = first + wp.tid()
     phase.look_near(lattice, samples, worlds, index // threads, index % threads, threads)
+
+
+@wp.kernel
+def list_near_points(first: int, lattice: Lattice, samples: Samples, threads: int, worlds: Worlds):
+    index = first + wp.tid()
+    phase.list_near_points(lattice, samples, worlds, index // threads, index % threads, threads)
 
 
 @wp.kernel

@@ -95,7 +95,8 @@ def make_kit(world: World, tools: Sequence[Tool], device: Device) -> Any:
         return wp.array(np.array(values), dtype=dtype, device=device.warp)
 
     instruments = [tool.instrument for tool in tools]
-    made = Kit()
+    made: Any = Kit()
+    vector: Any = wp.vec3d
     made.tools, made.substeps = len(tools), tissue.substeps
     made.home = put([tool.tip for tool in tools], wp.vec3d)
     made.home_turn = put([tool.orientation for tool in tools], wp.vec4d)
@@ -107,8 +108,8 @@ def make_kit(world: World, tools: Sequence[Tool], device: Device) -> Any:
     made.trocar = put([one.trocar or (0.0, 0.0, 0.0) for one in instruments], wp.vec3d)
     made.through = put([int(one.trocar is not None) for one in instruments], wp.int32)
     made.follow = put([_share(tool.follow_time) for tool in tools], wp.float64)
-    made.low, made.high = wp.vec3d(*world.room.low), wp.vec3d(*world.room.high)
-    made.origin = wp.vec3d(*tissue.params.origin)
+    made.low, made.high = vector(*world.room.low), vector(*world.room.high)
+    made.origin = vector(*tissue.params.origin)
     _put_floor(made, floor, put)
     made.table = max(floor.table, -math.inf if world.contents.table is None else world.contents.table, -1.0e30)
     return made

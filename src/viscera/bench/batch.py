@@ -8,13 +8,19 @@ device, and each world is reset every 200 actions, not all at once. `ms` is the 
 
 `floor_ratio` is over the time that memory alone takes: positions and velocities of each place read and written once per
 substep (48 bytes) at the rate of a large copy. What is the same in all worlds is not counted: it stays in caches.
+
+    viscera bench batch                                                 the whole table
+    python -m viscera.bench.batch --masses 1000 --worlds 4096           one row of it, or several
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
+import json
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -23,7 +29,7 @@ from viscera import batch
 from viscera.bench._random_hands import Wander, act_at_random
 from viscera.bench.registry import Row, benchmark, median_ms
 from viscera.bench.tissue import copy_rate
-from viscera.device import Device
+from viscera.device import Device, open_device
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.palpation import CELLS, PROBE_RADIUS, build_block
 from viscera.tissue.layout import TILE
@@ -130,13 +136,14 @@ def actor(made: batch.Batch) -> Callable[[], None]:
     """One action of every world: a random hand, ten ticks, resets where an episode ends."""
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
-    wander = Wander()
-    wander.middle = wp.vec3d(0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2])
+    wander: Any = Wander()
+    middle = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2]])
+    wander.middle = wp.vec3d(*middle.tolist())
     wander.aside, wander.stride, wander.episode = ASIDE, 0.003, EPISODE
     wander.lowest, wander.highest = PROBE_RADIUS - DEEPEST, PROBE_RADIUS - SHALLOWEST
     counts = wp.zeros(made.count, dtype=wp.int32, device=made.device.warp)
     mask = wp.zeros(made.count, dtype=wp.int32, device=made.device.warp)
-    made.set_tools(np.tile([*wander.middle, 0.0, 0.0, 0.0, 1.0], (made.count, 1, 1)))
+    made.set_tools(np.tile(np.concatenate([middle, [0.0, 0.0, 0.0, 1.0]]), (made.count, 1, 1)))
     args = [wander, 7, counts, mask, made.hands]
     policy = made.device.record(lambda stage: stage.launch(act_at_random, made.count, args), work=0)
 
@@ -173,3 +180,28 @@ def reset_ms(made: batch.Batch, device: Device) -> float:
         wp.synchronize_device(device.warp)
         times.append(1e3 * (time.perf_counter() - start))
     return float(np.median(times))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="One row of the benchmark, or several.")
+    parser.add_argument("--device")
+    parser.add_argument("--cores", type=int)
+    parser.add_argument("--masses", type=int, nargs="+", default=list(PADS), choices=list(PADS))
+    parser.add_argument("--worlds", type=int, nargs="+", default=[64])
+    parser.add_argument("--launches", nargs="+", default=["default"], choices=["default", "action", "phase"])
+    parser.add_argument("--pictures", action="store_true", help="pictures instead")
+    parser.add_argument("--quick", action="store_true", help="10 actions to warm up, 40 measured")
+    chosen = parser.parse_args()
+    device = open_device(chosen.device, chosen.cores)
+    for worlds in chosen.worlds:
+        if chosen.pictures:
+            print(json.dumps(measure_pictures(device, worlds, 30).as_json()), flush=True)
+            continue
+        for masses in chosen.masses:
+            for launches in chosen.launches:
+                fused = {"default": None, "action": True, "phase": False}[launches]
+                print(json.dumps(measure(device, masses, worlds, chosen.quick, fused).as_json()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

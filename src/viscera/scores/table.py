@@ -150,8 +150,8 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
     if trial.outcome == "given_up" and lost:
         return f"Not reached: {', '.join(goal.label.lower() for goal in lost)}. Stay with it a little longer next time."
     if lost:
-        # What a hand did too much of ended the trial, or cannot be undone; what is not done yet can.
-        return _about_goal(next((goal for goal in lost if goal.over), lost[0]))
+        # First what cannot be undone, which made it fail; then what there was too much of; then what is not done yet.
+        return _about_goal(min(lost, key=lambda goal: (not (goal.over and goal.grows), not goal.over)))
     felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]
     return (
         _about_force(felt)

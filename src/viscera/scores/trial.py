@@ -42,6 +42,8 @@ class Wanted:
     most: float | None
     value: float
     """As the trial ended."""
+    grows: bool = False
+    """Whether the measure never falls: too much of it cannot be undone."""
 
     @property
     def met(self) -> bool:

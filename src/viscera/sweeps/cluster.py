@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster, or on a small one that Ray starts here. What a worker was at when it died, another does again."""
+"""Runs on a Ray cluster, or on a small one that Ray starts here. What a dead worker was at, another does again."""
 
 from __future__ import annotations
 

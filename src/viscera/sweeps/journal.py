@@ -1,5 +1,5 @@
-"""What a sweep has done so far, on disk: a line of JSON per run, written as it ends. A sweep that was broken off goes on
-where it stopped.
+"""What a sweep has done so far, on disk: a line of JSON per run, written as it ends. A sweep that was broken off goes
+on where it stopped.
 
 The first line is the plan's fingerprint; a journal of another plan is refused. A line that was torn as the power failed
 counts as not there.

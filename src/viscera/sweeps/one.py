@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from viscera.errors import VisceraError
+from viscera.errors import StateError, VisceraError
+from viscera.inputs import Input
 from viscera.sweeps.plan import Plan, Run
+
+if TYPE_CHECKING:
+    from viscera.world import World
+
+LOG = ".log"
+"""Ending of the file."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +50,50 @@ class Row:
 
 
 def do_run(plan: Plan, run: Run) -> Row:
-    """Never raises what a person could act on: a failure is a row too, with the recording of what led to it."""
-    begun = time.monotonic()
-    worker = f"{socket.gethostname()}:{os.getpid()}"
-    folder = Path(tempfile.mkdtemp(prefix="viscera-sweep-"))
-    try:
-        measures, peak, state_hash = _measured(plan, run, folder)
-        took = time.monotonic() - begun
-        return Row(run.number, run.seed, run.settings, measures, peak, state_hash, took, worker)
-    except Exception as error:
-        told = str(error) if isinstance(error, VisceraError) else traceback.format_exc(limit=-4)
-        left = next(iter(sorted(folder.rglob("*.h5")) + sorted(folder.rglob("*.log"))), None)
-        return Row(
-            run.number, run.seed, run.settings, wall=time.monotonic() - begun, worker=worker, failure=told,
-            recording="" if left is None else f"run-{run.number:06d}{left.suffix}",
-            recorded=b"" if left is None else left.read_bytes(),
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _measured(plan: Plan, run: Run, folder: Path) -> tuple[dict[str, float], float, str]:
-    from viscera.headless import record_headless
+    """Never raises what a run can raise: a failure is a row too, with the recording of what led to it."""
+    from viscera.headless import run_headless
     from viscera.scenarios import make
 
-    made: dict[str, Any] = {"parameters": run.settings}
-    world = make(
-        plan.scenario, device=plan.device, seed=run.seed, detail=plan.detail, parameters=run.settings, cores=plan.cores
-    )
+    begun = time.monotonic()
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    inputs: list[tuple[int, Input]] = []
+    world: World | None = None
     try:
-        result, _ = record_headless(world, plan.seconds, world.script, folder, made, None)
+        world = make(
+            plan.scenario, device=plan.device, seed=run.seed, detail=plan.detail, parameters=run.settings,
+            cores=plan.cores,
+        )  # fmt: skip
+        if plan.cores == 1:
+            world.take_turns_inline()
+        result = run_headless(world, plan.seconds, world.script, lambda tick, one: inputs.append((tick, one)))
+    except Exception as error:
+        told = str(error) if isinstance(error, VisceraError) else traceback.format_exc(limit=-4)
+        recorded = b"" if world is None else _recording(world, run, inputs, error)
+        return Row(
+            run.number, run.seed, run.settings, wall=time.monotonic() - begun, worker=worker, failure=told,
+            recording=f"run-{run.number:06d}{LOG}" if recorded else "", recorded=recorded,
+        )  # fmt: skip
     finally:
-        world.close()
+        if world is not None:
+            world.close()
     wanted = plan.measures or tuple(result.measures)
-    return {name: result.measures[name] for name in wanted}, result.peak_force, result.state_hash
+    measures = {name: result.measures[name] for name in wanted}
+    took = time.monotonic() - begun
+    return Row(run.number, run.seed, run.settings, measures, result.peak_force, result.state_hash, took, worker)
+
+
+def _recording(world: World, run: Run, inputs: list[tuple[int, Input]], error: Exception) -> bytes:
+    """The log of a session that died, as `viscera replay` takes it."""
+    from viscera.session.logfile import Failure
+    from viscera.session.recorder import Recorder, make_header
+
+    header = make_header(
+        world.source, run.seed, world.device.name, world.device.description, None, run.settings, world.detail
+    )
+    with tempfile.TemporaryDirectory(prefix="viscera-sweep-") as folder:
+        recorder = Recorder.create(Path(folder), header)
+        for tick, one in inputs:
+            recorder.input(tick, one)
+        stage = error.stage if isinstance(error, StateError) else type(error).__name__
+        recorder.fail(Failure(world.tick, stage, str(error)))
+        return recorder.path.read_bytes()

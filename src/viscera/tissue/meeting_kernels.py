@@ -312,28 +312,30 @@ def find_partners(
             d = meet.head[bucket_of(cell)]
             while d >= 0:
                 same = meet.piece[d] == piece
-                way = meet.x[d] - x
-                far = wp.length(way)
-                # Cells far from each other may share a bucket.
-                meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
-                facing = wp.dot(normal, meet.normal[d])
-                if same:
-                    meets = meets and parted and (meet.kind[d] & 1) != 0
-                faces = facing < FACING * (wp.length(normal) * wp.length(meet.normal[d]))
+                meets = not same or (parted and (meet.kind[d] & 1) != 0)
+                at = wp.int32(0)
+                far = float(0.0)
+                way = wp.vec3()
                 along = wp.vec3()
-                at = 0
                 weight = float(1.0)
                 touch = BALL * meet.spacing
-                if meets and faces:
-                    along = wp.normalize(normal - meet.normal[d])
-                    height = wp.dot(along, way)
-                    aside = wp.length(way - height * along) / meet.spacing
-                    weight = 1.0 - aside * aside
-                    touch = meet.offset[c] + meet.offset[d]
-                    meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
-                elif meets:
-                    along = way / far
-                    meets = far <= touch + SLACK
+                if meets:
+                    way = meet.x[d] - x
+                    far = wp.length(way)
+                    # Cells far from each other may share a bucket.
+                    meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
+                if meets:
+                    other = meet.normal[d]
+                    if wp.dot(normal, other) < FACING * (wp.length(normal) * wp.length(other)):
+                        along = wp.normalize(normal - other)
+                        height = wp.dot(along, way)
+                        aside = wp.length(way - height * along) / meet.spacing
+                        weight = 1.0 - aside * aside
+                        touch = meet.offset[c] + meet.offset[d]
+                        meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
+                    else:
+                        along = way / far
+                        meets = far <= touch + SLACK
                 if meets and same:
                     place = meet.place[d]
                     for k in range(_NEIGHBOURS):

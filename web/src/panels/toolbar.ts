@@ -7,6 +7,9 @@ import { h, icon } from "./dom";
 /** Marks of the temperature legend [°C]. */
 const MARKS = [37, 60, 100, 150, 200, 300];
 
+/** More instruments than this have narrow buttons, so that they fit between the panels. */
+const MANY = 6;
+
 export interface ToolbarEvents {
   choose(tool: number): void;
   heat(shown: boolean): void;
@@ -46,6 +49,7 @@ export class Toolbar {
     this.tools.replaceChildren(...this.buttons);
     this.hasBurn = scene.textures.some((texture) => texture.role === "burn");
     this.tools.hidden = scene.instruments.length < 2;
+    this.root.classList.toggle("many", scene.instruments.length > MANY);
     this.view.hidden = !this.hasBurn;
     if (this.touch !== null) this.touch.hidden = scene.instruments.length === 0;
     this.root.hidden = this.tools.hidden && this.view.hidden && (this.touch === null || this.touch.hidden);

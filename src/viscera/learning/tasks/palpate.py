@@ -1,7 +1,8 @@
 """Palpate: find the hard nodule by force. The agent presses where it likes and says where the nodule is by closing its
 handle, once, while it touches the tissue.
 
-What it has felt so far is kept for it: the strongest push in each field of a coarse map, and where it was the hardest.
+What it has felt so far is kept for it: stiffness (force over depth) in each field of a coarse map, and where it was the
+stiffest.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ import numpy as np
 
 from viscera.learning.arm import Limits, Space
 from viscera.learning.task import Acted, Task, Vector, Verdict
-from viscera.scenarios.palpation import FOUND_WITHIN, HOME_HEIGHT, NODULES, PROBE_RADIUS, middle
+from viscera.scenarios.palpation import FOUND_WITHIN, NODULES, PROBE_RADIUS, middle
 from viscera.world import World
 
 DEPTH = 0.008
 """To which the probe may press [m]: there the nodule is felt as twice the force."""
+ABOVE = 0.004
+"""The tissue that the probe may go [m]: enough to leave it."""
 RIM = 0.1
 """Of the tissue is left out on each side, as a share of it."""
 FIELDS = 5
 """Of the map along each side."""
 TOUCHES = 0.03
 """Below this force nothing is touched [N]."""
-HARD = 0.5
-"""Forces of the map are told as shares of this [N]."""
+SHALLOWEST_PUSH = 0.002
+"""What is pressed less deep than this says little about stiffness [m]."""
+SOFT = 40.0
+"""Force over depth where there is no nodule, about [N/m]; over it, stiffness is told as a share of this, less 1."""
 
 
 def space(world: World) -> Space:
@@ -32,7 +37,7 @@ def space(world: World) -> Space:
     top = float(high[2]) + PROBE_RADIUS
     return Space(
         (float(low[0] + rim[0]), float(low[1] + rim[1]), top - DEPTH),
-        (float(high[0] - rim[0]), float(high[1] - rim[1]), top + 0.5 * HOME_HEIGHT),
+        (float(high[0] - rim[0]), float(high[1] - rim[1]), top + ABOVE),
     )
 
 
@@ -41,43 +46,51 @@ class Attempt:
         self._space = space
         nodule = list(NODULES.values())[round(world.settings.values["difficulty"])]
         self._middle = middle(world.seed, world.organs[0].body.positions, nodule)
+        self._top = float(world.organs[0].body.positions[:, 2].max()) + PROBE_RADIUS
+        """Of the probe's middle when it touches [m]."""
         self._map = np.zeros((FIELDS, FIELDS))
         self._hardest = np.zeros(3)
-        """Where, as shares of the workspace, and how hard [N]."""
+        """Where, as shares of the workspace, and how stiff [N/m]."""
         self._now = 0.0
-        self._away = self._aside(space.clamped(np.asarray(world.hands[TASK.tool].instrument.home)))
+        home = space.clamped(np.asarray(world.hands[TASK.tool].instrument.home))
+        self._here = space.share(home)[:2]
+        self._away = self._aside(home)
 
     def _aside(self, tip: Vector) -> float:
         return float(np.linalg.norm((tip - self._middle)[:2]))
 
     def goal(self) -> Vector:
-        """The hardest place so far and how hard it was, what is felt now, and the map of what was felt."""
-        x, y, hard = self._hardest.tolist()
-        return np.concatenate([[x, y, hard / HARD, self._now / HARD], self._map.ravel() / HARD])
+        """The way to the stiffest place so far and how stiff it was, what is felt now, and the map of what was felt;
+        −1 where nothing was."""
+        way = self._hardest[:2] - self._here if self._hardest[2] > 0.0 else np.zeros(2)
+        stiff = np.array([self._hardest[2], self._now, *self._map.ravel()])
+        return np.concatenate([way, stiff / SOFT - 1.0])
 
     def truth(self) -> Vector:
         return self._space.share(self._middle)[:2]
 
     def _remember(self, tip: Vector, force: float) -> None:
-        self._now = force
-        share = self._space.share(tip)[:2]
+        depth = self._top - float(tip[2])
+        stiff = force / depth if depth > SHALLOWEST_PUSH else 0.0
+        self._now = stiff
+        self._here = share = self._space.share(tip)[:2]
         i, j = np.clip(np.floor(0.5 * (share + 1.0) * FIELDS), 0, FIELDS - 1).astype(int).tolist()
-        self._map[i, j] = max(self._map[i, j], force)
-        if force > self._hardest[2]:
-            self._hardest[:] = (*share, force)
+        self._map[i, j] = max(self._map[i, j], stiff)
+        if stiff > self._hardest[2]:
+            self._hardest[:] = (*share, stiff)
 
     def judge(self, acted: Acted) -> Verdict:
         tip = np.asarray(acted.tool.position)
         # Up is the way the tissue pushes back; sideways it is friction.
         force = max(0.0, float(acted.felt.mean[2]))
-        known = int((self._map > TOUCHES).sum())
+        known = int((self._map > 0.0).sum())
         self._remember(tip, force)
         before, self._away = self._away, self._aside(tip)
         says_so = acted.closed and force > TOUCHES
         right = says_so and self._away <= FOUND_WITHIN
         features = {
             "closer": 100.0 * (before - self._away),
-            "explored": float((self._map > TOUCHES).sum() - known),
+            "explored": float((self._map > 0.0).sum() - known),
             "found": float(right),
             "wrong": float(says_so and not right),
             "time": 1.0,
@@ -91,7 +104,7 @@ TASK = Task(
     scenario="palpation",
     begin=Attempt,
     space=space,
-    weights={"closer": 0.5, "explored": 0.1, "found": 10.0, "wrong": -5.0, "time": -0.01},
+    weights={"closer": 2.0, "explored": 0.1, "found": 10.0, "wrong": -1.0, "time": -0.02},
     features={
         "closer": "to over the nodule since the last action [cm]; the agent is not told where that is",
         "explored": "fields of the map that were touched for the first time",
@@ -101,8 +114,9 @@ TASK = Task(
     },
     activates=True,
     detail=0.2,
-    most_actions=200,
-    limits=Limits(pan=1.5, depth=0.3, speed=0.3, dead_zone=0.5),
+    ticks=10,
+    most_actions=150,
+    limits=Limits(pan=2.0, depth=0.4, speed=0.4, dead_zone=0.75),
     force_span=0.5,
     randomise={"stiffness": (2.0, 5.0), "friction": (0.02, 0.2)},
 )

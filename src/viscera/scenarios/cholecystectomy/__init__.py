@@ -178,7 +178,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.02,
         rubbing=RUBBING,
         table=TABLE,
-        script=Surgeon(operation(eyes, tools[HOOK].instrument, tools[SCISSORS].instrument)).script,
+        script=Surgeon(operation(eyes, tools[SCISSORS].instrument)).script,
         heaviest=smoke.holds.wake,
     )
 

@@ -18,6 +18,12 @@ Springs = NDArray[np.bool_]
 
 DISSECTED = (0.2, 0.9)
 """Of the length of a tube: what is freed from the fold."""
+BED_FROM = -0.0120
+"""Where along x the bed begins [m]."""
+ROW = 0.0030
+"""Width of a row of the bed [m]: less than a hook's foot."""
+PARTS, BEYOND = 6, 0.002
+"""Places of a way through springs, and how far it goes on beyond them [m]."""
 
 
 class Eyes:
@@ -33,6 +39,8 @@ class Eyes:
         self._there = self._other >= 0
         self._rest = np.asarray(organ.tissue.rest_positions())
         self._anchored = np.asarray(organ.tissue.params.anchored)
+        self._middle = 0.5 * (self._rest[None] + self._rest[np.maximum(self._other, 0)])
+        """Of every spring at rest [m]."""
         kind = field.material_of
         self._bladder = np.isin(kind, (body.WALL, body.LUMEN))
         self._fold = np.isin(kind, (body.FAT, body.PERITONEUM))
@@ -44,35 +52,44 @@ class Eyes:
         """That are there still."""
         return self._there & ~cut_springs(self.organ.tissue)
 
-    def ties(self) -> Springs:
-        """Between duct or arteries and the fold around them."""
-        tubes = np.zeros(len(self._rest), dtype=np.bool_)
+    def ties(self) -> list[Springs]:
+        """Between duct or arteries and the fold around them, one row for either side of each tube."""
+        found = []
         for number, line in self.tubes():
-            masses = self._field.tubes[number]
+            masses, tube = self._field.tubes[number], np.zeros(len(self._rest), dtype=np.bool_)
             share = body.along(line, self._rest[masses])[0]
-            tubes[masses[(share > DISSECTED[0]) & (share < DISSECTED[1])]] = True
-        return self._between(tubes, self._fold)
+            tube[masses[(share > DISSECTED[0]) & (share < DISSECTED[1])]] = True
+            springs = self._between(tube, self._fold)
+            beyond = self._middle[..., 1] > np.interp(self._middle[..., 0], line[:, 0], line[:, 1])
+            found += [springs & ~beyond, springs & beyond]
+        return found
 
-    def bed(self, up_to: float = 1.0) -> Springs:
-        """Between the liver and all that lies on it under the gall bladder, up to so far along x [m]."""
-        over = (self._kind != body.LIVER) & (self._rest[:, 0] > -0.0120) & (self._rest[:, 0] < up_to)
-        return self._between(over, self._kind == body.LIVER)
+    def bed(self, up_to: float = 1.0) -> list[Springs]:
+        """Between the liver and all that lies on it under the gall bladder, up to so far along x [m]: rows along x."""
+        over = (self._kind != body.LIVER) & (self._rest[:, 0] > BED_FROM) & (self._rest[:, 0] < up_to)
+        springs = self._between(over, self._kind == body.LIVER)
+        row = np.rint(self._middle[..., 1] / ROW)
+        return [springs & (row == one) for one in np.unique(row[springs])]
 
-    def sides(self) -> Springs:
-        """Between the gall bladder and the fold."""
-        return self._between(self._bladder, self._fold)
+    def sides(self) -> list[Springs]:
+        """Between the gall bladder and the fold, on the near side and on the far one."""
+        springs, beyond = self._between(self._bladder, self._fold), self._middle[..., 1] > 0.0
+        return [springs & ~beyond, springs & beyond]
 
     def _between(self, ones: NDArray[np.bool_], others: NDArray[np.bool_]) -> Springs:
         far = np.maximum(self._other, 0)
         return self._there & ((ones[None] & others[far]) | (others[None] & ones[far]))
 
-    def middles(self, springs: Springs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where these are now, and where they point: middles [m] and unit vectors, shape (springs, 3) each."""
+    def path(self, springs: Springs) -> NDArray[np.float64]:
+        """A way through the middles of these springs as they lie now, along x [m], shape (points, 3)."""
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         direction, low = np.nonzero(springs)
-        start, end = at[low], at[self._other[direction, low]]
-        way = end - start
-        return 0.5 * (start + end), way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-9)
+        middle = 0.5 * (at[low] + at[self._other[direction, low]])
+        middle = middle[np.argsort(middle[:, 0], kind="stable")]
+        parts = np.array_split(middle, min(PARTS, len(middle)))
+        points = np.array([part.mean(axis=0) for part in parts])
+        ends = np.array([[-BEYOND, 0.0, 0.0], [BEYOND, 0.0, 0.0]])
+        return np.concatenate([points[:1] + ends[:1], points, points[-1:] + ends[1:]])
 
     # --- tubes and pieces ---
 

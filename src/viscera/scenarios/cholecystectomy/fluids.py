@@ -116,10 +116,10 @@ def artery(systolic: float) -> VesselParams:
 
 def tubes_of(patient: Patient, field: Field) -> list[Tube]:
     """Cystic duct, common duct, arteries."""
-    bile = {"fluid": "bile", "radius": SECRETION.radius, "start": SECRETION}
+    wide = SECRETION.radius
     found = [
-        Tube("cystic duct", patient.duct, field.tubes[0], end=FULL, **bile),
-        Tube("common duct", patient.common, field.tubes[1], end=SECRETION, **bile),
+        Tube("cystic duct", patient.duct, field.tubes[0], wide, "bile", start=SECRETION, end=FULL),
+        Tube("common duct", patient.common, field.tubes[1], wide, "bile", start=SECRETION, end=SECRETION),
     ]
     for line, masses in zip(patient.arteries, field.tubes[2:], strict=True):
         found.append(Tube("cystic artery", line, masses, ARTERY_OPENING, start=artery(PRESSURE.default)))

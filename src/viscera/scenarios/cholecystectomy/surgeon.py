@@ -35,16 +35,16 @@ BACK = 0.020
 """How far back along its shaft an instrument comes from [m]."""
 DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
 """Where a hook's foot points to, or the plane of the jaws lies."""
-SWEEP, SWEEP_TIME = 0.0045, 0.24
-"""Of a hook that parts tissue: to either side of where it aims [m], and how long it takes [s]."""
-FREED = 0.2
+SPEED = 0.02
+"""Of a hook through tissue [m/s]."""
+FREED = 0.25
 """Share of what is to be parted that may stay."""
-MOST_SWEEPS = 60
-"""For one task."""
+ROUNDS = 4
+"""At most, along all rows that are to be parted."""
 BEYOND = 0.007
 """From a tube on, along the shaft, to the tips of scissors that cut it [m]."""
-TRIES = 4
-"""To cut a tube through."""
+TRIES, SNIPS = 6, 2
+"""To cut a tube through, and how many of them with scissors."""
 LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
 """How far the grasper pulls [m]."""
 TAKES_AT = (0.016, 0.0, 0.0270)
@@ -153,18 +153,18 @@ def along_path(path: NDArray[np.float64], share: float) -> NDArray[np.float64]:
 # --- what is done ---
 
 
-def operation(eyes: Eyes, hook: Instrument, scissors: Instrument) -> Iterator[Stroke]:
+def operation(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
     """A whole operation, as it should be."""
     yield Stroke(GRASPER, np.array([TAKES_AT]), 1.0, pull=LIGHT)
-    yield from sever(eyes, hook, eyes.ties(), LIGHT)
-    yield from sever(eyes, hook, eyes.bed(up_to=0.003), MORE)
+    yield from sever(eyes, eyes.ties(), DOWN, LIGHT)
+    yield from sever(eyes, eyes.bed(up_to=0.003), ACROSS, MORE)
     for _, line in eyes.tubes():
         for share in (0.3, 0.75):
             yield Stroke(CLIPS, seen(eyes, along_path(line, share)), 0.1, pressed=False, pull=LIGHT)
     for number, _ in eyes.tubes():
         yield from cut_tube(eyes, scissors, number, LIGHT)
-    rest = eyes.bed() | eyes.sides()
-    yield from sever(eyes, hook, rest, MOST, share=0.0)
+    yield from sever(eyes, eyes.sides(), DOWN, MORE, share=0.0)
+    yield from sever(eyes, eyes.bed(), ACROSS, MOST, share=0.0)
     dry = np.array([[-0.005, 0.0, 0.0085], [0.030, 0.0, 0.0085]])
     yield Stroke(SUCTION, dry, 1.5, pull=MOST)
     yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.0, pull=(0.01, 0.0, 0.055))
@@ -184,54 +184,36 @@ def seen(eyes: Eyes, place: NDArray[np.float64]) -> NDArray[np.float64]:
     return place[None] + np.einsum("pc,pca->pa", held.weights.astype(np.float64), moved[held.indices])
 
 
-def sever(eyes: Eyes, hook: Instrument, springs: Springs, pull: Vector3, share: float = FREED) -> Iterator[Stroke]:
-    """Hook strokes across these springs until no more than this share of them is left. Each aims at the one nearest to
-    the last aim that was not aimed at twice in vain, the first at the one nearest to the hook's trocar."""
-    assert hook.trocar is not None
-    first, tried = int(springs.sum()), np.zeros(springs.shape, dtype=np.int64)
-    last = np.array(hook.trocar)
-    for _ in range(MOST_SWEEPS):
-        left = springs & eyes.left()
-        if int(left.sum()) <= share * first or eyes.is_free():
-            return
-        chosen = left & (tried < 2)
-        if not chosen.any():
-            return
-        places, ways = eyes.middles(chosen)
-        target = int(np.linalg.norm(places - last, axis=1).argmin())
-        row, mass = (int(which[target]) for which in np.nonzero(chosen))
-        tried[row, mass] += 1
-        last = places[target]
-        yield sweep(hook, last, ways[target], pull)
-
-
-def sweep(hook: Instrument, place: NDArray[np.float64], way: NDArray[np.float64], pull: Vector3) -> Stroke:
-    """A hook goes along its shaft across a spring that points this way, its foot across both."""
-    assert hook.trocar is not None
-    shaft = np.array(shaft_of(place, hook.trocar))
-    foot = np.cross(shaft, way)
-    if np.linalg.norm(foot) < 0.1:
-        foot = np.cross(shaft, (0.0, 1.0, 0.0))
-    foot *= -1.0 if foot[2] > 0.0 else 1.0
-    foot /= np.linalg.norm(foot)
-    on = -shaft + (shaft @ way) * way
-    if np.linalg.norm(on) < 0.3:
-        on = np.cross(foot, shaft)
-    on /= np.linalg.norm(on)
-    x, y, z = foot.tolist()
-    return Stroke(HOOK, np.stack([place - SWEEP * on, place + SWEEP * on]), SWEEP_TIME, (x, y, z), pull=pull)
+def sever(eyes: Eyes, rows: list[Springs], side: Vector3, pull: Vector3, share: float = FREED) -> Iterator[Stroke]:
+    """Hook strokes along rows of springs, in rounds, until no more than this share of each row is left."""
+    first = [int(row.sum()) for row in rows]
+    for _ in range(ROUNDS):
+        for row, count in zip(rows, first, strict=True):
+            left = row & eyes.left()
+            if int(left.sum()) <= share * count:
+                continue
+            if share == 0.0 and eyes.is_free():
+                return
+            path = eyes.path(left)
+            seconds = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()) / SPEED
+            yield Stroke(HOOK, path, seconds, side, pull=pull)
 
 
 def cut_tube(eyes: Eyes, scissors: Instrument, number: int, pull: Vector3) -> Iterator[Stroke]:
-    """Scissors across the middle of a tube, again a little aside until it is cut through."""
+    """Scissors across the middle of a tube, twice at most; what then still holds is parted by the hook."""
     assert scissors.trocar is not None
     line = dict(eyes.tubes())[number]
     for attempt in range(TRIES):
         if eyes.is_cut(number):
             return
-        place = seen(eyes, along_path(line, 0.52 + 0.03 * attempt))
-        on = -BEYOND * np.array(shaft_of(place[0], scissors.trocar))
-        yield Stroke(SCISSORS, place + on, 0.1, DOWN, pressed=False, pull=pull)
+        place = seen(eyes, along_path(line, 0.52))
+        if attempt < SNIPS:
+            on = -BEYOND * (1.0 + 0.5 * attempt) * np.array(shaft_of(place[0], scissors.trocar))
+            yield Stroke(SCISSORS, place + on, 0.1, DOWN, pressed=False, pull=pull)
+        else:
+            height = (0.001, -0.001)[attempt % 2]
+            path = place + np.array([[0.0, -0.005, height], [0.0, 0.005, height]])
+            yield Stroke(HOOK, path, 0.4, DOWN, pull=pull)
 
 
 def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:

@@ -23,13 +23,19 @@ from viscera.tissue.tissue import Tissue
 SCISSORS, GRASPER = range(2)
 """What keys 1 and 2 choose."""
 BITES, BITE_TICKS = 40, 160
-"""With which the scissors go around the circle, and how long one takes; a snip takes as long."""
-SNIPS = 24
-"""At most."""
+"""With which the scissors go around the circle, and how long one takes."""
+SNIPS, SNIP_TICKS = 12, 480
+"""After that, at most, and how long one takes: up, over to the bridge, and down through it while they close."""
+RISEN, THERE, CLOSED = 80, 304, 424
+"""Ticks of a snip until they are up, over the bridge, and closed below it."""
 START = 904
 """When the scissors begin; a multiple of 8."""
 UNDER, OVER = 0.006, 0.012
-"""How far below the sheet their tip goes, and above it before [m]."""
+"""How far below the sheet their tip goes in a bite, and above it before [m]."""
+DEEP, HIGH = 0.010, 0.020
+"""The same of a snip [m]."""
+LIFT = 0.005
+"""Of the middle [m]: at the circle the sheet is then clear of what tools do not go below, the height of its frame."""
 AGAIN = 0.001
 """A snip that did not help is tried again so far along the bridge, to either side in turn [m]."""
 
@@ -44,6 +50,8 @@ class Surgeon:
         self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
         self._middle = int(np.argmin(np.linalg.norm(tissue.rest_positions()[:, :2], axis=1)))
         self._aim: tuple[Vector3, float] | None = None
+        """Place and direction of the jaws; None where nothing is left to do."""
+        self._from = self._aim
 
     def script(self, tick: int) -> Iterable[Input]:
         """Every 8 ms."""
@@ -52,26 +60,36 @@ class Surgeon:
         if tick < START:
             return [self._hold(tick)]
         bite, share = divmod(tick - START, BITE_TICKS)
-        if share == 0:
-            self._aim = self._on_circle(bite) if bite < BITES else self._on_bridge(bite - BITES)
+        if bite < BITES:
+            return [self._bite(bite, share)]
+        return [self._snip(*divmod(tick - START - BITES * BITE_TICKS, SNIP_TICKS))]
+
+    def _bite(self, bite: int, share: int) -> ToolInput:
+        """Down onto the line with open jaws, which close there. Where gauze is stretched, its line is farther out."""
+        angle = 2.0 * math.pi * bite / BITES
+        height = self._height - UNDER if share > 40 else self._height + OVER
+        place = (self._radius * math.cos(angle), self._radius * math.sin(angle), height)
+        self._aim = place, angle + 0.5 * math.pi
+        return _scissors(place, self._aim[1], 1.0 if 90 < share < 150 else 0.0)
+
+    def _snip(self, snip: int, share: int) -> ToolInput:
+        if share in (0, THERE):
+            # Seen again from above, as what hangs moves when it is let go.
+            self._from, self._aim = self._aim, self._on_bridge(snip)
         if self._aim is None:
-            return [ToolInput(SCISSORS, (0.0, 0.0, self._height + 0.05), active=False)]
+            return ToolInput(SCISSORS, (0.0, 0.0, self._height + 0.05), active=False)
         (x, y, z), angle = self._aim
-        turn, closed = 0.5 * angle, 1.0 if 90 < share < 150 else 0.0
-        place = (x, y, z - UNDER if share > 40 else z + OVER)
-        return [ToolInput(SCISSORS, place, (0.0, 0.0, math.sin(turn), math.cos(turn)), grip=closed)]
+        if share < RISEN and self._from is not None:
+            (a, b, _), turned = self._from
+            return _scissors((a, b, self._height + HIGH), turned, 0.0)
+        down = min(max((share - THERE) / (CLOSED - THERE), 0.0), 1.0)
+        return _scissors((x, y, z + HIGH - (HIGH + DEEP) * down), angle, down)
 
     def _hold(self, tick: int) -> ToolInput:
-        """Takes the middle, lifts it a little and stays there."""
-        lift = 0.001 * min(max((tick - 600) / 200.0, 0.0), 1.0)
+        """Takes the middle, lifts it and stays there."""
+        lift = LIFT * min(max((tick - 600) / 200.0, 0.0), 1.0)
         down = 0.001 if tick < 500 else 0.0
         return ToolInput(GRASPER, (0.0, 0.0, self._height - down + lift), grip=1.0 if tick > 400 else 0.0)
-
-    def _on_circle(self, bite: int) -> tuple[Vector3, float]:
-        """Place and direction of the jaws. Where the gauze is stretched, its line is farther out."""
-        angle = 2.0 * math.pi * bite / BITES
-        place = (self._radius * math.cos(angle), self._radius * math.sin(angle), self._height)
-        return place, angle + 0.5 * math.pi
 
     def _on_bridge(self, snip: int) -> tuple[Vector3, float] | None:
         """Across the way that still holds; None where there is none, or after too many."""
@@ -104,3 +122,8 @@ class Surgeon:
         while way[-1] != self._middle:
             way.append(int(before[way[-1]]))
         return np.array(way[::-1])
+
+
+def _scissors(place: Vector3, angle: float, closed: float) -> ToolInput:
+    """Jaws that open along this direction over the table."""
+    return ToolInput(SCISSORS, place, (0.0, 0.0, math.sin(0.5 * angle), math.cos(0.5 * angle)), grip=closed)

@@ -167,7 +167,7 @@ class Drill:
 
     def _wanted(self, goal: Goal, value: float) -> Wanted:
         one = self._measures[goal.measure]
-        return Wanted(one.name, one.label, one.unit, one.digits, goal.least, goal.most, value)
+        return Wanted(one.name, one.label, one.unit, one.digits, goal.least, goal.most, value, one.grows)
 
     def _lands(self) -> None:
         if int(self._phase[0]) == ENDED:
