@@ -65,10 +65,10 @@ class Curve:
 
 def train(name: str, told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
     """PPO until it is enough, with the curve of what it learned."""
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.env_util import make_vec_env
+    import torch  # pyright: ignore[reportMissingImports]
+    from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
+    from stable_baselines3.common.callbacks import BaseCallback  # pyright: ignore[reportMissingImports]
+    from stable_baselines3.common.env_util import make_vec_env  # pyright: ignore[reportMissingImports]
 
     class Watch(BaseCallback):
         curve = Curve(max(1, told.steps // 40))

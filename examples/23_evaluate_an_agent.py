@@ -29,7 +29,7 @@ def by_hand(seen: Any) -> Any:
 
 
 def saved(path: Path) -> Policy:
-    from stable_baselines3 import PPO
+    from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
 
     model = PPO.load(path, device="cpu")
     return lambda seen: model.predict(seen, deterministic=True)[0]

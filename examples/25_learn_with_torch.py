@@ -19,7 +19,7 @@ from viscera.learning import Choice, SingleWorlds, find_task
 
 
 def main() -> int:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=60)

@@ -44,7 +44,7 @@ async function press(page) {
   const free = (await measures(page)).bleeding;
   await take(page, PRESS, await pixel(page, ...place));
   for (let turn = 0; turn < 40 && (await measures(page)).bleeding > 0.7 * free; turn++) {
-    await page.mouse.wheel(0, 100);
+    await page.mouse.wheel(0, -60);
     await later(250);
   }
   await until(page, (v, most) => v.measures().bleeding < most, 0.7 * free, "the swab holds it back");

@@ -53,9 +53,10 @@ def play(env: learning.SurgeryEnv, seed: int, actions: int) -> tuple[list[Any], 
     """What an agent perceives, and the world that it leaves behind."""
     rng = np.random.default_rng(7)
     seen, _ = env.reset(seed=seed)
-    rows = [seen]
+    rows: list[Any] = [seen]
     for _ in range(actions):
-        seen, reward, terminated, truncated, _ = env.step(rng.uniform(-1.0, 1.0, env.action_space.shape))
+        action = rng.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+        seen, reward, terminated, truncated, _ = env.step(action)
         rows.append((seen, reward))
         if terminated or truncated:
             break
@@ -129,7 +130,7 @@ def test_an_agent_that_goes_to_the_target_reaches_it_and_the_episode_ends(reach:
         lane.arm.tip[:] = tip
         way = np.array([wanted[0] - pan, wanted[1] - tilt, 0.0, wanted[3] - depth])
         most = 0.001 * lane.ticks * np.array([lane.arm.limits.pan, lane.arm.limits.pan, 1.0, lane.arm.limits.depth])
-        _, _, terminated, truncated, info = reach.step(np.clip(way / most, -1.0, 1.0))
+        _, _, terminated, truncated, info = reach.step(np.clip(way / most, -1.0, 1.0).astype(np.float32))
         total, over = total + info["features"]["closer"], terminated or truncated
         assert not truncated
     assert info["is_success"]
@@ -173,7 +174,8 @@ def test_here_it_is_ends_palpation_and_counts_where_the_nodule_is(palpate: learn
         middle = lane._episode._middle  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
         x = middle[0] + (beside if middle[0] <= 0.0 else -beside)
         lane.arm.tip[:] = (x, middle[1], lane.arm.space.low[2])
-        for _ in range(12):
+        info: dict[str, Any] = {}
+        for _ in range(20):
             *_, info = palpate.step(np.array([0.0, 0.0, 0.0, 0.0, -1.0], dtype=np.float32))
         assert info["features"]["found"] == info["features"]["wrong"] == 0.0
         _, _, terminated, _, info = palpate.step(np.array([0.0, 0.0, 0.0, 0.0, 1.0], dtype=np.float32))
@@ -265,3 +267,10 @@ def test_an_episode_is_an_ordinary_recording(palpate: learning.SurgeryEnv, tmp_p
 def test_what_cannot_be_is_refused(choice: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         Lane(learning.find_task("Reach"), Choice(**{"detail": 0.1, **choice}))
+
+
+def test_the_documents_have_the_table_of_environments() -> None:
+    from viscera.learning.__main__ import table
+
+    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
+    assert table() in page, "put what `python -m viscera.learning` prints into docs/learning.md"

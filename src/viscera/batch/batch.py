@@ -37,8 +37,8 @@ ANATOMIES = 32
 """That the worlds of a batch draw from, unless told."""
 THREADS = 256
 """Of a world on cuda."""
-CONTACT_THREADS, MOVING_THREADS, FEWEST_THREADS = 64, 256, 16
-"""Of a world on cuda: in a phase of contact, where masses take what was asked of them, and where bundles are few."""
+CONTACT_THREADS, MOVING_THREADS = 64, 256
+"""Of a world on cuda: in a phase of contact, and where masses take what was asked of them."""
 ACTION_TICKS = 10
 
 SHARED = ("stiffness", "bulk", "poses", "direct")
@@ -301,7 +301,7 @@ class Batch:
         count, few = self.count, CONTACT_THREADS
         stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
         stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
-        stage.launch(blocks.list_near_points, count * FEWEST_THREADS, [lattice, samples, FEWEST_THREADS, worlds])
+        stage.launch(blocks.list_near_points, count * few, [lattice, samples, few, worlds])
         for substep in range(self.tissue.substeps):
             if worlds.cells:
                 stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])

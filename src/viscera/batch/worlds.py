@@ -33,6 +33,9 @@ from viscera.tissue.volume import gather_cells, press_cells
 
 wp.set_module_options({"enable_backward": False})
 
+LANES = 16
+"""Threads that list the points of a bundle together, on cuda."""
+_LANES = wp.constant(LANES)
 _TILE = wp.constant(TILE)
 _TOOLS = wp.constant(TOOLS)
 _NO_STRETCH = wp.constant(2**31 - 1)
@@ -133,7 +136,8 @@ def buffer_of(lattice: Lattice, worlds: Worlds, world: int, substep: int):
     return (worlds.clock[world, 0] * lattice.substeps + substep) % 2
 
 
-# --- phases: of one world, by one of its threads ---
+# --- phases: of one world, by one of its threads; most of them have nothing to do with contact, so what it needs is
+# looked up inside the loops ---
 
 
 @wp.func
@@ -171,10 +175,12 @@ def look_near(lattice: Lattice, samples: Samples, worlds: Worlds, world: int, th
 def list_near_points(lattice: Lattice, samples: Samples, worlds: Worlds, world: int, thread: int, threads: int):
     """Of the bundles that are near, the points that tools may reach in this tick."""
     here = worlds.position[world, buffer_of(lattice, worlds, world, 0)]
-    contacts = contacts_of(worlds, world)
     tools = worlds.tools[world]
-    for n in range(thread, worlds.counts[world, 0], threads):
-        list_points(samples, tools, here, contacts, lattice.slots, contacts.near[n])
+    for n in range(thread // _LANES, worlds.counts[world, 0], wp.max(threads // _LANES, 1)):
+        contacts = contacts_of(worlds, world)
+        list_points(
+            samples, tools, here, contacts, lattice.slots, contacts.near[n], thread % _LANES, wp.min(threads, _LANES)
+        )
 
 
 @wp.func
@@ -235,10 +241,10 @@ def touch_meet(
 ):  # fmt: skip
     """Which part each near point is in."""
     there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
-    mine = lattice_of(lattice, worlds, world)
-    contacts = contacts_of(worlds, world)
     tau = worlds.live[world, LIVE_VISCOUS_TIME]
     for n in range(thread, worlds.counts[world, 2], threads):
+        mine = lattice_of(lattice, worlds, world)
+        contacts = contacts_of(worlds, world)
         bundle = contacts.owner[n]
         meet_bars(
             mine, samples, substep, tau, worlds.tools[world], there, worlds.velocity[world], contacts,
@@ -248,8 +254,8 @@ def touch_meet(
 
 @wp.func
 def touch_count(samples: Samples, worlds: Worlds, world: int, thread: int, threads: int):
-    contacts = contacts_of(worlds, world)
     for n in range(thread, worlds.counts[world, 1], threads):
+        contacts = contacts_of(worlds, world)
         count_shares(samples, contacts, contacts.met[n])
 
 
@@ -257,25 +263,25 @@ def touch_count(samples: Samples, worlds: Worlds, world: int, thread: int, threa
 def touch_push(
     lattice: Lattice, samples: Samples, worlds: Worlds, world: int, substep: int, thread: int, threads: int
 ):  # fmt: skip
-    mine = lattice_of(lattice, worlds, world)
-    contacts = contacts_of(worlds, world)
     keep = worlds.live[world, LIVE_KEEP]
     for n in range(thread, worlds.counts[world, 1], threads):
+        mine = lattice_of(lattice, worlds, world)
+        contacts = contacts_of(worlds, world)
         push_masses(mine, samples, substep, keep, contacts, contacts.met[n], worlds.force[world])
 
 
 @wp.func
 def touch_move(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
     """Masses take what their points asked for; the list of met points is empty again."""
-    there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
-    mine = lattice_of(lattice, worlds, world)
-    contacts = contacts_of(worlds, world)
-    tau = worlds.live[world, LIVE_VISCOUS_TIME]
     now = worlds.clock[world, 0] * lattice.substeps + substep + 1
     if thread == 0:
         worlds.counts[world, 1] = 0
     # Sixteen threads share a tile: most of them see at one glance that nothing of it was touched.
     for tile in range(thread // _TILE, worlds.tiles, wp.max(threads // _TILE, 1)):
-        if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
+        if worlds.touched[world, lattice.tile_slot[tile] // _TILE] == now:
+            there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
+            mine = lattice_of(lattice, worlds, world)
+            contacts = contacts_of(worlds, world)
+            tau = worlds.live[world, LIVE_VISCOUS_TIME]
             for lane in range(thread % _TILE, _TILE, wp.min(threads, _TILE)):
                 move_masses(mine, tau, substep, contacts, tile, lane, worlds.velocity[world], there)

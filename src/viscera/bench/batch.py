@@ -137,12 +137,13 @@ def actor(made: batch.Batch) -> Callable[[], None]:
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
     wander: Any = Wander()
-    wander.middle = wp.vec3d(0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2])
+    middle = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), high[2]])
+    wander.middle = wp.vec3d(*middle.tolist())
     wander.aside, wander.stride, wander.episode = ASIDE, 0.003, EPISODE
     wander.lowest, wander.highest = PROBE_RADIUS - DEEPEST, PROBE_RADIUS - SHALLOWEST
     counts = wp.zeros(made.count, dtype=wp.int32, device=made.device.warp)
     mask = wp.zeros(made.count, dtype=wp.int32, device=made.device.warp)
-    made.set_tools(np.tile([*wander.middle, 0.0, 0.0, 0.0, 1.0], (made.count, 1, 1)))
+    made.set_tools(np.tile(np.concatenate([middle, [0.0, 0.0, 0.0, 1.0]]), (made.count, 1, 1)))
     args = [wander, 7, counts, mask, made.hands]
     policy = made.device.record(lambda stage: stage.launch(act_at_random, made.count, args), work=0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -33,7 +33,7 @@ class SurgeryEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     """`gymnasium.make("viscera/Reach-v0", observe=("state", "rgb"), randomise=True, …)`: the keywords are the fields of
     `Choice`. An action is `size` numbers −1 … 1 (arm.py)."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [RENDER_MODE], "render_fps": round(1.0 / (16 * TICK))}
+    metadata: dict[str, Any] = {"render_modes": [RENDER_MODE], "render_fps": round(1.0 / (16 * TICK))}  # noqa: RUF012
 
     def __init__(self, task: Task | str, render_mode: str | None = None, **choice: Any) -> None:
         if render_mode not in (None, RENDER_MODE):
@@ -62,7 +62,7 @@ class SurgeryEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         done = self.lane.act(action)
         return done.observation, done.reward, done.terminated, done.truncated, done.info
 
-    def render(self) -> NDArray[np.uint8] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def render(self) -> NDArray[np.uint8] | None:
         """What the scenario's camera sees, 640 × 360; of the world as it is now."""
         if self.render_mode is None:
             return None

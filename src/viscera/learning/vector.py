@@ -7,7 +7,7 @@ after the other; a batch of worlds in one set of device arrays fits in its place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -34,7 +34,7 @@ class Lanes(Protocol):
     """Of the features of the reward."""
     observation_space: spaces.Space[Any]
     """Of one world."""
-    action_space: spaces.Box
+    action_space: spaces.Box[Any]
     observations: Rows
     rewards: NDArray[np.float64]
     terminated: NDArray[np.bool_]
@@ -65,7 +65,7 @@ class SingleWorlds:
         self.count = count
         self.names = tuple(first.weights)
         self.observation_space = space_of(first.eyes.shapes(*first.sizes()), first.eyes.flat)
-        self.action_space = spaces.Box(-1.0, 1.0, (first.arm.size,), np.float32)
+        self.action_space: spaces.Box[Any] = spaces.Box(-1.0, 1.0, (first.arm.size,), np.float32)
         self.observations: Any = create_empty_array(self.observation_space, count)
         self.rewards = np.zeros(count)
         self.terminated, self.truncated = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
@@ -73,14 +73,14 @@ class SingleWorlds:
         self.features = np.zeros((count, len(self.names)))
 
     def begin(self, which: NDArray[np.bool_], generators: Sequence[np.random.Generator]) -> None:
-        for number in np.flatnonzero(which):
+        for number in np.flatnonzero(which).tolist():
             seen, _ = self.lanes[number].begin(generators[number])
             self._put(number, seen)
             self.rewards[number] = self.features[number] = 0.0
             self.terminated[number] = self.truncated[number] = self.success[number] = False
 
     def act(self, actions: NDArray[np.float32], which: NDArray[np.bool_]) -> None:
-        for number in np.flatnonzero(which):
+        for number in np.flatnonzero(which).tolist():
             done = self.lanes[number].act(actions[number])
             self._put(number, done.observation)
             self.rewards[number] = done.reward
@@ -104,7 +104,7 @@ class SurgeryVectorEnv(VectorEnv[Any, Any, Any]):
     """Worlds that begin again by themselves: in the step after the one in which an episode ended, the action of that
     world is ignored, its reward is 0, and its observation is the first of a new episode."""
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata: dict[str, Any] = {  # noqa: RUF012
         "render_modes": [],
         "render_fps": round(1.0 / (16 * TICK)),
         "autoreset_mode": AutoresetMode.NEXT_STEP,
@@ -147,7 +147,7 @@ class SurgeryVectorEnv(VectorEnv[Any, Any, Any]):
         if not self._generators:
             raise InputError("the worlds have not begun.", "Call reset first.")
         actions = np.asarray(actions)
-        shape = (self.num_envs, *self.single_action_space.shape)  # pyright: ignore[reportGeneralTypeIssues]
+        shape = (self.num_envs, *self.lanes.action_space.shape)
         if actions.shape != shape:
             raise InputError(f"actions of shape {actions.shape} are not possible.", f"Give {shape}.")
         begins = self._over.copy()

@@ -292,11 +292,11 @@ def thinnest_of(tools: wp.array(dtype=wp.float32), bars: int):
 @wp.func
 def list_points(
     samples: Samples, tools: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32), contacts: Contacts,
-    slots: int, bundle: int,
+    slots: int, bundle: int, thread: int, threads: int,
 ):  # fmt: skip
     """Of a bundle that is near, the points that a round part may reach in this tick: most are too far away. Where they
     are follows from the bundle's middle and its turn, up to what they stretched; so parts are taken back to rest, and
-    only the points near them there are looked at where they are."""
+    only the points near them there are looked at where they are. Of `threads` each looks at points of its own."""
     bars = contacts.bars[bundle]
     thinnest = thinnest_of(tools, bars)
     x = middle_of(samples, slots, position, bundle)
@@ -304,7 +304,7 @@ def list_points(
     if samples.gauged != 0:
         turn = contacts.turn[bundle]
     home = samples.rest[samples.middle[bundle]]
-    for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
+    for s in range(samples.begin[bundle] + thread, samples.begin[bundle + 1], threads):
         if samples.thickest[s] <= thinnest:
             break
         contacts.row[s] = -1
@@ -321,7 +321,7 @@ def list_points(
             rest_a = home + wp.quat_rotate_inv(turn, a - x)
             axis = wp.quat_rotate_inv(turn, b - a)
             inverse = 1.0 / wp.max(wp.dot(axis, axis), 1.0e-20)
-            for s in range(samples.begin[bundle], samples.begin[bundle + 1]):
+            for s in range(samples.begin[bundle] + thread, samples.begin[bundle + 1], threads):
                 if samples.thickest[s] <= thinnest:
                     break
                 rest = samples.rest[s]
@@ -372,7 +372,7 @@ def list_near_alone(
             for bundle in range(first, last):
                 look_at_bundle(lattice, samples, tools, poses, position, contacts, bars_on, fields_on, bundle)
     for n in range(contacts.counts[0]):
-        list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n])
+        list_points(samples, tools, position, contacts, lattice.slots, contacts.near[n], 0, 1)
 
 
 @wp.kernel
