@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -121,7 +121,7 @@ def test_an_agent_that_goes_to_the_target_reaches_it_and_the_episode_ends(reach:
     reach.reset(seed=2)
     space = lane.arm.space
     start = np.asarray(reach.world.hands[0].instrument.home)
-    target = space.at(lane._episode.truth())  # pyright: ignore[reportOptionalMemberAccess]
+    target = space.at(cast(Any, lane._episode).truth())
     total, over, info = 0.0, False, {}
     while not over:
         pan, tilt, _, depth = lane.arm.pose
@@ -171,7 +171,7 @@ def test_here_it_is_ends_palpation_and_counts_where_the_nodule_is(palpate: learn
     lane = palpate.lane
     for beside, right in ((0.0, True), (0.025, False)):
         palpate.reset(seed=8)
-        middle = lane._episode._middle  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        middle = cast(Any, lane._episode)._middle
         x = middle[0] + (beside if middle[0] <= 0.0 else -beside)
         lane.arm.tip[:] = (x, middle[1], lane.arm.space.low[2])
         info: dict[str, Any] = {}

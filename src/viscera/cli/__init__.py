@@ -36,9 +36,9 @@ from viscera.cli.options import (
     TrainerToken,
     Training,
 )
+from viscera.cli.sweep import sweep_scenario
 from viscera.errors import InputError, RecordingError
 from viscera.haptics.cli import app as haptics_app
-from viscera.sweeps.cli import sweep_scenario
 from viscera.training.cli import Database, report
 from viscera.training.cli import app as trainees_app
 

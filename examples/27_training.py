@@ -4,7 +4,7 @@ The hand of this learner errs less with every trial. Each trial is a drill of `p
 stuck where the learner believes the nodule to be, and "here it is" ends it. The trials go into an SQLite file, as those
 of the page do, and from there into a table and a report with CUSUM and LC-CUSUM.
 
-    python examples/22_training.py [--trials 8] [--out DIR]
+    python examples/27_training.py [--trials 8] [--out DIR]
 
 Needs `pip install 'viscera[training]'`.
 """
