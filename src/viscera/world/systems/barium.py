@@ -32,7 +32,7 @@ from viscera.water.coating import (
     step_coating,
     step_drain,
 )
-from viscera.water.sph import step_fluid, step_work
+from viscera.water.sph import PARTICLE_WORK, step_fluid, step_work
 from viscera.water.state import CREATED, LOST
 from viscera.world.system import Kept, LiveParameter, Moment, Show, System
 from viscera.world.systems.bowel import GAS, Bowel
@@ -130,7 +130,8 @@ class _Filling:
         self._status = device.port(2, wp.int32)
         self._most = device.port(1, wp.int32)
         """Units that the drain may take in this frame."""
-        self._program = device.record(self._record, work=step_work(self._fluid))
+        # While the wall stands one core is enough for 3 000 particles; the others are free for a page that is drawn.
+        self._program = device.record(self._record, work=PARTICLE_WORK * self._fluid.capacity)
         self._begin_living()
         self._show = device.record(self._record_show, work=self._fluid.capacity)
         self._books = account(enema.coating, self._fluid)
