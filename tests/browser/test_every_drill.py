@@ -147,7 +147,7 @@ PLACES: dict[str, Callable[[viscera.World], Places]] = {
     "pattern": pattern_places,
     "barium": barium_places,
 }
-"""Of all drills but two, which have files of their own (test_drills.py, test_operation.py)."""
+"""Of all drills but two with files of their own: palpation (test_drills.py) and the operation (test_operation.py)."""
 
 
 def test_no_drill_is_left_out() -> None:

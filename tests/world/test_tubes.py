@@ -18,7 +18,7 @@ from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS
 from viscera.world.systems.cuts import cutting
-from viscera.world.systems.film import make_film_on
+from viscera.world.systems.film import flowing, make_film_on
 from viscera.world.systems.lumen import lumen_of
 from viscera.world.systems.tubes import PLACES, Channel, Tube, Tubes, tubes_through
 from viscera.world.systems.wounds import Wound, bleeding
@@ -67,6 +67,7 @@ def build(setting: Setting) -> Contents:
             tubes_through(organ, bleeders.holds, [tube]),
             lumen_of(organ, bleeders.holds, hollow, range(2, 4), volume=FULL, full=BILE_IN),
             bleeders,
+            flowing(film),
         ],
         camera=camera,
         bounds=bounds,
@@ -107,6 +108,15 @@ def test_a_tube_is_as_open_as_springs_across_it_are_gone(world: World) -> None:
     assert channel.open[place] == 1.0
     assert channel.is_cut
     assert channel.cut_at == pytest.approx(channel.shares[place], abs=1.0 / PLACES)
+    # A single mass that came loose at an end is no cut.
+    loose = none.copy()
+    end = channel.masses[int(np.argmax(world.organs[0].tissue.rest_positions()[channel.masses][:, 0]))]
+    loose[:, end] = True
+    for row, step in enumerate(DIRECTIONS):
+        rest = np.asarray(world.organs[0].tissue.rest_positions())
+        loose[row] |= np.linalg.norm(rest + H * np.array(step) - rest[end], axis=1) < 1e-9
+    channel.look(loose)
+    assert not channel.is_cut
     channel.look(none)
 
 

@@ -12,6 +12,7 @@ from viscera.scenarios.cholecystectomy.patient import Line, Patient
 from viscera.tissue.cutting import cut_springs
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world import Organ
+from viscera.world.systems.tubes import NEAR_END
 
 Springs = NDArray[np.bool_]
 """Some springs of the lattice, per direction and mass."""
@@ -106,9 +107,10 @@ class Eyes:
         return len(np.unique(roots[masses])) > 1 and self._far_apart(roots, masses)
 
     def _far_apart(self, roots: NDArray[np.int64], masses: NDArray[np.int64]) -> bool:
-        """Whether its two ends are in different pieces; a mass that came loose is no cut."""
-        x = self._rest[masses, 0]
-        return bool(roots[masses[x.argmin()]] != roots[masses[x.argmax()]])
+        """Whether most of its two ends are in different pieces; a mass that came loose is no cut."""
+        order = masses[np.argsort(self._rest[masses, 0], kind="stable")]
+        few = max(1, round(NEAR_END * len(order)))
+        return bool(np.bincount(roots[order[:few]]).argmax() != np.bincount(roots[order[-few:]]).argmax())
 
     def is_free(self) -> bool:
         """Whether the gall bladder hangs on nothing that holds fast."""

@@ -1,9 +1,10 @@
 """What the field of the operation is made of.
 
 A wall of 2 mm and 255 kPa is a cell of 3 mm here, so stiffness is less than the tables' (tissue/materials.py): what a
-laptop's substeps carry in real time, in the right order from fat to artery. Stretch at which each tears is as there,
-but for what is meant to come apart: the bed and the fold. Burnt tissue is half as stiff again, not 3.4 times: that too
-is for the substeps.
+laptop's substeps carry in real time, in the right order from fat to artery. Toughness is less by as much: Γ/E, how far
+tissue stretches before a blade goes on, stays a millimetre or two in walls and tubes. Stretch at which each tears is as
+there, but for what is meant to come apart: the bed and the fold. Burnt tissue is half as stiff again, not 3.4 times:
+that too is for the substeps.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ def _made(name: str, young: float, density: float, break_strain: float, toughnes
 
 
 LIVER = _made("liver under its capsule", 5_000.0, 1_060.0, 0.6, 300.0)
-WALL = _made("wall of the gall bladder", 15_000.0, 1_071.0, 0.6, 300.0)
+WALL = _made("wall of the gall bladder", 15_000.0, 1_071.0, 0.6, 25.0)
 BILE = _made("bile in the gall bladder", 2_000.0, 1_010.0, 2.0, 5.0)
 """Its springs keep the lumen open; they bear nearly nothing."""
-BED = _made("connective tissue of the bed", 5_000.0, 1_027.0, 0.45, 60.0)
-FAT = _made("fat", 3_000.0, 911.0, 0.5, 60.0)
-PERITONEUM = _made("peritoneum over fat", 5_000.0, 1_000.0, 0.5, 120.0)
-DUCT = _made("cystic duct", 20_000.0, 1_071.0, 0.6, 300.0)
-COMMON = _made("common duct", 20_000.0, 1_071.0, 0.6, 300.0)
-ARTERY = _made("cystic artery", 20_000.0, 1_102.0, 0.63, 290.0)
+BED = _made("connective tissue of the bed", 5_000.0, 1_027.0, 0.45, 10.0)
+FAT = _made("fat", 3_000.0, 911.0, 0.5, 10.0)
+PERITONEUM = _made("peritoneum over fat", 5_000.0, 1_000.0, 0.5, 15.0)
+DUCT = _made("cystic duct", 20_000.0, 1_071.0, 0.6, 25.0)
+COMMON = _made("common duct", 20_000.0, 1_071.0, 0.6, 25.0)
+ARTERY = _made("cystic artery", 20_000.0, 1_102.0, 0.63, 25.0)
 
 
 def materials_of(patient: Patient) -> tuple[Material, ...]:

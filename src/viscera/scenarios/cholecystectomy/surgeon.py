@@ -159,7 +159,7 @@ def operation(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
     yield from sever(eyes, eyes.ties(), DOWN, LIGHT)
     yield from sever(eyes, eyes.bed(up_to=0.003), ACROSS, MORE)
     for _, line in eyes.tubes():
-        for share in (0.3, 0.75):
+        for share in (0.3, 0.68):
             yield Stroke(CLIPS, seen(eyes, along_path(line, share)), 0.1, pressed=False, pull=LIGHT)
     for number, _ in eyes.tubes():
         yield from cut_tube(eyes, scissors, number, LIGHT)

@@ -40,6 +40,8 @@ CLIPS = 24
 """At most, in all."""
 PLACES = 12
 """Along a tube, at which it is looked at."""
+NEAR_END = 0.15
+"""Share of a tube's length that counts as its end."""
 LEAKS_FROM = 0.3
 """How open a place must be to leak: a spring or two at the rim of a tube are its sheath."""
 SLIPS_AT = 0.45
@@ -128,7 +130,8 @@ class Channel:
         left = ~cut[self._direction, self.masses[self._low]]
         self.open = 1.0 - (self._across & left).sum(axis=1) / self._were
         roots = components(len(self.masses), self._low[left], self._high[left])
-        ends = roots[int(self._s.argmin())], roots[int(self._s.argmax())]
+        # Most of what is near an end: a mass that came loose there is no cut.
+        ends = [np.bincount(roots[near]).argmax() for near in (self._s <= NEAR_END, self._s >= 1.0 - NEAR_END)]
         if ends[0] == ends[1]:
             self.reached[:], self.cut_at = True, float("nan")
             return

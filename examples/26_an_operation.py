@@ -2,7 +2,7 @@
 
 Checked: no picolitre of blood, bile or saline is missing at the end, and the clumsy one loses blood.
 
-    python examples/23_an_operation.py [--clumsy] [--seed 0] [--seconds 4]
+    python examples/26_an_operation.py [--clumsy] [--seed 0] [--seconds 4]
 """
 
 from __future__ import annotations
