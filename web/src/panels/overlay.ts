@@ -5,6 +5,7 @@ import { h, setText } from "./dom";
 import { holding } from "./guide";
 
 const HINT_KEY = "viscera.hint-seen";
+const BELOW_BAR = 8; // [px] between the bar of a drill and the hint
 
 interface ScreenPlace {
   x: number;
@@ -54,8 +55,15 @@ export class Overlay {
       this.hintWanted = false;
       remember();
     }
-    this.hint.classList.toggle("hidden", !this.hintWanted);
-    if (this.hintWanted) this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${at.y.toFixed(0)}px) translate(-50%, -100%)`;
+    const drill = document.getElementById("drill");
+    // Whoever has started a drill is past it, and its result lies there.
+    const shown = this.hintWanted && (drill?.dataset.phase ?? "waiting") === "waiting";
+    this.hint.classList.toggle("hidden", !shown);
+    if (!shown) return;
+    // Below the bar of the drill, also where the tissue reaches up to it.
+    const bar = drill?.querySelector(".drill-bar")?.getBoundingClientRect().bottom ?? 0;
+    const y = Math.max(at.y, bar + this.hint.offsetHeight + BELOW_BAR);
+    this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${y.toFixed(0)}px) translate(-50%, -100%)`;
   }
 
   /** What the instrument does now, left of the cursor: the force is to its right; null when it does nothing. */
