@@ -1,7 +1,7 @@
 """How hard tissue pushes back, over its stiffness: a sweep of a few runs in two processes.
 
 Pressed slowly and equally deep, tissue pushes back in proportion to its Young's modulus. The hand of palpation presses
-within half a second, so part of its force is inertia and viscosity, which do not follow the modulus. It ends in a check:
+within half a second, so part of its force is inertia and viscosity, which do not follow it. It ends in a check:
 tissue twice as stiff pushes back harder, and less than twice as hard.
 """
 
