@@ -57,8 +57,10 @@ class Pool:
         return float((np.abs(self.heights - level) < 0.5 * spacing).sum()) * self.part / spacing
 
 
-def _reached(nodes: NDArray[np.int64], start: int) -> NDArray[np.bool_]:
-    """Which of the nodes of a grid, (n, 3), can be reached from one of them over neighbours."""
+def _reached(nodes: NDArray[np.int64], free: FloatArray, step: float, start: int) -> NDArray[np.bool_]:
+    """Which of the nodes of a grid, (n, 3), belong to the pool of one of them. `free` is how far each is from the wall
+    [m]: where two neighbours' balls without walls meet, nothing stands between them. So loops that touch are not one
+    pool. Nodes at the wall, whose balls are small, belong to that of a neighbour."""
     low = nodes.min(axis=0)
     table = np.full(nodes.max(axis=0) - low + 2, -1, dtype=np.int64)
     table[tuple((nodes - low).T)] = np.arange(len(nodes))
@@ -67,8 +69,12 @@ def _reached(nodes: NDArray[np.int64], start: int) -> NDArray[np.bool_]:
         beside = table[tuple((nodes - low + np.eye(3, dtype=np.int64)[axis]).T)]
         links.append(np.stack([np.arange(len(nodes)), beside], axis=1)[beside >= 0])
     a, b = np.concatenate(links).T
-    parts = components(len(nodes), a, b)
-    return parts == parts[start]
+    clear = free[a] + free[b] > step
+    parts = components(len(nodes), a[clear], b[clear])
+    pool = parts == parts[start]
+    found = pool.copy()
+    found[a[pool[b]]] = found[b[pool[a]]] = True
+    return found
 
 
 def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) -> Pool:
@@ -84,7 +90,7 @@ def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) 
     kept = points[:, 1] < bottom + 1.15 * depth
     nodes, points, wide = nodes[kept], points[kept], wide[kept]
     lowest = int(np.where(wide, points[:, 1], np.inf).argmin())
-    pool = _reached(nodes, lowest)
+    pool = _reached(nodes, -distance[tuple(nodes.T)].astype(np.float64), fine, lowest)
     nodes, points, wide = nodes[pool], points[pool], wide[pool]
     lattice = (nodes % FINE == 0).all(axis=1) & wide & (points[:, 1] < bottom + depth)
     return Pool(points[lattice].astype(np.float64), np.sort(points[:, 1].astype(np.float64)), fine**3)

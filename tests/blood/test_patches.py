@@ -71,8 +71,13 @@ def test_patches_are_those_of_a_flood_fill() -> None:
     rng = np.random.default_rng(4)
     wet = np.zeros((40, 50), dtype=bool)
     wet[1:-1, 1:-1] = rng.random((38, 48)) < 0.3
+<<<<<<< HEAD
+    rows, columns = np.nonzero(wet)
+    found = find_patches((rows, columns), wet.shape)
+=======
     row, column = np.nonzero(wet)
     found = find_patches((row, column), wet.shape)
+>>>>>>> main
     seen, number = np.zeros(wet.shape, dtype=int), 0
     for start in zip(*np.nonzero(wet), strict=True):
         if seen[start]:

@@ -22,8 +22,9 @@ around it not at all, and between them by how many are missing (this interpolati
 
     f = (24/π³) σ D (cos θ_r − cos θ_a)/(ρV) · max(0, 1 − (ρ_i/ρ_settled)/INNER),    Δx ← Δx max(0, 1 − f dt²/|Δx|)
 
-against any way that it would go, as Coulomb's friction: it stops and never turns round. What runs pushes on until those
-in front have enough behind them, so a stream goes on between its own borders and what is left behind stays.
+against any way that it would go, as Coulomb's friction: it stops and never turns round. Particles that are alone or few
+stay where they are. Those that draw together soon are as dense as a film at rest and count as inner: a cluster of six
+runs, which the law would hold; `blood.patches` judges patches as a whole.
 """
 
 # ruff: noqa: SIM102 PLR0913
