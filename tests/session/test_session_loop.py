@@ -68,6 +68,8 @@ def test_real_time_factor_leaves_pauses_out() -> None:
     for frame in range(100):
         factor.add(1000.0 + frame * 0.016, frame * 16)
     assert factor.value() == pytest.approx(1.0)
+    factor.add(1001.6, 0)
+    assert factor.value() == pytest.approx(1.0)  # a reset is no step back in time
 
 
 # --- channels --------------------------------------------------------------------------------------------------------

@@ -56,8 +56,8 @@ class RealTimeFactor:
         self._last = None
 
     def add(self, now: float, tick: int) -> None:
-        """The world had made `tick` ticks at `now` [s]."""
-        if self._last is not None:
+        """The world had made `tick` ticks at `now` [s]; after a reset it counts from 0 again."""
+        if self._last is not None and tick >= self._last[1]:
             index = self._count % WINDOW
             self._wall[index] = now - self._last[0]
             self._simulated[index] = (tick - self._last[1]) * TICK
