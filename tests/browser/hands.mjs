@@ -9,7 +9,6 @@ const LONG = 8 * PATIENCE; // [ms] for what takes a minute of simulated time, on
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
-const measures = (page) => page.evaluate(() => window.viscera.measures());
 const ended = (page) => page.evaluate(() => window.viscera.drill()?.phase === "ended");
 const add = ([x, y, z], dx = 0, dy = 0, dz = 0) => [x + dx, y + dy, z + dz];
 

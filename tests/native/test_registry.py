@@ -20,6 +20,7 @@ from viscera.native import Trial, Twin, register, registered, twins
 SOURCES = Path(viscera.__file__).parent
 
 NO_LOOPS = {
+    "viscera.batch.blocks.meet_mates": "waits for the other threads of a world",
     "viscera.device._meet": "waits for the other cores",
     "viscera.device._flush": "sets how a core rounds",
     "viscera.device._wait_at_gate": "waits for the next program",
@@ -34,7 +35,7 @@ def modules() -> Iterator[Any]:
     """All that may hold kernels: benchmarks have their own comparisons, servers have none, and migrations are run by
     Alembic alone."""
     others = ("bench", "server", "haptics", "__main__", "training")
-    for found in pkgutil.walk_packages(viscera.__path__, "viscera."):
+    for found in pkgutil.walk_packages(viscera.__path__, "viscera.", onerror=lambda name: None):
         if not found.name.startswith(tuple(f"viscera.{other}" for other in others)):
             yield importlib.import_module(found.name)
 

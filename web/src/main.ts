@@ -1,10 +1,8 @@
 // Brings the parts of the page together and turns the loop.
 
-import { Connection, socketAddress } from "./connection";
-import type { Line } from "./connection";
+import { Connection, socketAddress, type Line } from "./connection";
 import { framed } from "./framing";
-import { viewPart } from "./handle";
-import type { Handle } from "./handle";
+import { viewPart, type Handle } from "./handle";
 import { GamepadHand } from "./hand/gamepad";
 import { Hand } from "./hand/hand";
 import { Keyboard } from "./hand/keyboard";
@@ -379,8 +377,7 @@ class Page {
       ...viewPart(this.view),
       texels: (name) => this.view.skins.texture(name)?.texels ?? this.view.volumes.image(name)?.texels ?? this.insets.image(name)?.texels ?? null,
       marks: () => this.marks.marks(),
-      tip: () => this.hand.tip?.toArray() ?? null,
-      tool: () => this.hand.tool,
+      tip: () => this.hand.tip?.toArray() ?? null, tool: () => this.hand.tool,
       tools: () => (this.lastFrame?.state.tools ?? []).map(({ active, position, orientation, force, grip }) => ({ active, position, orientation, force, grip })),
       actingPoints: () => (this.lastFrame?.state.tools ?? []).map((tool) => actingPoint(tool, this.scene?.scene.instruments[tool.tool])),
       latency: () => this.latency.median(),
@@ -392,9 +389,8 @@ class Page {
       seek: (at) => this.connection.send({ type: "seek", at }),
       pause: (paused) => this.connection.send({ type: "control", action: paused ? "pause" : "resume" }),
       stats: () => ({
-        framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived,
+        framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived, software: this.view.software,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),
-        software: this.view.software,
       }),
     };
   }

@@ -99,8 +99,9 @@ def register(twin: Twin) -> Twin:
 
 
 def registered(package: ModuleType) -> dict[str, Twin]:
-    """All twins of the package, by name; imports every module in it that is called `twins`."""
-    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    """All twins of the package, by name; imports every module in it that is called `twins`. Packages that want more
+    than is installed here (learning) have none."""
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
         if module.name.endswith(".twins") and module.name != __name__:
             importlib.import_module(module.name)
     return dict(sorted(_registered.items()))
