@@ -20,7 +20,8 @@ from viscera.view import Snapshot
 from viscera.world import World
 
 FOLDER = Path(__file__).parent / "shown"
-NAMES = ("cut", "haze", "stitches", "xray", "gaze")
+OTHERS = ("haze", "stitches", "gaze")
+NAMES = ("cut", "xray", *OTHERS)
 CHANGES = {
     "cut": ["sheet", "sheet/triangles", "sheet/rest"],
     "haze": ["smoke", "saline"],
@@ -170,7 +171,7 @@ def numbers(array: m.ExactArray) -> NDArray[Any]:
     return np.frombuffer(array.data, f"<{array.kind}").reshape(array.count, array.components)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["cut", "xray", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_a_browser_has_the_world_as_it_is(name: str, tmp_path: Path) -> None:
     file = str(FOLDER / f"{name}.py")
     with (
