@@ -163,7 +163,7 @@ def test_the_force_that_is_told_is_what_the_probe_feels(palpate: learning.Surger
     assert np.abs(rows[:, 2]).max() > 0.05, "the probe does not touch"
     peak = rows[np.argmax(np.linalg.norm(rows[:, :3], axis=1))]
     span = np.tile(np.repeat([0.5, 0.005], 3), 3)
-    told = seen[8 + 29 : 8 + 29 + 18] * span
+    told = seen[8 + 31 : 8 + 31 + 18] * span
     np.testing.assert_allclose(told, np.concatenate([rows.mean(axis=0), peak, rows[-1]]), rtol=1e-5, atol=1e-7)
 
 

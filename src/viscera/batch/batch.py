@@ -11,15 +11,18 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from viscera.batch import blocks, kernels, reset
-from viscera.batch.hands import Hands
+from viscera.batch.anatomies import Anatomies
+from viscera.batch.kit import Hands
 from viscera.batch.making import (
+    check_stiffness,
     check_world,
-    make_anatomies,
+    make_episodes,
     make_hands,
     make_kit,
     make_samples,
     make_worlds,
     pushing_tools,
+    world_seeds,
 )
 from viscera.batch.worlds import Worlds
 from viscera.device import Device, Program, Stage, open_device
@@ -57,6 +60,8 @@ class Forces:
     """Over its ticks, shape (worlds, tools, 6)."""
     peak: wp.array[Any]
     """Largest force and largest torque of a tick, shape (worlds, tools, 2)."""
+    strongest: wp.array[Any]
+    """Of the tick with the largest force, shape (worlds, tools, 6)."""
 
 
 class Batch:
@@ -75,12 +80,13 @@ class Batch:
         self._worlds, self._hands, self._episodes = parts["worlds"], parts["hands"], parts["episodes"]
         self.seeds: NDArray[np.int64] = parts["seeds"]
         """Of each anatomy: a single world of this seed has the same one."""
+        self._anatomies: Anatomies = parts["anatomies"]
         self.count = len(self._worlds.anatomy)
         self.ticks = 0
         """So far."""
         self.fused = fused
         """Whether an action is one launch; else each phase of a tick is one."""
-        self.forces = Forces(self._hands.last, self._hands.mean, self._hands.peak)
+        self.forces = Forces(self._hands.last, self._hands.mean, self._hands.peak, self._hands.strongest)
         self._plan = device.port(1, wp.int32)
         self._mask = wp.zeros(self.count, dtype=wp.int32, device=device.warp)
         self._record()
@@ -144,6 +150,16 @@ class Batch:
                 raise InputError("anatomy: there is none of that number.", f"Allowed are 0 to {len(self.seeds) - 1}.")
             self._worlds.anatomy.assign(chosen)
         self._put_on.run()
+
+    def set_anatomy(self, number: int, seed: int) -> None:
+        """The anatomy of this number becomes that of a single world of this seed."""
+        check_seed(seed)
+        if not 0 <= number < len(self.seeds):
+            raise InputError(f"anatomy: there is none of number {number}.", f"Allowed are 0 to {len(self.seeds) - 1}.")
+        springs, bulk = self._anatomies.row(seed)
+        self._worlds.stiffness[number].assign(springs)
+        self._worlds.bulk[number].assign(bulk)
+        self.seeds[number] = seed
 
     def _row(self, name: str, values: ArrayLike, dtype: Any) -> NDArray[Any]:
         given = np.asarray(values, dtype=dtype)
@@ -263,12 +279,12 @@ class Batch:
 
     @property
     def hand_rows(self) -> Any:
-        """The struct `Hands` of hands.py, for kernels."""
+        """The struct `Hands` of kit.py, for kernels."""
         return self._hands
 
     @property
     def kit(self) -> Any:
-        """The struct `Kit` of hands.py, for kernels."""
+        """The struct `Kit` of kit.py, for kernels."""
         return self._kit
 
     # --- recording ---
@@ -322,15 +338,6 @@ class Batch:
         stage.launch(reset.reset_worlds, self.count, args, block=1)
 
 
-def check_stiffness(low: float, high: float, young: float, stiffest: float) -> None:
-    """Refuses factors that the lattice's substeps cannot carry."""
-    if not 0.0 < low <= high or high * young > stiffest * (1.0 + 1e-6):
-        raise InputError(
-            f"stiffness from {low:g} to {high:g} times {young:g} Pa is not possible.",
-            f"Stay above 0 and at most {stiffest / young:g}: the lattice has its substeps for {stiffest:g} Pa.",
-        )
-
-
 def make(
     scenario: str | Scenario,
     *,
@@ -364,7 +371,8 @@ def make(
     most = min(ANATOMIES, worlds) if anatomies is None else anatomies
     if not 1 <= most <= worlds or seed + max(most, worlds) > LARGEST_SEED:
         raise InputError(f"anatomies = {most} is not possible.", f"Allowed are 1 to {worlds}, one for each world.")
-    tables = make_anatomies(world, seed, most)
+    anatomy = Anatomies(world)
+    tables = anatomy.rows(seed, most)
     samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in tools))
     world.close()
     wp.synchronize_device(whole.warp)  # ticks of the single world have a stream of their own
@@ -380,23 +388,9 @@ def make(
         "begin": begin,
         "worlds": make_worlds(tissue, samples, worlds, tables, whole),
         "hands": make_hands(worlds, len(tools), whole),
-        "episodes": _episodes(worlds, seed, whole),
+        "episodes": make_episodes(worlds, seed, whole),
         "seeds": seed + np.arange(len(tables[0]), dtype=np.int64),
+        "anatomies": anatomy,
     }
     names = [tool.instrument.name for tool in tools]
     return Batch(world, whole, names, parts, not whole.is_cuda if fused is None else fused)
-
-
-def world_seeds(seed: int, worlds: int) -> NDArray[np.int32]:
-    """By which each world draws what its episodes are like."""
-    return ((seed + np.arange(worlds, dtype=np.int64)) % 2**31).astype(np.int32)
-
-
-def _episodes(worlds: int, seed: int, device: Device) -> Any:
-    made = reset.Episodes()
-    made.seed = wp.array(world_seeds(seed, worlds), dtype=wp.int32, device=device.warp)
-    made.number = wp.full(worlds, -1, dtype=wp.int32, device=device.warp)
-    made.born = wp.zeros(worlds, dtype=wp.int32, device=device.warp)
-    made.stiffness = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
-    made.friction = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
-    return made

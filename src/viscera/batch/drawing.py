@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.batch.hands import Hands, Kit
+from viscera.batch.kit import Hands, Kit
 from viscera.batch.worlds import Worlds
 from viscera.imaging.lens import LensView
 from viscera.render.light import Rods, Surroundings, cast_shades, to_byte, vignette

@@ -1,8 +1,7 @@
 """Hands and tools of many worlds: one thread moves the tools of one world for a tick, and feels for them after it.
 
-The same laws as in one world, in float64: a tool follows its hand (instruments/tool.py), goes on into tissue only as
-fast as that can bear (world/holding.py), and enters neither tissue that holds fast nor the table (world/floor.py). All
-arrays have a row for each world and tool.
+The same laws as in one world, in float64: a tool follows its hand (instruments/tool.py), as far as tissue and what
+holds fast let it (keeping.py). All arrays have a row for each world and tool.
 """
 
 # `int(0)` declares a variable in a kernel.
@@ -12,224 +11,29 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.batch.turns import (
-    ONE,
-    TINY,
-    ZERO,
-    between,
-    kept_in_trocar,
-    placed,
-    through_trocar,
-    turned_by,
-)
+from viscera.batch.keeping import BACK, FAR, STEP, TURN, allowed, allowed_turn, bound3, keep_out
+from viscera.batch.kit import Ends, Hands, Kit
+from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
-from viscera.instruments.tool import AS_HELD, FASTEST_TOOL, FASTEST_TURN
-from viscera.timing import TICK
+from viscera.instruments.tool import AS_HELD
 from viscera.tissue.kernels import FORCE_PARTS, FORCE_UNITS, TORQUE_UNITS
 from viscera.tissue.touch_kernels import PART_END, PART_FLOATS, PART_START, PARTS, TIPS
 from viscera.tissue.touching import NOTHING_NEAR
-from viscera.world import floor, holding
+from viscera.world import holding
 
 wp.set_module_options({"enable_backward": False})
 
-_STEP = wp.constant(wp.float64(FASTEST_TOOL * TICK))
-_TURN = wp.constant(wp.float64(FASTEST_TURN * TICK))
 _AS_HELD = wp.constant(wp.float64(AS_HELD))
 _MOST_FORCE, _SLOW_FORCE = wp.constant(wp.float64(holding.MOST_FORCE)), wp.constant(wp.float64(holding.SLOW_FORCE))
 _LEAST_STRETCH = wp.constant(wp.float64(holding.LEAST_STRETCH))
 _SLOW_STRETCH = wp.constant(wp.float64(holding.SLOW_STRETCH))
 _SLOW_DEPTH, _DEEPEST = wp.constant(wp.float64(holding.SLOW_DEPTH)), wp.constant(wp.float64(holding.DEEPEST))
-_PAST, _INTO = wp.constant(wp.float64(holding.PAST)), wp.constant(wp.float64(holding.INTO))
 _RECOVERY, _STEADY = wp.constant(wp.float64(holding.RECOVERY)), wp.constant(wp.float64(holding.STEADY))
-_BACK = wp.constant(wp.float64(holding.BACK))
 _NOTHING_NEAR = wp.constant(wp.float64(NOTHING_NEAR))
 _NANO = wp.constant(wp.float64(1.0e-9))
-_WORKING = wp.constant(wp.float64(floor.WORKING))
-_PLACES = wp.constant(len(floor.PLACES))
-_FAR = wp.constant(wp.float64(1.0e30))
 _BARS = wp.constant(MOST_BARS)
 _PARTS = wp.constant(PARTS)
 _TIPS = wp.constant(TIPS)
-Ends = wp.types.matrix(shape=(2 * MOST_BARS, 3), dtype=wp.float64)
-"""Both ends of each bar's axis [m]."""
-
-
-@wp.struct
-class Kit:
-    """What the tools are; the same in every world."""
-
-    tools: int
-    substeps: int
-    """Of the lattice, per tick."""
-    home: wp.array(dtype=wp.vec3d)
-    home_turn: wp.array(dtype=wp.vec4d)
-    """Where a tool waits [m], and how it is turned there."""
-    local: wp.array2d(dtype=wp.vec3d)
-    """Both ends of each bar's axis, in the tool's own frame [m]."""
-    bars: wp.array(dtype=wp.int32)
-    radius: wp.array2d(dtype=wp.float64)
-    """Of each bar [m]."""
-    thinnest: wp.array(dtype=wp.float64)
-    """[m]"""
-    friction: wp.array(dtype=wp.float64)
-    length: wp.array(dtype=wp.float64)
-    """From the tip to the handle [m]."""
-    trocar: wp.array(dtype=wp.vec3d)
-    """[m]"""
-    through: wp.array(dtype=wp.int32)
-    """Whether it has one."""
-    follow: wp.array(dtype=wp.float64)
-    """Of the way to its hand, what a tool goes in a tick."""
-    low: wp.vec3d
-    high: wp.vec3d
-    """The room that no tip leaves [m]."""
-    origin: wp.vec3d
-    """Of the lattice [m]."""
-    held: wp.array3d(dtype=wp.float64)
-    """Distance from what holds fast, on a grid (world/floor.py) [m]; one element where nothing does."""
-    held_origin: wp.vec3d
-    held_spacing: wp.float64
-    """[m]"""
-    held_top: wp.float64
-    """No tool above this is held back [m]."""
-    table: wp.float64
-    """Height under which no tool goes [m]."""
-
-
-@wp.struct
-class Hands:
-    """Of each world and tool: what the hand asks for, where the tool is, what it feels."""
-
-    asked: wp.array3d(dtype=wp.float64)
-    """Position [m] and quaternion x, y, z, w that the hand asks for."""
-    active: wp.array2d(dtype=wp.int32)
-    """Whether it is in the body."""
-    direct: wp.array(dtype=wp.int32)
-    """One number: whether tools follow without lag."""
-    friction: wp.array(dtype=wp.float64)
-    """Times that of the tools, in each world."""
-    inside: wp.array2d(dtype=wp.int32)
-    """Whether it was in the body in the last tick."""
-    tip: wp.array2d(dtype=wp.vec3d)
-    turn: wp.array2d(dtype=wp.vec4d)
-    """How it is turned: as it is held, or with that spin through its trocar."""
-    held: wp.array2d(dtype=wp.vec4d)
-    """How far it has followed how its hand is turned."""
-    ends: wp.array2d(dtype=Ends)
-    """Its bars as the last tick ended [m]."""
-    bound: wp.array3d(dtype=wp.float64)
-    """`Holding.state`: direction of the force, 1 − q, whether tissue is near, direction of the torque."""
-    pose: wp.array3d(dtype=wp.float32)
-    """Where the tool is: position [m] and quaternion."""
-    last: wp.array3d(dtype=wp.float32)
-    """Force [N] and torque about the tip [N·m] in the last tick."""
-    mean: wp.array3d(dtype=wp.float32)
-    """Over the ticks of the last action."""
-    peak: wp.array3d(dtype=wp.float32)
-    """Largest force [N] and largest torque [N·m] of a tick in it."""
-
-
-@wp.func
-def clearance(kit: Kit, x: wp.vec3d):
-    """Distance from what holds fast [m] and the direction away from it; far outside the grid."""
-    local = (x - kit.held_origin) / kit.held_spacing
-    found = wp.float64(_FAR)
-    slope = wp.vec3d()
-    inside = int(1)
-    for axis in range(3):
-        if local[axis] < ZERO or local[axis] > wp.float64(kit.held.shape[axis] - 1):
-            inside = 0
-    if inside != 0:
-        i = wp.min(int(local[0]), kit.held.shape[0] - 2)
-        j = wp.min(int(local[1]), kit.held.shape[1] - 2)
-        k = wp.min(int(local[2]), kit.held.shape[2] - 2)
-        fx = wp.clamp(local[0] - wp.float64(i), ZERO, ONE)
-        fy = wp.clamp(local[1] - wp.float64(j), ZERO, ONE)
-        fz = wp.clamp(local[2] - wp.float64(k), ZERO, ONE)
-        # Values at the corners, and what is left of them axis by axis.
-        z00 = kit.held[i, j, k + 1] - kit.held[i, j, k]
-        z01 = kit.held[i, j + 1, k + 1] - kit.held[i, j + 1, k]
-        z10 = kit.held[i + 1, j, k + 1] - kit.held[i + 1, j, k]
-        z11 = kit.held[i + 1, j + 1, k + 1] - kit.held[i + 1, j + 1, k]
-        at00 = kit.held[i, j, k] + fz * z00
-        at01 = kit.held[i, j + 1, k] + fz * z01
-        at10 = kit.held[i + 1, j, k] + fz * z10
-        at11 = kit.held[i + 1, j + 1, k] + fz * z11
-        at0 = at00 + fy * (at01 - at00)
-        at1 = at10 + fy * (at11 - at10)
-        found = at0 + fx * (at1 - at0)
-        slope_y = (at01 - at00) + fx * ((at11 - at10) - (at01 - at00))
-        by_0 = z00 + fy * (z01 - z00)
-        by_1 = z10 + fy * (z11 - z10)
-        slope = wp.vec3d(at1 - at0, slope_y, by_0 + fx * (by_1 - by_0))
-        slope = slope / wp.max(wp.length(slope), wp.float64(1.0e-12))
-    return found, slope
-
-
-@wp.func
-def keep_out(kit: Kit, tool: int, ends: Ends, way: wp.vec3d):
-    """The way that a tool may go which wants to go `way` [m], but for the table: `Floor.keep_out`."""
-    lowest = wp.float64(_FAR)
-    thickest = wp.float64(0.0)
-    for bar in range(kit.bars[tool]):
-        lowest = wp.min(lowest, wp.min(ends[2 * bar, 2], ends[2 * bar + 1, 2]))
-        thickest = wp.max(thickest, kit.radius[tool, bar])
-    if kit.held.shape[0] < 2 or lowest + way[2] - thickest > kit.held_top:
-        return way
-    for _ in range(2):
-        worst = wp.float64(0.0)
-        aside = wp.vec3d()
-        for bar in range(kit.bars[tool]):
-            start = wp.vec3d(ends[2 * bar, 0], ends[2 * bar, 1], ends[2 * bar, 2])
-            axis = wp.vec3d(ends[2 * bar + 1, 0], ends[2 * bar + 1, 1], ends[2 * bar + 1, 2]) - start
-            part = axis * wp.min(ONE, _WORKING / wp.max(wp.length(axis), TINY))
-            for place in range(_PLACES):
-                share = wp.float64(place) / wp.float64(_PLACES - 1)
-                clear, slope = clearance(kit, start + share * part + way)
-                short = kit.radius[tool, bar] - clear
-                if short > worst:
-                    worst = short
-                    aside = slope
-        way = way + worst * aside
-    return way
-
-
-@wp.func
-def eased(freedom: wp.float64):
-    """Of the fastest speed, what is left for this q."""
-    return freedom * wp.min(ONE, wp.max(freedom, _BACK))
-
-
-@wp.func
-def bound3(hands: Hands, world: int, tool: int, at: int):
-    return wp.vec3d(hands.bound[world, tool, at], hands.bound[world, tool, at + 1], hands.bound[world, tool, at + 2])
-
-
-@wp.func
-def allowed(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
-    """What of this way of a tick a tool may go [m]: `Holding.allow`."""
-    radii = kit.thinnest[tool] * wp.float64(kit.substeps)
-    length = wp.length(way)
-    if hands.bound[world, tool, 4] > ZERO and length > _PAST * radii:
-        way = way * (_PAST * radii / length)
-    normal = bound3(hands, world, tool, 0)
-    into = -wp.dot(way, normal)
-    most = wp.min(eased(ONE - hands.bound[world, tool, 3]) * _STEP, _INTO * radii)
-    if into > most and wp.length_sq(normal) > ZERO:
-        way = way + (into - most) * normal
-    return way
-
-
-@wp.func
-def allowed_turn(hands: Hands, world: int, tool: int, way: wp.vec3d):
-    """What of this turn of a tick a tool may make, axis times angle [rad]: `Holding.allow_turn`."""
-    normal = bound3(hands, world, tool, 5)
-    freedom = ONE - hands.bound[world, tool, 3]
-    if wp.length_sq(normal) > ZERO:
-        leaves = wp.dot(way, normal)
-        free = wp.max(freedom, ZERO)
-        way = free * free * (way - leaves * normal) + wp.max(leaves, -eased(freedom) * _TURN) * normal
-    return way
 
 
 @wp.func
@@ -247,7 +51,7 @@ def bars_at(kit: Kit, tool: int, tip: wp.vec3d, turn: wp.vec4d):
 @wp.func
 def lowest_of(kit: Kit, tool: int, ends: Ends):
     """Height of the lowest point of a tool's bars [m]."""
-    found = wp.float64(_FAR)
+    found = wp.float64(FAR)
     for bar in range(kit.bars[tool]):
         found = wp.min(found, wp.min(ends[2 * bar, 2], ends[2 * bar + 1, 2]) - kit.radius[tool, bar])
     return found
@@ -291,7 +95,7 @@ def turn_tool(kit: Kit, hands: Hands, world: int, tool: int, share: wp.float64, 
             held = asked
         else:
             turns = 1
-            way = way * (wp.min(angle * share, _TURN) / angle)
+            way = way * (wp.min(angle * share, TURN) / angle)
     if turns == 0 and enters == 0:
         return ends
     before = held
@@ -377,8 +181,8 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
     tip = hands.tip[world, tool]
     way = (wanted - tip) * share
     length = wp.length(way)
-    if length > _STEP:
-        way = way * (_STEP / length)
+    if length > STEP:
+        way = way * (STEP / length)
     way = keep_out(kit, tool, ends, allowed(kit, hands, world, tool, way))
     below = kit.table - lowest_of(kit, tool, ends) - way[2]
     if below > ZERO:
@@ -435,7 +239,11 @@ def feel_tool(
         hands.mean[world, tool, 3 + axis] = hands.mean[world, tool, 3 + axis] + float(t[axis] / wp.float64(ticks))
     for number in range(4):
         hands.pose[world, tool, 3 + number] = float(turn[number])
-    hands.peak[world, tool, 0] = wp.max(hands.peak[world, tool, 0], float(size))
+    if float(size) > hands.peak[world, tool, 0]:
+        hands.peak[world, tool, 0] = float(size)
+        for axis in range(3):
+            hands.strongest[world, tool, axis] = float(f[axis])
+            hands.strongest[world, tool, 3 + axis] = float(t[axis])
     hands.peak[world, tool, 1] = wp.max(hands.peak[world, tool, 1], float(wp.length(t)))
     if hands.active[world, tool] == 0:
         return
@@ -449,7 +257,7 @@ def feel_tool(
             steady(hands, world, tool, 0, f)
             steady(hands, world, tool, 5, t)
         # Tissue that springs to and fro is no freer for it.
-        held = wp.max(ONE - wp.max(freedom, -_BACK), hands.bound[world, tool, 3] - _RECOVERY)
+        held = wp.max(ONE - wp.max(freedom, -BACK), hands.bound[world, tool, 3] - _RECOVERY)
         hands.bound[world, tool, 3] = held
         hands.bound[world, tool, 4] = ONE
     else:
@@ -463,5 +271,6 @@ def begin_action(kit: Kit, hands: Hands, world: int):
     for tool in range(kit.tools):
         for number in range(6):
             hands.mean[world, tool, number] = 0.0
+            hands.strongest[world, tool, number] = 0.0
         for number in range(2):
             hands.peak[world, tool, number] = 0.0

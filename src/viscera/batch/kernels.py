@@ -6,7 +6,8 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.batch import worlds as phase
-from viscera.batch.hands import Hands, Kit, begin_action
+from viscera.batch.hands import begin_action
+from viscera.batch.kit import Hands, Kit
 from viscera.batch.worlds import Worlds
 from viscera.tissue.kernels import Lattice
 from viscera.tissue.touch_kernels import Samples

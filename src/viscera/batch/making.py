@@ -6,7 +6,6 @@ What a scenario has besides (heat, blood, cutting, grasping) it cannot, and says
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +14,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.batch.hands import Ends, Hands, Kit
+from viscera.batch import reset
+from viscera.batch.kit import Ends, Hands, Kit
 from viscera.batch.worlds import Worlds
 from viscera.device import Device
 from viscera.errors import InputError
@@ -24,7 +24,6 @@ from viscera.instruments.bars import MOST_BARS, parts_of
 from viscera.timing import TICK
 from viscera.tissue import kernels, touch_kernels
 from viscera.tissue.layout import TILE
-from viscera.tissue.tables import Tables
 from viscera.tissue.tissue import Tissue
 from viscera.world import World
 from viscera.world.floor import Floor
@@ -58,6 +57,15 @@ def check_world(world: World) -> None:
     for what, there in lacks.items():
         if there:
             raise InputError(f"{name}: a batch knows no {what}.", "Use single worlds (`viscera.make`) for it.")
+
+
+def check_stiffness(low: float, high: float, young: float, stiffest: float) -> None:
+    """Refuses factors that the lattice's substeps cannot carry."""
+    if not 0.0 < low <= high or high * young > stiffest * (1.0 + 1e-6):
+        raise InputError(
+            f"stiffness from {low:g} to {high:g} times {young:g} Pa is not possible.",
+            f"Stay above 0 and at most {stiffest / young:g}: the lattice has its substeps for {stiffest:g} Pa.",
+        )
 
 
 def pushing_tools(world: World) -> list[Tool]:
@@ -178,20 +186,6 @@ def make_samples(tissue: Tissue, thinnest: float) -> Any:
     return made
 
 
-def make_anatomies(world: World, seed: int, count: int) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-    """Stiffness of the springs and bulk modulus of the cells of so many anatomies, of the seeds from `seed` on."""
-    tissue, relative = world.contents.organs[0].tissue, world.contents.relative_young
-    params = tissue.params
-    if relative is None:
-        return tissue.constants.stiffness.numpy()[None], tissue.bulk.numpy()[None]
-    tables = Tables(params, tissue.layout)
-    changed = [dataclasses.replace(params, relative_young=relative(seed + number)) for number in range(count)]
-    springs = np.stack([tables.stiffness(one.spring_young_of()) for one in changed])
-    if not params.has_volume:
-        return springs, np.zeros((count, 1), dtype=np.float16)
-    return springs, np.stack([tables.bulk(one.bulk_young_of()) for one in changed])
-
-
 def make_worlds(tissue: Tissue, samples: Any, count: int, anatomies: tuple[Any, Any], device: Device) -> Any:
     """The struct `Worlds`: what changes, a row for each world."""
     slots, tiles = tissue.layout.slots, len(tissue.layout.tile_slot)
@@ -240,4 +234,21 @@ def make_hands(count: int, tools: int, device: Device) -> Any:
     made.turn, made.held, made.ends = rows(wp.vec4d, tools), rows(wp.vec4d, tools), rows(Ends, tools)
     made.bound, made.pose = rows(wp.float64, tools, 8), rows(wp.float32, tools, 7)
     made.last, made.mean, made.peak = (rows(wp.float32, tools, size) for size in (6, 6, 2))
+    made.strongest = rows(wp.float32, tools, 6)
+    return made
+
+
+def world_seeds(seed: int, worlds: int) -> NDArray[np.int32]:
+    """By which each world draws what its episodes are like."""
+    return ((seed + np.arange(worlds, dtype=np.int64)) % 2**31).astype(np.int32)
+
+
+def make_episodes(worlds: int, seed: int, device: Device) -> Any:
+    """The struct `Episodes`: none has begun."""
+    made = reset.Episodes()
+    made.seed = wp.array(world_seeds(seed, worlds), dtype=wp.int32, device=device.warp)
+    made.number = wp.full(worlds, -1, dtype=wp.int32, device=device.warp)
+    made.born = wp.zeros(worlds, dtype=wp.int32, device=device.warp)
+    made.stiffness = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
+    made.friction = wp.zeros(worlds, dtype=wp.float32, device=device.warp)
     return made

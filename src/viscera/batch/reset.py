@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.batch.hands import Hands, Kit
+from viscera.batch.kit import Hands, Kit
 from viscera.batch.worlds import Worlds
 from viscera.tissue.kernels import LIVE_BULK, LIVE_FLOATS, LIVE_STIFFNESS
 from viscera.tissue.touch_kernels import PART_FLOATS, ROWS
@@ -131,5 +131,6 @@ def reset_worlds(
         for number in range(6):
             hands.last[world, tool, number] = 0.0
             hands.mean[world, tool, number] = 0.0
+            hands.strongest[world, tool, number] = 0.0
         for number in range(2):
             hands.peak[world, tool, number] = 0.0

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.batch.hands import Hands, Kit, feel_tool, move_tool
+from viscera.batch.hands import feel_tool, move_tool
+from viscera.batch.kit import Hands, Kit
 from viscera.tissue.kernels import FORCE_PARTS, LIVE_KEEP, LIVE_VISCOUS_TIME, Lattice
 from viscera.tissue.layout import TILE
 from viscera.tissue.native import step_pair, step_tile

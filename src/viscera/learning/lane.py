@@ -67,10 +67,10 @@ class Lane:
 
     def __init__(self, task: Task, choice: Choice) -> None:
         self.task, self.choice = task, choice
-        self.weights = _weights(task, choice.weights)
-        self._spans = _spans(task, choice.randomise)
-        self.ticks = _positive("ticks", choice.ticks, task.ticks)
-        self.most_actions = _positive("most_actions", choice.most_actions, task.most_actions)
+        self.weights = weights_of(task, choice.weights)
+        self._spans = spans_of(task, choice.randomise)
+        self.ticks = positive("ticks", choice.ticks, task.ticks)
+        self.most_actions = positive("most_actions", choice.most_actions, task.most_actions)
         self.eyes = Eyes(task, choice.observe, choice.picture, choice.points)
         self.world = self._make(0 if choice.world_seed is None else choice.world_seed)
         self._check_spans()
@@ -95,22 +95,13 @@ class Lane:
         return world
 
     def _new_arm(self) -> Arm:
-        task, world = self.task, self.world
-        instrument = world.hands[task.tool].instrument
-        return Arm(
-            task.tool, self.choice.control, task.limits, task.space(world), task.trocar(world), instrument.length,
-            task.activates,
-        )  # fmt: skip
+        return arm_of(self.task, self.world, self.choice.control)
 
     # --- an episode ---
 
     def begin(self, rng: np.random.Generator) -> tuple[Observation, dict[str, Any]]:
         """A new episode; all that is drawn comes from `rng`."""
-        choice = self.choice
-        seed = choice.world_seed
-        if seed is None:
-            seed = int(rng.integers(LARGEST_SEED)) if self.task.new_world else 0
-        self.drawn = {name: float(rng.uniform(*span)) for name, span in self._spans.items()}
+        seed, self.drawn = draw_episode(self.task, self.choice, self._spans, rng)
         settings = {name: value for name, value in self.drawn.items() if name != FRICTION}
         world = self.world
         contents = world.contents
@@ -209,7 +200,23 @@ def _felt(tool: ToolState) -> tuple[float, ...]:
     return (*tool.force, *tool.torque)
 
 
-def _weights(task: Task, other: Mapping[str, float]) -> dict[str, float]:
+def arm_of(task: Task, world: World, control: Control) -> Arm:
+    """The agent's hand in such a world."""
+    length = world.hands[task.tool].instrument.length
+    return Arm(task.tool, control, task.limits, task.space(world), task.trocar(world), length, task.activates)
+
+
+def draw_episode(
+    task: Task, choice: Choice, spans: Mapping[str, tuple[float, float]], rng: np.random.Generator
+) -> tuple[int, dict[str, float]]:
+    """The seed of an episode's world, and what is randomised."""
+    seed = choice.world_seed
+    if seed is None:
+        seed = int(rng.integers(LARGEST_SEED)) if task.new_world else 0
+    return seed, {name: float(rng.uniform(*span)) for name, span in spans.items()}
+
+
+def weights_of(task: Task, other: Mapping[str, float]) -> dict[str, float]:
     unknown = sorted(set(other) - set(task.weights))
     if unknown:
         raise InputError(
@@ -220,7 +227,7 @@ def _weights(task: Task, other: Mapping[str, float]) -> dict[str, float]:
     return {**task.weights, **other}
 
 
-def _spans(task: Task, wanted: bool | Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
+def spans_of(task: Task, wanted: bool | Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
     spans = task.randomise if wanted is True else (wanted or {})
     found: dict[str, tuple[float, float]] = {}
     for name, span in spans.items():
@@ -231,7 +238,7 @@ def _spans(task: Task, wanted: bool | Mapping[str, Sequence[float]]) -> dict[str
     return found
 
 
-def _positive(name: str, wanted: int | None, own: int) -> int:
+def positive(name: str, wanted: int | None, own: int) -> int:
     value = own if wanted is None else wanted
     if not (isinstance(value, int) and value >= 1):
         raise InputError(f"{name} = {value!r} is not possible.", "It is a whole number from 1.")

@@ -1,7 +1,7 @@
 """Many worlds as one gymnasium vector environment.
 
 What runs the worlds is behind `Lanes`: whole rows of worlds go in and out as arrays. `SingleWorlds` steps worlds one
-after the other; a batch of worlds in one set of device arrays fits in its place.
+after the other; `BatchedWorlds` (batched.py) all of them at once, in one set of device arrays.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Lanes(Protocol):
         ...
 
     def act(self, actions: NDArray[np.float32], which: NDArray[np.bool_]) -> None:
-        """One action in each of these worlds."""
+        """One action in each of these worlds. The others may go on too: each must begin again before it acts."""
         ...
 
     def close(self) -> None: ...
@@ -151,10 +151,10 @@ class SurgeryVectorEnv(VectorEnv[Any, Any, Any]):
         if actions.shape != shape:
             raise InputError(f"actions of shape {actions.shape} are not possible.", f"Give {shape}.")
         begins = self._over.copy()
-        if begins.any():
-            self.lanes.begin(begins, self._generators)
         if not begins.all():
             self.lanes.act(actions, ~begins)
+        if begins.any():
+            self.lanes.begin(begins, self._generators)
         lanes = self.lanes
         np.logical_or(lanes.terminated, lanes.truncated, out=self._over)
         features = {name: lanes.features[:, k].copy() for k, name in enumerate(lanes.names)}
@@ -170,7 +170,12 @@ def _copied(rows: Rows) -> Rows:
     return {name: part.copy() for name, part in rows.items()} if isinstance(rows, dict) else rows.copy()
 
 
-def make_worlds(task: Task | str, num_envs: int = 1, **choice: Any) -> SurgeryVectorEnv:
-    """What `gymnasium.make_vec(id, num_envs=…)` makes."""
+def make_worlds(task: Task | str, num_envs: int = 1, batched: bool = False, **choice: Any) -> SurgeryVectorEnv:
+    """What `gymnasium.make_vec(id, num_envs=…)` makes: worlds one after the other, or `batched`, all at once."""
     found = find_task(task) if isinstance(task, str) else task
-    return SurgeryVectorEnv(SingleWorlds(found, Choice(**choice), num_envs))
+    if not batched:
+        return SurgeryVectorEnv(SingleWorlds(found, Choice(**choice), num_envs))
+    from viscera.learning.batched import BatchedWorlds
+
+    choice.setdefault("cores", None)  # all of them, for all worlds
+    return SurgeryVectorEnv(BatchedWorlds(found, Choice(**choice), num_envs))

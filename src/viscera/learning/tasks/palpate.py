@@ -2,7 +2,7 @@
 handle, once, while it touches the tissue.
 
 What it has felt so far is kept for it: stiffness (force over depth) in each field of a coarse map, and where it was the
-stiffest.
+stiffest. Where the nodule is, it is never told; the reward while it learns is (`closer`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Attempt:
         self._map = np.zeros((FIELDS, FIELDS))
         self._hardest = np.zeros(3)
         """Where, as shares of the workspace, and how stiff [N/m]."""
-        self._now = 0.0
+        self._now = self._depth = 0.0
         home = space.clamped(np.asarray(world.hands[TASK.tool].instrument.home))
         self._here = space.share(home)[:2]
         self._away = self._aside(home)
@@ -60,11 +60,17 @@ class Attempt:
         return float(np.linalg.norm((tip - self._middle)[:2]))
 
     def goal(self) -> Vector:
-        """The way to the stiffest place so far and how stiff it was, what is felt now, and the map of what was felt;
-        −1 where nothing was."""
+        """The way to the stiffest place so far, by how much it was stiffer than what was felt elsewhere, how deep the
+        probe is; then stiffness: there, now, and the map of it; −1 where nothing was felt."""
         way = self._hardest[:2] - self._here if self._hardest[2] > 0.0 else np.zeros(2)
         stiff = np.array([self._hardest[2], self._now, *self._map.ravel()])
-        return np.concatenate([way, stiff / SOFT - 1.0])
+        return np.concatenate([way, [self._contrast(), self._depth / DEPTH], stiff / SOFT - 1.0])
+
+    def _contrast(self) -> float:
+        """Stiffness of the stiffest place over the mean of the fields that were felt, less 1: how certain it is that
+        something hard is there."""
+        felt = self._map[self._map > 0.0]
+        return float(self._hardest[2] / felt.mean()) - 1.0 if len(felt) else 0.0
 
     def truth(self) -> Vector:
         return self._space.share(self._middle)[:2]
@@ -72,7 +78,7 @@ class Attempt:
     def _remember(self, tip: Vector, force: float) -> None:
         depth = self._top - float(tip[2])
         stiff = force / depth if depth > SHALLOWEST_PUSH else 0.0
-        self._now = stiff
+        self._now, self._depth = stiff, depth
         self._here = share = self._space.share(tip)[:2]
         i, j = np.clip(np.floor(0.5 * (share + 1.0) * FIELDS), 0, FIELDS - 1).astype(int).tolist()
         self._map[i, j] = max(self._map[i, j], stiff)
@@ -83,7 +89,7 @@ class Attempt:
         tip = np.asarray(acted.tool.position)
         # Up is the way the tissue pushes back; sideways it is friction.
         force = max(0.0, float(acted.felt.mean[2]))
-        known = int((self._map > 0.0).sum())
+        known, certain = int((self._map > 0.0).sum()), self._contrast()
         self._remember(tip, force)
         before, self._away = self._away, self._aside(tip)
         says_so = acted.closed and force > TOUCHES
@@ -91,6 +97,7 @@ class Attempt:
         features = {
             "closer": 100.0 * (before - self._away),
             "explored": float((self._map > 0.0).sum() - known),
+            "certain": self._contrast() - certain,
             "found": float(right),
             "wrong": float(says_so and not right),
             "time": 1.0,
@@ -104,16 +111,18 @@ TASK = Task(
     scenario="palpation",
     begin=Attempt,
     space=space,
-    weights={"closer": 2.0, "explored": 0.1, "found": 10.0, "wrong": -1.0, "time": -0.02},
+    weights={"closer": 2.0, "explored": 0.1, "certain": 1.0, "found": 10.0, "wrong": -2.0, "time": -0.02},
     features={
         "closer": "to over the nodule since the last action [cm]; the agent is not told where that is",
         "explored": "fields of the map that were touched for the first time",
+        "certain": "growth of the stiffest place over the mean of what was felt, less 1, since the last action",
         "found": "1 when the agent says “here” within 10 mm of over its middle",
         "wrong": "1 when it says so elsewhere",
         "time": "1 each action",
     },
     activates=True,
     detail=0.2,
+    batches=True,
     ticks=10,
     most_actions=150,
     limits=Limits(pan=2.0, depth=0.4, speed=0.4, dead_zone=0.75),

@@ -25,7 +25,7 @@ def space(world: World) -> Space:
 
 class Attempt:
     def __init__(self, world: World, space: Space, rng: np.random.Generator) -> None:
-        self._space, self._world = space, world
+        self._space = space
         self._target = space.at(rng.uniform(-0.9, 0.9, 3))
         self._tip = space.clamped(np.asarray(world.hands[TASK.tool].instrument.home))
         self._away = self._distance()
@@ -74,6 +74,7 @@ TASK = Task(
     ticks=8,
     most_actions=100,
     new_world=False,
+    batches=True,
     limits=Limits(pan=2.5, depth=0.5, speed=0.5),
     randomise={"stiffness": (1.0, 6.0), "friction": (0.02, 0.2)},
 )
