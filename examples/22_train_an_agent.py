@@ -2,9 +2,11 @@
 
     pip install 'viscera[rl]' stable-baselines3
     python examples/22_train_an_agent.py --task Reach --steps 60000 --out build/reach
+    python examples/22_train_an_agent.py --task Palpate --steps 400000 --worlds 64 --control cartesian --out build/palp
 
-Source: Schulman and others, "Proximal Policy Optimization Algorithms", 2017, as Stable-Baselines3 has it. It ends in a
-check: what was learned does better than chance.
+The worlds that it learns from are in one set of arrays where the task allows it (viscera.batch). Source: Schulman and
+others, "Proximal Policy Optimization Algorithms", 2017, as Stable-Baselines3 has it. It ends in a check: what was
+learned does better than chance.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ SETTINGS: dict[str, Any] = {
     "policy_kwargs": {"log_std_init": -0.5},
 }  # fmt: skip
 """Of PPO: short episodes, small networks."""
+OTHER: dict[str, dict[str, Any]] = {
+    "Palpate": {"n_steps": 64, "batch_size": 512, "n_epochs": 8, "gamma": 0.99, "learning_rate": 5e-4},
+}  # fmt: skip
+"""Where the way to a reward is longer, and more worlds tell of it."""
 
 
 class Curve:
@@ -63,12 +69,17 @@ class Curve:
         return True
 
 
-def train(name: str, told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
+def settings_of(task: str) -> dict[str, Any]:
+    return {**SETTINGS, **OTHER.get(task, {})}
+
+
+def train(told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]]]:
     """PPO until it is enough, with the curve of what it learned."""
     import torch  # pyright: ignore[reportMissingImports]
     from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
     from stable_baselines3.common.callbacks import BaseCallback  # pyright: ignore[reportMissingImports]
-    from stable_baselines3.common.env_util import make_vec_env  # pyright: ignore[reportMissingImports]
+
+    from viscera.learning.baselines import SurgeryVecEnv
 
     class Watch(BaseCallback):
         curve = Curve(max(1, told.steps // 40))
@@ -79,11 +90,12 @@ def train(name: str, told: argparse.Namespace) -> tuple[Any, list[dict[str, Any]
             return not self.curve.enough(told.until, told.minutes)
 
     torch.set_num_threads(1)  # the networks are small
-    env = make_vec_env(name, n_envs=told.worlds, seed=told.seed)
-    model = PPO("MlpPolicy", env, seed=told.seed, device="cpu", **SETTINGS)
+    env = SurgeryVecEnv(told.task, told.worlds, seed=told.seed, control=told.control)
+    model = PPO("MlpPolicy", env, seed=told.seed, device="cpu", **settings_of(told.task))
     watch = Watch()
     model.learn(told.steps, callback=watch)
     model.save(told.out / "policy.zip")
+    env.close()
     return model, watch.curve.rows
 
 
@@ -111,16 +123,17 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--until", type=float, default=1.1, help="end when such a share of episodes succeeds")
     parser.add_argument("--minutes", type=float, default=60.0, help="end after so long")
-    parser.add_argument("--worlds", type=int, default=4, help="learned from side by side, one after the other")
+    parser.add_argument("--worlds", type=int, default=4, help="learned from side by side")
+    parser.add_argument("--control", default="trocar", help="trocar or cartesian")
     parser.add_argument("--episodes", type=int, default=100, help="that policies are compared on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("build/agent"))
     told = parser.parse_args()
     told.out.mkdir(parents=True, exist_ok=True)
     name = f"viscera/{told.task}-v0"
-    model, rows = train(name, told)
+    model, rows = train(told)
 
-    env = gymnasium.make(name)
+    env = gymnasium.make(name, control=told.control)
     surgery = env.unwrapped
     assert isinstance(surgery, learning.SurgeryEnv)
 
@@ -131,7 +144,10 @@ def main() -> int:
     learned = learning.evaluate(env, policy, told.episodes, seed=1_000_000)
     chance = learning.evaluate(env, learning.random_policy(env), told.episodes, seed=1_000_000)
     recording, _ = learning.record_episode(surgery, policy, told.out, seed=1_000_000)
-    result = {"id": name, "learned": asdict(learned), "random": asdict(chance), "settings": SETTINGS, "curve": rows}
+    result = {
+        "id": name, "control": told.control, "worlds": told.worlds, "learned": asdict(learned),
+        "random": asdict(chance), "settings": settings_of(told.task), "curve": rows,
+    }  # fmt: skip
     (told.out / "curve.json").write_text(json.dumps(result, indent=1) + "\n")
     draw(f"{name}, {rows[-1]['steps']} actions", rows, chance, told.out / "curve.png")
     print(f"success {learned.success:.0%} after learning, {chance.success:.0%} at random; recorded in {recording}")

@@ -39,11 +39,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="Reach")
     parser.add_argument("--policy", type=Path)
+    parser.add_argument("--control", choices=("trocar", "cartesian"), help="with which it was trained")
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, help="record an episode into this folder")
     told = parser.parse_args()
-    control = "cartesian" if told.policy is None else "trocar"
+    control = told.control or ("cartesian" if told.policy is None else "trocar")
     env = gymnasium.make(f"viscera/{told.task}-v0", control=control)
     policy = by_hand if told.policy is None else saved(told.policy)
     chance = learning.evaluate(env, learning.random_policy(env), told.episodes, told.seed)
