@@ -344,6 +344,8 @@ class Device:
     cores: int
     stream: wp.Stream | None = None
     """On cuda: where its programs run, one after the other. None is Warp's own."""
+    others: tuple[Device, ...] = ()
+    """Further devices over which lattices are spread, a slab on each (tissue/slabs.py)."""
     alone: Callable[[], None] | None = None
     """Called before a program is recorded: makes sure that no other thread launches anything meanwhile."""
     _crew: _Crew | None = None
@@ -428,6 +430,8 @@ class Device:
         """Sends the worker threads home. The device can be used again; programs recorded before cannot."""
         if self._ticks is not None:
             self._ticks.close()
+        for other in self.others:
+            other.close()
         if self._crew is not None:
             self._crew.finish()
             self._crew = None
@@ -468,10 +472,14 @@ def loaded_kernel_modules() -> list[str]:
 
 
 def open_device(name: str | None = None, cores: int | None = None) -> Device:
-    """The device called `name` (`cpu`, `cuda`, `cuda:1`), or the best one there is, with the reason for the choice."""
+    """The device called `name` (`cpu`, `cuda`, `cuda:1`), or the best one there is, with the reason for the choice.
+    Names joined by `+` (`cuda:0+cuda:1`) are the first one, with lattices spread over all of them."""
     _start_warp()
     cores = _check_cores(cores)
     wanted = (name or os.environ.get("VISCERA_DEVICE") or "").strip()
+    if "+" in wanted:
+        first, *others = [open_device(one.strip(), cores) for one in wanted.split("+")]
+        return replace(first, others=tuple(others), description=f"{first.description}, lattices over {wanted}")
     if not wanted:
         found = cuda_state()
         if found.usable:

@@ -19,12 +19,14 @@ __all__ = ["Tissue", "make_lattice"]
 
 
 def make_lattice(device: Device, params: LatticeParams, *, native: bool = True) -> Tissue:
-    """Builds the lattice at rest, in slabs if `params.slabs` says so. `native=False` takes the plain kernels, which
-    know no rest skipping."""
+    """Builds the lattice at rest, in slabs if `params.slabs` says so, or if the device has others to share it with.
+    `native=False` takes the plain kernels, which know no rest skipping."""
     check_params(params)
     device = device.ticks
     if params.rest_skipping is not None and not native:
         raise InputError("the plain lattice knows no rest skipping.", "Leave native out, or rest_skipping.")
+    if device.others:
+        return make_slabs([device, *device.others], params, native=native)
     if params.slabs > 1:
         return make_slabs([device] * params.slabs, params, native=native)
     return make_whole(device, params, native=native, bricks=device.is_cuda)

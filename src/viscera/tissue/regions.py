@@ -17,8 +17,6 @@ def set_relative_young(tissue: Tissue, relative: NDArray[np.float64]) -> None:
     """Another factor on each mass's Young's modulus, shape (masses,), in the place of `LatticeParams.relative_young`.
     No factor may be larger than the largest with which the lattice was made: it has its substeps for that."""
     params = tissue.params
-    if tissue.slabs is not None:
-        raise InputError("a lattice cut into slabs keeps its stiffness.", "Make the lattice with `slabs=1`.")
     most = 1.0 if params.relative_young is None else float(params.relative_young.max())
     if relative.shape != (len(params.nodes),) or not (np.isfinite(relative).all() and relative.min() > 0.0):
         raise InputError(
@@ -29,10 +27,14 @@ def set_relative_young(tissue: Tissue, relative: NDArray[np.float64]) -> None:
             f"relative_young = {relative.max():g} cannot be carried by {tissue.substeps} substeps per tick.",
             f"Stay at or below {most:g}, or make the lattice with more.",
         )
+    if tissue.slabs is not None:
+        tissue.slabs.gather(tissue)
     changed = dataclasses.replace(params, relative_young=relative)
     tables, device = Tables(params, tissue.layout), tissue.device.warp
     table = tables.stiffness(changed.spring_young_of())
     wp.copy(tissue.constants.stiffness, wp.array(table, dtype=wp.float16, device=device))
     if params.has_volume:
         wp.copy(tissue.bulk, wp.array(tables.bulk(changed.bulk_young_of()), dtype=wp.float16, device=device))
+    if tissue.slabs is not None:
+        tissue.slabs.scatter(tissue)
     tissue.wake()

@@ -45,6 +45,8 @@ class Glance:
 
     def take(self) -> None:
         """Of this moment, between two ticks."""
+        if self._tissue.slabs is not None:
+            self._tissue.slabs.gather(self._tissue)
         self._programs[self._tissue.current].run()
         self._tissue.device.synchronize()
 

@@ -68,16 +68,22 @@ def record_start(stage: Stage, tissue: Tissue) -> None:
 
 
 def record_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> None:
-    now = (current + substep) % 2
-    here, there = tissue.state.position[now], tissue.state.position[1 - now]
-    record_drive(stage, tissue, substep, here, there)
-    record_extra(stage, tissue, here)
-    record_step(stage, tissue, substep, here, there)
+    there = tissue.state.position[(current + substep + 1) % 2]
+    record_free_substep(stage, tissue, substep, current)
     record_touch(stage, tissue, substep, there)
     record_drag(stage, tissue, substep, there)
     record_hold(stage, tissue, substep, there)
     record_sew(stage, tissue, substep, there)
     record_clamp(stage, tissue, substep, there)
+
+
+def record_free_substep(stage: Stage, tissue: Tissue, substep: int, current: int) -> None:
+    """What masses do by themselves."""
+    now = (current + substep) % 2
+    here, there = tissue.state.position[now], tissue.state.position[1 - now]
+    record_drive(stage, tissue, substep, here, there)
+    record_extra(stage, tissue, here)
+    record_step(stage, tissue, substep, here, there)
 
 
 def record_end(stage: Stage, tissue: Tissue) -> None:

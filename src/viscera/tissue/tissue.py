@@ -139,7 +139,7 @@ class Tissue:
     def begin_tick(self) -> None:
         """What the host has to say before a tick."""
         self.state.clock.host[0] = self.sync_ticks()
-        if self.slabs is None:
+        if self.slabs is None or self.slabs.surface:
             touching = self.need_touching()
             touching.gauge.host[:] = touching.clean
 

@@ -103,6 +103,8 @@ def touch_surface(tissue: Tissue, mesh: TriangleMesh) -> None:
         tissue, points, slot[indices], weights, thickest, begins, middle,
         (inward, slot[under_indices], under_weights), normals,
     )  # fmt: skip
+    if tissue.slabs is not None:
+        tissue.slabs.surface = True
 
 
 MOST_HUNG = 6

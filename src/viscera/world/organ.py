@@ -242,8 +242,7 @@ def make_organ(
 ) -> Organ:
     """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
-    if tissue.slabs is None:
-        touch_surface(tissue, body.mesh)
+    touch_surface(tissue, body.mesh)
     device = tissue.device.warp
     if cuts is not None:
         return _make_cut(name, look, body, tissue, skin, cuts)
