@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 from viscera import learning
 from viscera.errors import InputError
 from viscera.learning.lane import Choice, Lane
+from viscera.session.catalogue import find, list_recordings
 from viscera.session.replay import replay_report
 
 IDS = {"Coagulate", "Dissect", "Palpate", "PatternCut", "Reach", "Retract", "StopBleeding"}
@@ -262,6 +263,11 @@ def test_an_episode_is_an_ordinary_recording(palpate: learning.SurgeryEnv, tmp_p
     assert done.same
     assert done.recording.tick > 0
     done.world.close()
+    # The page's list of recordings has it, and opens it by its name.
+    (listed,) = list_recordings(tmp_path)
+    assert (listed.name, listed.scenario, listed.complete) == (file.name, "palpation", True)
+    assert listed.seconds == pytest.approx(0.001 * done.recording.tick)
+    assert find(tmp_path, listed.name) == file
     env.close()
 
 

@@ -12,6 +12,7 @@ docs/batch.md says what a batch can do, docs/decisions/011-batched-worlds.md why
 """
 
 from viscera.batch.batch import Batch, Forces, make
+from viscera.batch.burns import Burns, burns
 from viscera.batch.pictures import Pictures, pictures
 
-__all__ = ["Batch", "Forces", "Pictures", "make", "pictures"]
+__all__ = ["Batch", "Burns", "Forces", "Pictures", "burns", "make", "pictures"]

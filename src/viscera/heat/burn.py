@@ -237,22 +237,14 @@ def char_of(model: int, damage: float, charring: float):
     return done(charring)
 
 
-@wp.kernel
-def burn_texels(
-    first: int,
-    # in
-    texels: wp.array(dtype=wp.int32),
-    rates: wp.array(dtype=BurnRates),
-    boiling: wp.array(dtype=wp.float32),
-    ease: wp.array(dtype=wp.float32),
-    # out
-    temperature_out: wp.array(dtype=wp.float32),
-    damage_out: wp.array(dtype=wp.float32),
-    charring_out: wp.array(dtype=wp.float32),
-    water_out: wp.array(dtype=wp.float32),
+@wp.func
+def burn_texel(
+    t: int, rates: wp.array(dtype=BurnRates), boiling: wp.array(dtype=wp.float32), ease: wp.array(dtype=wp.float32),
+    temperature_out: wp.array(dtype=wp.float32), damage_out: wp.array(dtype=wp.float32),
+    charring_out: wp.array(dtype=wp.float32), water_out: wp.array(dtype=wp.float32),
     burn_level_out: wp.array(dtype=wp.float32),
-):
-    t = texels[first + wp.tid()]
+):  # fmt: skip
+    """A step of one texel, as warm as it is."""
     rate = rates[0]
     warm = temperature_out[t]
     # Most of an organ is cold: one read, no write.
@@ -288,6 +280,27 @@ def burn_texels(
             charring_out[t] = charring
     damage_out[t] = damage
     burn_level_out[t] = coagulation_of(rate.model, damage) + char_of(rate.model, damage, charring)
+
+
+@wp.kernel
+def burn_texels(
+    first: int,
+    # in
+    texels: wp.array(dtype=wp.int32),
+    rates: wp.array(dtype=BurnRates),
+    boiling: wp.array(dtype=wp.float32),
+    ease: wp.array(dtype=wp.float32),
+    # out
+    temperature_out: wp.array(dtype=wp.float32),
+    damage_out: wp.array(dtype=wp.float32),
+    charring_out: wp.array(dtype=wp.float32),
+    water_out: wp.array(dtype=wp.float32),
+    burn_level_out: wp.array(dtype=wp.float32),
+):
+    burn_texel(
+        texels[first + wp.tid()], rates, boiling, ease, temperature_out, damage_out, charring_out, water_out,
+        burn_level_out,
+    )  # fmt: skip
 
 
 @wp.kernel

@@ -158,18 +158,12 @@ class Heat:
     """Whether stages run in C (`viscera.heat.native`) or as plain kernels."""
 
 
-@wp.kernel
-def gather_slivers(
-    first: int,
-    # in
-    net: Conductances,
-    rates: wp.array(dtype=Rates),
-    power: wp.array(dtype=wp.float32),
-    # out
+@wp.func
+def gather_to_body(
+    b: int, net: Conductances, rates: wp.array(dtype=Rates), power: wp.array(dtype=wp.float32),
     temperature_out: wp.array(dtype=wp.float32),
-):
+):  # fmt: skip
     """A body takes the heat and the power of its slivers. Equal temperatures stay exactly what they are."""
-    b = first + wp.tid()
     t = net.border[b]
     own = temperature_out[t]
     change = float(0.0)
@@ -180,6 +174,26 @@ def gather_slivers(
 
 
 @wp.kernel
+def gather_slivers(
+    first: int,
+    # in
+    net: Conductances,
+    rates: wp.array(dtype=Rates),
+    power: wp.array(dtype=wp.float32),
+    # out
+    temperature_out: wp.array(dtype=wp.float32),
+):
+    gather_to_body(first + wp.tid(), net, rates, power, temperature_out)
+
+
+@wp.func
+def spread_from_body(b: int, net: Conductances, temperature_out: wp.array(dtype=wp.float32)):
+    """Slivers are as warm as their body."""
+    for k in range(net.member_start[b], net.member_start[b + 1]):
+        temperature_out[net.member[k]] = temperature_out[net.border[b]]
+
+
+@wp.kernel
 def spread_to_slivers(
     first: int,
     # in
@@ -187,9 +201,7 @@ def spread_to_slivers(
     # out
     temperature_out: wp.array(dtype=wp.float32),
 ):
-    b = first + wp.tid()
-    for k in range(net.member_start[b], net.member_start[b + 1]):
-        temperature_out[net.member[k]] = temperature_out[net.border[b]]
+    spread_from_body(first + wp.tid(), net, temperature_out)
 
 
 @wp.func
@@ -289,13 +301,18 @@ def step_heat(stage: Stage, heat: Heat) -> None:
     now, before = heat.temperature, heat.spare
     stage.launch(gather_slivers, border, [network.net, heat.rates, heat.power, now])
     for j in range(1, heat.stages + 1):
-        weight = 2.0 / (heat.stages**2 + heat.stages) * (2 * j - 1) / j
-        stage.launch(kernel, count, [(j - 1) / j, weight, network.net, heat.rates, heat.power, now, before], BLOCK)
+        momentum, weight = stage_weights(j, heat.stages)
+        stage.launch(kernel, count, [momentum, weight, network.net, heat.rates, heat.power, now, before], BLOCK)
         now, before = before, now
     if network.materials is not None:
         losses = [network.materials.ease, network.materials.losses]
         stage.launch(lose_heat, heat.skin.count, [heat.skin.texels, *losses, now])
     stage.launch(spread_to_slivers, border, [network.net, now])
+
+
+def stage_weights(number: int, stages: int) -> tuple[float, float]:
+    """(j − 1)/j and (2j − 1)/j · w of stage j."""
+    return (number - 1) / number, 2.0 / (stages**2 + stages) * (2 * number - 1) / number
 
 
 def total_heat(heat: Heat) -> float:
