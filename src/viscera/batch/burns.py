@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from viscera.batch import burning, drawing
 from viscera.batch.batch import ACTION_TICKS, Batch
@@ -107,14 +107,21 @@ class Burns:
         last step to where they are."""
         self._step.run()
 
-    def reset(self, mask: ArrayLike | None = None) -> None:
-        """Worlds in the mask, or all, are as warm as the body, wet and whole, and their pedals up."""
-        chosen: NDArray[np.bool_] = np.ones(self._worlds.count, dtype=np.bool_)
-        if mask is not None:
+    def reset(self, mask: Any = None) -> None:
+        """Worlds in the mask, or all, are as warm as the body, wet and whole, and their pedals up. The mask may be an
+        array on the device, int32."""
+        count = self._worlds.count
+        if mask is None:
+            self._mask.fill_(1)
+        elif isinstance(mask, wp.array):
+            if mask.shape != (count,) or mask.dtype is not wp.int32:
+                raise InputError("the mask is not one int32 for each world.", f"Give shape ({count},).")
+            wp.copy(self._mask, mask)
+        else:
             chosen = np.asarray(mask, dtype=np.bool_)
-        if chosen.shape != (self._worlds.count,):
-            raise InputError(f"the mask has shape {chosen.shape}.", f"Give ({self._worlds.count},).")
-        self._mask.assign(chosen.astype(np.int32))
+            if chosen.shape != (count,):
+                raise InputError(f"the mask has shape {chosen.shape}.", f"Give ({count},).")
+            self._mask.assign(chosen.astype(np.int32))
         self._heal.run()
 
     # --- what comes out ---
@@ -182,7 +189,7 @@ class Burns:
 def _with_rim(count: int, size: int, width: int, device: Any) -> wp.array[Any]:
     """Rows of texels with room around each: vector loads reach a row and a tile over a texture's rim."""
     margin = width + 2 * int(TILE)
-    whole = wp.zeros((count, size + 2 * margin), dtype=wp.float32, device=device)
+    whole: Any = wp.zeros((count, size + 2 * margin), dtype=wp.float32, device=device)
     return whole[:, margin : margin + size]
 
 

@@ -2,7 +2,8 @@
 
 The protocol is that of Newton's issue 4141: 100 actions to warm up, 500 measured, random actions, resets included. An
 action is 10 ms: ten ticks with their substeps, contact, force and torque of the tool. The random policy runs on the
-device, and each world is reset every 200 actions, not all at once. `ms` is the time of an action of all worlds,
+device, and each world is reset every 200 actions, not all at once. With burns the probe is under current all the time,
+and heat and burning of 64 × 64 texels are part of an action. `ms` is the time of an action of all worlds,
 `steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4. Pictures are a row of their own:
 `steps_per_s` are pictures per second.
 
@@ -54,6 +55,8 @@ GOALS = {
 """Env steps per second that we set out to reach: on cuda or not, about so many masses, so many worlds."""
 PICTURE, PICTURE_GOAL = 128, 20_000.0
 """Pixels along a side of a picture, and pictures per second with 1 024 worlds on cuda."""
+BURN_TEXELS = 64
+"""Along a side of each world's texture, where it has one."""
 BYTES_PER_PLACE = 48
 MOVED_PER_PLACE = 156
 """What the passes over a world move, each array once: springs and Verlet 60, pressure of the cells 48, its sum 48."""
@@ -74,6 +77,7 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
             yield measure(device, masses, worlds, quick)
             if device.is_cuda and worlds == 4_096:
                 yield measure(device, masses, worlds, quick, fused=not fused_by_default(device))
+    yield measure(device, 1_000, 4_096 if device.is_cuda else 64, quick, burns=True)
     yield measure_pictures(device, 1_024 if device.is_cuda else 16, 3 if quick else 30)
 
 
@@ -90,16 +94,19 @@ def pad(masses: int) -> Scenario:
     return Scenario(f"palpation_{masses}", build)
 
 
-def measure(device: Device, masses: int, worlds: int, quick: bool, fused: bool | None = None) -> Row:
+def measure(
+    device: Device, masses: int, worlds: int, quick: bool, fused: bool | None = None, *, burns: bool = False
+) -> Row:
     """So many worlds with about so many masses each, by the protocol."""
     gc.collect()
     start = time.perf_counter()
     made = batch.make(
         pad(masses), worlds=worlds, device=device, seed=1, stiffness=(0.7, 1.3), friction=(0.5, 2.0), fused=fused
     )
+    hot = batch.burns(made, texels=BURN_TEXELS, ticks=TICKS) if burns else None
     wp.synchronize_device(device.warp)
     making = time.perf_counter() - start
-    act = actor(made)
+    act = actor(made, hot)
     warm_up, measured = (QUICK_WARM_UP, QUICK_MEASURED) if quick else (WARM_UP, MEASURED)
     for _ in range(warm_up):
         act()
@@ -110,30 +117,34 @@ def measure(device: Device, masses: int, worlds: int, quick: bool, fused: bool |
     wp.synchronize_device(device.warp)
     ms = 1e3 * (time.perf_counter() - start) / measured
     touching = float((made.forces.peak.numpy()[:, 0, 0] > 0.0).mean())
-    row = _row(made, device, masses, ms, {
+    extra: dict[str, object] = {
         "worlds": worlds, "masses": len(made.tissue.params.nodes), "substeps": made.tissue.substeps,
         "launches": "one per action" if made.fused else "one per phase", "making_s": making,
         "reset_ms": reset_ms(made, device), "in_contact": touching, "broken": int(made.broken.numpy().sum()),
-    })  # fmt: skip
+    }  # fmt: skip
+    if hot is not None:
+        extra["coagulated"] = float((hot.level.numpy()[:, hot.skin.texels.numpy()] >= 0.5).mean())
+    row = _row(made, device, masses, ms, extra, ", with burns" if burns else "")
     made.close()
     return row
 
 
-def _row(made: batch.Batch, device: Device, masses: int, ms: float, extra: dict[str, object]) -> Row:
+def _row(made: batch.Batch, device: Device, masses: int, ms: float, extra: dict[str, object], besides: str) -> Row:
     places = made.count * len(made.tissue.layout.tile_slot) * TILE * made.tissue.substeps * TICKS
     floor = 1e3 * BYTES_PER_PLACE * places / copy_rate(device)
     more = {"MB_per_world": made.bytes_per_world / 1e6, "bytes_moved_over_floor": MOVED_PER_PLACE / BYTES_PER_PLACE}
     case = f"{masses} masses, {made.count} worlds" + (
         "" if made.fused == fused_by_default(device) else ", other launches"
     )
+    goal = None if besides else GOALS.get((device.is_cuda, masses, made.count))
     return Row(
-        NAME, case, made.count * len(made.tissue.params.nodes), device.name, ms, 1e3 * made.count / ms,
-        goal=GOALS.get((device.is_cuda, masses, made.count)), floor_ratio=ms / floor, extra=extra | more,
+        NAME, case + besides, made.count * len(made.tissue.params.nodes), device.name, ms, 1e3 * made.count / ms,
+        goal=goal, floor_ratio=ms / floor, extra=extra | more,
     )  # fmt: skip
 
 
-def actor(made: batch.Batch) -> Callable[[], None]:
-    """One action of every world: a random hand, ten ticks, resets where an episode ends."""
+def actor(made: batch.Batch, hot: batch.Burns | None = None) -> Callable[[], None]:
+    """One action of every world: a random hand, ten ticks, heat where there is some, resets where an episode ends."""
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
     wander: Any = Wander()
@@ -151,6 +162,10 @@ def actor(made: batch.Batch) -> Callable[[], None]:
         policy.run()
         made.reset(mask)
         made.step(TICKS)
+        if hot is not None:
+            hot.reset(mask)
+            hot.pedals.fill_(1)
+            hot.step()
 
     return act
 
@@ -190,6 +205,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, nargs="+", default=[64])
     parser.add_argument("--launches", nargs="+", default=["default"], choices=["default", "action", "phase"])
     parser.add_argument("--pictures", action="store_true", help="pictures instead")
+    parser.add_argument("--burns", action="store_true", help="with heat and burns")
     parser.add_argument("--quick", action="store_true", help="10 actions to warm up, 40 measured")
     chosen = parser.parse_args()
     device = open_device(chosen.device, chosen.cores)
@@ -200,7 +216,8 @@ def main() -> None:
         for masses in chosen.masses:
             for launches in chosen.launches:
                 fused = {"default": None, "action": True, "phase": False}[launches]
-                print(json.dumps(measure(device, masses, worlds, chosen.quick, fused).as_json()), flush=True)
+                row = measure(device, masses, worlds, chosen.quick, fused, burns=chosen.burns)
+                print(json.dumps(row.as_json()), flush=True)
 
 
 if __name__ == "__main__":
