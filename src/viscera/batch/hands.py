@@ -13,6 +13,7 @@ import warp as wp
 
 from viscera.batch.keeping import BACK, FAR, STEP, TURN, allowed, allowed_turn, bound3, keep_out
 from viscera.batch.kit import Ends, Hands, Kit
+from viscera.batch.passive import felt_share
 from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
 from viscera.instruments.tool import AS_HELD
@@ -163,6 +164,8 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
             tools_out[(tool * _PARTS + bar) * PART_FLOATS] = 0.0
         for number in range(8):
             hands.bound[world, tool, number] = ZERO
+        for number in range(6):
+            hands.work[world, tool, number] = ZERO
         return
     wanted, asked = hand_of(kit, hands, world, tool)
     enters = int(1) - hands.inside[world, tool]
@@ -190,6 +193,7 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
     after = in_room(kit, tool, tip + way)
     turn = as_held(kit, tool, hands.turn[world, tool], after)
     end = bars_at(kit, tool, after, turn)
+    hands.way[world, tool] = after - tip
     hands.tip[world, tool] = after
     hands.turn[world, tool] = turn
     hands.ends[world, tool] = end
@@ -212,6 +216,28 @@ def steady(hands: Hands, world: int, tool: int, at: int, felt: wp.vec3d):
 
 
 @wp.func
+def tell_hand(hands: Hands, world: int, tool: int, ticks: int, f: wp.vec3d, t: wp.vec3d):
+    """Where the tool is, and what is felt of it: last, mean and largest."""
+    tip = hands.tip[world, tool]
+    turn = hands.turn[world, tool]
+    for axis in range(3):
+        hands.pose[world, tool, axis] = float(tip[axis])
+        hands.last[world, tool, axis] = float(f[axis])
+        hands.last[world, tool, 3 + axis] = float(t[axis])
+        hands.mean[world, tool, axis] = hands.mean[world, tool, axis] + float(f[axis] / wp.float64(ticks))
+        hands.mean[world, tool, 3 + axis] = hands.mean[world, tool, 3 + axis] + float(t[axis] / wp.float64(ticks))
+    for number in range(4):
+        hands.pose[world, tool, 3 + number] = float(turn[number])
+    size = float(wp.length(f))
+    if size > hands.peak[world, tool, 0]:
+        hands.peak[world, tool, 0] = size
+        for axis in range(3):
+            hands.strongest[world, tool, axis] = float(f[axis])
+            hands.strongest[world, tool, 3 + axis] = float(t[axis])
+    hands.peak[world, tool, 1] = wp.max(hands.peak[world, tool, 1], float(wp.length(t)))
+
+
+@wp.func
 def feel_tool(
     kit: Kit, hands: Hands, world: int, tool: int, ticks: int, force: wp.array(dtype=wp.int64),
     gauge: wp.array(dtype=wp.int32),
@@ -229,22 +255,10 @@ def feel_tool(
         wp.float64(force[base + 3]) / turns, wp.float64(force[base + 4]) / turns, wp.float64(force[base + 5]) / turns
     )
     size = wp.length(f)
-    tip = hands.tip[world, tool]
-    turn = hands.turn[world, tool]
-    for axis in range(3):
-        hands.pose[world, tool, axis] = float(tip[axis])
-        hands.last[world, tool, axis] = float(f[axis])
-        hands.last[world, tool, 3 + axis] = float(t[axis])
-        hands.mean[world, tool, axis] = hands.mean[world, tool, axis] + float(f[axis] / wp.float64(ticks))
-        hands.mean[world, tool, 3 + axis] = hands.mean[world, tool, 3 + axis] + float(t[axis] / wp.float64(ticks))
-    for number in range(4):
-        hands.pose[world, tool, 3 + number] = float(turn[number])
-    if float(size) > hands.peak[world, tool, 0]:
-        hands.peak[world, tool, 0] = float(size)
-        for axis in range(3):
-            hands.strongest[world, tool, axis] = float(f[axis])
-            hands.strongest[world, tool, 3 + axis] = float(t[axis])
-    hands.peak[world, tool, 1] = wp.max(hands.peak[world, tool, 1], float(wp.length(t)))
+    share = wp.float64(1.0)
+    if hands.active[world, tool] != 0:
+        share = felt_share(hands, world, tool, f, t)
+    tell_hand(hands, world, tool, ticks, share * f, share * t)
     if hands.active[world, tool] == 0:
         return
     depth = wp.float64(gauge[2 * tool]) * _NANO

@@ -75,6 +75,10 @@ class Hands:
     """Its bars as the last tick ended [m]."""
     bound: wp.array3d(dtype=wp.float64)
     """`Holding.state`: direction of the force, 1 − q, whether tissue is near, direction of the torque."""
+    way: wp.array2d(dtype=wp.vec3d)
+    """That its tip went in the last tick [m]."""
+    work: wp.array3d(dtype=wp.float64)
+    """`Passive.state`: E and E_most [J], and how it was turned a tick ago."""
     pose: wp.array3d(dtype=wp.float32)
     """Where the tool is: position [m] and quaternion."""
     last: wp.array3d(dtype=wp.float32)

@@ -129,6 +129,7 @@ def reset_worlds(
         for number in range(4):
             hands.pose[world, tool, 3 + number] = float(turn[number])
         for number in range(6):
+            hands.work[world, tool, number] = wp.float64(0.0)
             hands.last[world, tool, number] = 0.0
             hands.mean[world, tool, number] = 0.0
             hands.strongest[world, tool, number] = 0.0
