@@ -130,7 +130,7 @@ def kill_a_worker(own: int, name: str, after: Any) -> None:
     """Once `after()` is true: the first process below this one whose command has `name` in it."""
     while not after():
         time.sleep(0.05)
-    rows = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     found = [line.split(None, 2) for line in rows.splitlines()[1:]]
     parents = {int(pid): int(parent) for pid, parent, *_ in found}
 
