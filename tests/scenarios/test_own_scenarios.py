@@ -129,6 +129,8 @@ def test_a_headless_result_has_measures_and_goals(cpu: Device, tmp_path: Path, m
     assert 0.0 < result["measures"]["time"] <= 0.16
     assert result["goals"] == {"height": True}
     assert (result["drill"]["outcome"], result["drill"]["result"]) == ("met", result["measures"])
+    assert result["units"]["measures"] == {"height": "mm", "time": "s"}
+    assert set(result["units"]["score"]) == set(result["score"]) - {"seed", "level", "outcome", "passed", "advice"}
     recording = read_recording(file)
     (trial,) = recording.trials
     assert (trial.outcome, trial.values["height"]) == ("met", 3.0)

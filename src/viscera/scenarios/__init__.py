@@ -158,7 +158,8 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
         place = place_in(entry, error)
         if place is None:
             raise
-        raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
+        what = str(error).rstrip(".")
+        raise InputError(f"{place}: {type(error).__name__}: {what}.", "Mend that line.") from error
     if entry.hands_free and (contents.organs or contents.tools):
         raise InputError(f"{entry.name} has organs or tools, but is hands_free.", "Leave hands_free out.")
     return contents

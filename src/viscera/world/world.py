@@ -219,7 +219,13 @@ class World:
 
     def script(self, tick: int) -> Iterable[Input]:
         """What the scenario's own hand does before this tick."""
-        return self.contents.script(self, tick)
+        inputs = self.contents.script(self, tick)
+        if not isinstance(inputs, Iterable):
+            raise InputError(
+                f"the script of {self.scenario!r} gave {inputs!r} before tick {tick}.",
+                "It must give a list of inputs, as [ToolInput(...)]; [] where the hand does nothing.",
+            )
+        return inputs
 
     # --- what is seen ---
 
