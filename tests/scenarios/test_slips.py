@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from viscera import cli
 from viscera.cli.doing import print_result
+from viscera.tissue.params import LatticeParams
+from viscera.view import Goal, Measure, Parameter
+from viscera.world import Contents, LiveParameter, Moment, System
 
 ROOM = """\
 import numpy as np
@@ -78,9 +83,17 @@ def test_a_plain_result_has_a_number_a_line_with_its_unit(capsys: pytest.Capture
             "goals": {"bleeding": False},
             "score": None,
             "units": {"seconds": "s", "measures": {"bleeding": "mL/min", "pins": ""}},
-        }  # fmt: skip
+        }
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         "steps 500", "seconds 0.5 s", "measure bleeding 7.052 mL/min (goal not met)", "measure pins 2", "score –",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Contents, Goal, LatticeParams, LiveParameter, Measure, Moment, Parameter, System])
+def test_help_explains_every_field(kind: type) -> None:
+    text = inspect.getdoc(kind) or ""
+    missing = [field.name for field in fields(kind) if f"\n{field.name}: " not in text]
+    assert missing == []
+    assert "<lambda>" not in str(inspect.signature(kind))

@@ -123,8 +123,9 @@ def load_file(path: Path) -> Scenario:
 def _does_not_load(file: str, error: Exception) -> InputError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
     where = f" (line {lines[-1]})" if lines else ""
+    what = str(error).rstrip(".")
     return InputError(
-        f"scenario file {file} does not load{where}: {type(error).__name__}: {error}.", "Mend it, or move it away."
+        f"scenario file {file} does not load{where}: {type(error).__name__}: {what}.", "Mend it, or move it away."
     )
 
 

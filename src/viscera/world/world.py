@@ -363,7 +363,7 @@ class World:
         levels = contents.all_levels()
         self.drill = Drill(levels, contents.systems) if levels else None
         """What there is to do here, and how far it is; None where there is no drill."""
-        contents.check()
+        contents.check(self.entry.build)
         self.trace = Trace([tool.instrument for tool in contents.tools])
         """What the hands did since the drill began."""
         if self.drill is not None:

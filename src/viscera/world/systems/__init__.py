@@ -26,6 +26,7 @@
 | `ink_on`, `ink` | what is drawn on the skin |
 | `scope` | the lens fogs while it is cold, and is wiped |
 | `tinting`, `tint` | outside and cut faces have the colour of the material beneath |
+| `pressing` | how hard a tool presses, and the most so far |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
 | `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
 | `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.lumen import lumen_of as lumen_of
     from viscera.world.systems.ooze import oozing as oozing
     from viscera.world.systems.pools import pooling as pooling
+    from viscera.world.systems.pressing import pressing as pressing
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.scope import scope as scope
@@ -101,6 +103,7 @@ _HOMES = {
     "lumen": ("lumen_of",),
     "ooze": ("oozing",),
     "pools": ("pooling",),
+    "pressing": ("pressing",),
     "resting": ("Rest",),
     "saline": ("bathing",),
     "scope": ("scope",),
