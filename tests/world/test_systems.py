@@ -371,7 +371,7 @@ def test_what_is_added_to_a_film_that_runs_is_booked(cpu: Device) -> None:
     volume = on_it.state.volume.numpy()
     volume[0] += 7
     on_it.state.volume.assign(volume)
-    with pytest.raises(StateError, match=r"7 pL of fluid are too much .* Put fluid in with film\.add"):
+    with pytest.raises(StateError, match=r"7 pL of fluid are too much .* Put fluid in with film\.add, pools\.pour"):
         world.step(2 * TICKS_PER_FRAME)
 
 

@@ -54,7 +54,7 @@ class Balance:
     begun: float
     """What was there when the ledger was made."""
     added: float
-    """Put in by `film.add` since."""
+    """Put in by `film.add` and `pools.pour` since."""
     film: float
     queue: float
     """About to join the film."""
@@ -107,12 +107,18 @@ class Ledger:
     begun: int = 0
     """What was there when it was made [pL]."""
     before: int = 0
-    """Of what `film.add` has put in, what was there by then [pL]."""
+    """Of `put_in`, what was there by then [pL]."""
+
+    @property
+    def put_in(self) -> int:
+        """By `film.add` and `pools.pour` [pL]."""
+        pools = self.drops.pools
+        return self.state.added + (0 if pools is None else pools.added)
 
     @property
     def added(self) -> int:
-        """By `film.add` since it was made [pL]."""
-        return self.state.added - self.before
+        """Of that, what came since it was made [pL]."""
+        return self.put_in - self.before
 
 
 @wp.kernel
@@ -214,7 +220,8 @@ def count_stains(
 def make_ledger(state: FilmState, wounds: Wounds, drops: Drops) -> Ledger:
     """What is there now counts as begun."""
     device = state.device
-    ledger = Ledger(state, wounds, drops, device.port(ENTRIES, wp.int64), before=state.added)
+    ledger = Ledger(state, wounds, drops, device.port(ENTRIES, wp.int64))
+    ledger.before = ledger.put_in
     device.record(lambda stage: step_ledger(stage, ledger), work=1).run()
     ledger.begun = -read_balance(ledger).missing
     return ledger
@@ -281,8 +288,8 @@ def check_balance(ledger: Ledger, tick: int) -> Balance:
         numbers = ", ".join(f"{f.name} {1e9 * getattr(balance, f.name):g} µL" for f in fields(Balance)[:-1])
         raise StateError(
             f"blood: {what} ({numbers}).",
-            "Put fluid in with film.add, wounds or a nozzle, which are booked. If you did, report this: volume is kept "
-            "exactly.",
+            "Put fluid in with film.add, pools.pour, wounds or a nozzle, which are booked. If you did, report this: "
+            "volume is kept exactly.",
             stage="blood",
             tick=tick,
         )

@@ -54,4 +54,4 @@ def load(ledger: Ledger, arrays: Arrays) -> None:
     require_names("ledger", ["begun", "added"], arrays)
     copy_in("ledger", {"entries": ledger.entries}, arrays)
     ledger.begun = int(arrays["begun"][0])
-    ledger.before = ledger.state.added - int(arrays["added"][0])
+    ledger.before = ledger.put_in - int(arrays["added"][0])

@@ -43,7 +43,7 @@ class Accounts:
         return {"added": np.array([self._ledger.added], dtype=np.int64)} if self._ledger.added else {}
 
     def load(self, saved: Saved) -> None:
-        self._ledger.before = self._ledger.state.added - (int(saved["added"][0]) if "added" in saved else 0)
+        self._ledger.before = self._ledger.put_in - (int(saved["added"][0]) if "added" in saved else 0)
         self._program.run()
         self._device.synchronize()
         self.balance: Balance = read_balance(self._ledger)
