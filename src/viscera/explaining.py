@@ -24,7 +24,8 @@ class _Explained:
 
 
 def _fields(kind: type) -> dict[str, str]:
-    (body,) = [one.body for one in ast.parse(textwrap.dedent(inspect.getsource(kind))).body if hasattr(one, "body")]
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    (body,) = [one.body for one in tree.body if isinstance(one, ast.ClassDef)]
     found = {}
     for field, text in itertools.pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):

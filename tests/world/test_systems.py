@@ -394,11 +394,17 @@ def test_systems_in_an_order_that_cannot_work_are_refused(cpu: Device) -> None:
         film.add(blood, [(0.0, 0.0, 9.0)], "blod")
 
 
+def test_every_system_function_stays_one_once_its_file_is_loaded() -> None:
+    for name in dir(systems):
+        assert getattr(systems, name) is getattr(systems, name)
+        assert callable(getattr(systems, name)), name
+
+
 def test_a_coloured_fluid_has_both_of_its_colours() -> None:
     with pytest.raises(InputError, match="fluid 'dye' has absorption, but no body"):
-        film.FilmFluid("dye", absorption=(1.0, 2.0, 3.0))
+        film.FilmFluid("dye", 1_000.0, absorption=(1.0, 2.0, 3.0))
     with pytest.raises(InputError, match="fluid 'dye' has body, but no absorption"):
-        film.FilmFluid("dye", body=(0.1, 0.2, 0.3))
+        film.FilmFluid("dye", 1_000.0, body=(0.1, 0.2, 0.3))
 
 
 def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard_it_presses(cpu: Device) -> None:

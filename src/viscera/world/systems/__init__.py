@@ -38,7 +38,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,6 +119,17 @@ _HOMES = {
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
 }
+
+
+class _Functions(ModuleType):
+    """This package: a file that is called like its function does not take the function's place once it is loaded."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        hides = isinstance(value, ModuleType) and name in _HOMES.get(name, ())
+        super().__setattr__(name, getattr(value, name) if hides else value)
+
+
+sys.modules[__name__].__class__ = _Functions
 
 
 def __getattr__(name: str) -> Any:
