@@ -352,29 +352,6 @@ def test_an_instrument_that_sucks_and_rinses_does_both(cpu: Device) -> None:
     assert not {"rinsed", "film_blood"} & {measure.name for measure in world.scene().measures}
 
 
-def test_what_is_added_to_a_film_that_runs_is_booked(cpu: Device) -> None:
-    """Also in a state that is saved and put back; what comes from nowhere is too much."""
-    world = bleeding_block(cpu, [])
-    world.step(4 * TICKS_PER_FRAME)
-    before, on_it = world.state_hash(), world.system("film").holds
-    film.add(on_it, [(0.0, 0.0, TOP)], "blood", volume=4e-9)
-    world.step(2 * TICKS_PER_FRAME)
-    saved, once = world.save_state(), world.system("ledger").holds.balance
-    assert (once.added, once.missing) == (pytest.approx(4e-9), 0)
-    world.step(2 * TICKS_PER_FRAME)
-    there = world.state_hash()
-    world.load_state(saved)
-    assert world.system("ledger").holds.balance == once
-    world.step(2 * TICKS_PER_FRAME)
-    assert world.state_hash() == there != before
-    on_it = world.system("film").holds
-    volume = on_it.state.volume.numpy()
-    volume[0] += 7
-    on_it.state.volume.assign(volume)
-    with pytest.raises(StateError, match=r"7 pL of fluid are too much .* Put fluid in with film\.add, pools\.pour"):
-        world.step(2 * TICKS_PER_FRAME)
-
-
 def test_systems_in_an_order_that_cannot_work_are_refused(cpu: Device) -> None:
     organ = block(cpu)
     blood = systems.make_film_on(organ, capacity=100, queue=3)
@@ -407,8 +384,9 @@ def test_a_coloured_fluid_has_both_of_its_colours() -> None:
         film.FilmFluid("dye", 1_000.0, body=(0.1, 0.2, 0.3))
 
 
-def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard_it_presses(cpu: Device) -> None:
-    """Rinse, then suck, with one handle; a state that is put back has its switch where it was."""
+@pytest.fixture(scope="module")
+def washed(cpu: Device) -> World:
+    """A washer that sucks or rinses, as its parameter says, on a block with a film and its books."""
     sucks, rinses = Sucks(rate=1e-6), Rinses(rate=4e-6)
     washer = Instrument("washer", (Pushes(2e-3, offset=2e-3), sucks, rinses))
     switch = Parameter("washer", "Washer", "", 0.0, 1.0, 1.0, "What it does.", choices=("suck", "rinse"))
@@ -424,7 +402,12 @@ def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard
         flow = [systems.flying(organ.name, spray), systems.flowing(blood), books]
         return contents(*flow, systems.pressing(tools[0]), organs=[organ], tools=tools, parameters=[turn])
 
-    world = made_of(build, cpu)
+    return made_of(build, cpu)
+
+
+def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard_it_presses(washed: World) -> None:
+    """Rinse, then suck, with one handle; a state that is put back has its switch where it was."""
+    world = washed
 
     def press(frames: int) -> tuple[float, float]:
         for _ in range(frames):
@@ -447,6 +430,29 @@ def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard
     assert later == pytest.approx(rinsed)
     with pytest.raises(InputError, match="pin pushes nothing"):
         systems.pressing(kit.hand_out([kit.pin()], place=(0.0, 0.0, 0.0))[0])
+
+
+def test_what_is_added_to_a_film_that_runs_is_booked(washed: World) -> None:
+    """Also in a state that is saved and put back; what comes from nowhere is too much."""
+    world = washed
+    world.step(2 * TICKS_PER_FRAME)
+    before, on_it = world.state_hash(), world.system("film").holds
+    film.add(on_it, [(0.0, 0.0, TOP)], "blood", volume=4e-9)
+    world.step(2 * TICKS_PER_FRAME)
+    saved, once = world.save_state(), world.system("ledger").holds.balance
+    assert (once.added, once.missing) == (pytest.approx(4e-9), 0)
+    world.step(2 * TICKS_PER_FRAME)
+    there = world.state_hash()
+    world.load_state(saved)
+    assert world.system("ledger").holds.balance == once
+    world.step(2 * TICKS_PER_FRAME)
+    assert world.state_hash() == there != before
+    on_it = world.system("film").holds
+    volume = on_it.state.volume.numpy()
+    volume[0] += 7
+    on_it.state.volume.assign(volume)
+    with pytest.raises(StateError, match=r"7 pL of fluid are too much .* Put fluid in with film\.add, pools\.pour"):
+        world.step(2 * TICKS_PER_FRAME)
 
 
 def test_two_suctions_take_turns(cpu: Device) -> None:
