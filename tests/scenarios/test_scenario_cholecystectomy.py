@@ -14,7 +14,8 @@ from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness
+from viscera.scenarios.cholecystectomy.steps import clumsiness
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 

@@ -1,0 +1,185 @@
+"""What scripted surgeons do: strokes, each chosen when the one before is over, by what the tissue looks like then.
+
+`operation` is the order of the textbook: hold, free the triangle and the lower bed, clip, cut, free the rest of the
+bed, stop what oozes, suck, take out. `clumsiness` cuts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.instruments import Instrument
+from viscera.instruments.trocar import shaft_of
+from viscera.scenarios.cholecystectomy.eyes import Eyes, Springs
+from viscera.scenarios.cholecystectomy.patient import Line, Patient
+from viscera.scenarios.cholecystectomy.surgeon import (
+    ACROSS,
+    CLIPS,
+    DOWN,
+    EVACUATOR,
+    GRASPER,
+    HOOK,
+    SCISSORS,
+    SUCTION,
+    TAKES_AT,
+    Stroke,
+    Vector3,
+    along_path,
+)
+
+SPEED = 0.02
+"""Of a hook through tissue [m/s]."""
+FREED = 0.25
+"""Share of what is to be parted that may stay."""
+ROUNDS = 4
+"""At most, along all rows that are to be parted."""
+WORTHWHILE = 0.95
+"""What a stroke must have left at most, of what there was, to be followed by another."""
+BESIDE_CUT = 0.0042
+"""From where a tube is cut to its clips, along x [m]."""
+BEYOND = 0.005
+"""From the middle of a tube on, along the shaft, to the tips of scissors that cut it [m]."""
+SNIPS = 12
+"""At most, across the fold."""
+SNIP = 0.003
+"""What a snip parts, to either side along y [m]."""
+LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
+"""How far the grasper pulls [m]."""
+
+Phase = tuple[str, Callable[[], Iterator[Stroke]]]
+"""Its name, and what is done in it."""
+
+
+def operation(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
+    """A whole operation, as it should be."""
+    for _, strokes in phases(eyes, scissors):
+        yield from strokes()
+
+
+def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
+    """In the order of the textbook."""
+    return [
+        ("hold", lambda: iter([Stroke(GRASPER, np.array([TAKES_AT]), 1.0, pull=LIGHT)])),
+        ("triangle", lambda: free_tubes(eyes, LIGHT)),
+        ("lower bed", lambda: part(eyes, eyes.bed(up_to=0.003), MORE)),
+        ("clips", lambda: clip_all(eyes)),
+        ("cuts", lambda: divide(eyes, scissors, LIGHT)),
+        ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
+        ("end", dry_and_take_out),
+    ]
+
+
+def clumsiness(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
+    """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
+    still = (0.0, 0.0, 0.0)
+    for _ in range(3):
+        if not eyes.is_cut(2):
+            yield snip(place_of(eyes, eyes.patient.arteries[0]), scissors, still)
+    yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.0, DOWN)
+
+
+# --- places ---
+
+
+def cut_at(eyes: Eyes) -> float:
+    """Where all tubes are cut, along x at rest [m]: half way along the duct."""
+    return float(along_path(eyes.patient.duct, 0.5)[0])
+
+
+def place_of(eyes: Eyes, line: Line, aside: float = 0.0) -> NDArray[np.float64]:
+    """Where a tube is to be cut, or so far beside along x, as it lies now [m], shape (1, 3)."""
+    x = cut_at(eyes) + aside
+    rest = np.array([[x, np.interp(x, line[:, 0], line[:, 1]), np.interp(x, line[:, 0], line[:, 2])]])
+    return eyes.seen(rest)
+
+
+# --- strokes ---
+
+
+def free_tubes(eyes: Eyes, pull: Vector3) -> Iterator[Stroke]:
+    """The hook along either side of each tube, its foot through the fold, until little is left there."""
+    sides = eyes.ties()
+    yield from _in_rounds(
+        eyes,
+        [side.springs for side in sides],
+        FREED,
+        lambda k, left: _drawn(eyes.way_beside(sides[k], left), DOWN, pull),
+    )
+
+
+def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -> Iterator[Stroke]:
+    """The hook under the gall bladder, its foot level, along rows of springs, until no more than this share of each row
+    is left; or until it is free."""
+    yield from _in_rounds(eyes, rows, share, lambda _, left: _drawn(eyes.path(left), ACROSS, pull))
+
+
+def _in_rounds(
+    eyes: Eyes, rows: list[Springs], share: float, stroke: Callable[[int, Springs], Stroke]
+) -> Iterator[Stroke]:
+    """Strokes along rows of springs, one after the other and again, until no more than this share of each is left. A
+    row that a stroke did not make less is left alone."""
+    before = [2 * int(row.sum()) for row in rows]
+    first = [int(row.sum()) for row in rows]
+    for _ in range(ROUNDS):
+        for k, row in enumerate(rows):
+            left = row & eyes.left()
+            count = int(left.sum())
+            if count <= share * first[k] or count > WORTHWHILE * before[k]:
+                continue
+            if share == 0.0 and eyes.is_free():
+                return
+            before[k] = count
+            yield stroke(k, left)
+
+
+def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
+    seconds = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()) / SPEED
+    return Stroke(HOOK, path, seconds, side, pull=pull)
+
+
+def clip_all(eyes: Eyes) -> Iterator[Stroke]:
+    """Two on each tube, one on either side of where it is cut."""
+    for _, line in eyes.tubes():
+        for aside in (-BESIDE_CUT, BESIDE_CUT):
+            yield Stroke(CLIPS, place_of(eyes, line, aside), 0.1, ACROSS, pressed=False, pull=LIGHT)
+
+
+def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
+    """Between the clips: tubes first, then what is left of the fold, snip by snip across it."""
+    for number, line in eyes.tubes():
+        if not eyes.is_cut(number):
+            yield snip(place_of(eyes, line), scissors, pull)
+    for _ in range(SNIPS):
+        left = eyes.across_fold(cut_at(eyes)) & eyes.left()
+        if not left.any():
+            return
+        places = eyes.middles(left)
+        first = places[:, 1] <= places[:, 1].min() + 2.0 * SNIP
+        yield snip(places[first].mean(axis=0, keepdims=True), scissors, pull)
+
+
+def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3) -> Stroke:
+    """Scissors that straddle a place, and close."""
+    assert scissors.trocar is not None
+    on = -BEYOND * np.array(shaft_of(place[0], scissors.trocar))
+    return Stroke(SCISSORS, place + on, 0.1, ACROSS, pressed=False, pull=pull)
+
+
+def dry_and_take_out() -> Iterator[Stroke]:
+    dry = np.array([[-0.005, 0.0, 0.0085], [0.030, 0.0, 0.0085]])
+    yield Stroke(SUCTION, dry, 1.5, pull=MOST)
+    yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.0, pull=(0.01, 0.0, 0.055))
+
+
+def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:
+    """Ways through the fold on either side of the duct and of each artery, at rest [m]: for whoever points at them."""
+    for line in (patient.duct, *patient.arteries):
+        points = np.array([along_path(line, float(share)) for share in np.linspace(0.15, 0.9, 8)])
+        way = np.gradient(points, axis=0)
+        across = np.stack([-way[:, 1], way[:, 0], np.zeros(len(way))], axis=1)
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        yield points - aside * across
+        yield points + aside * across
