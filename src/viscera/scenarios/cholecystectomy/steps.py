@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from viscera.instruments import Instrument
 from viscera.instruments.trocar import shaft_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes, Springs
-from viscera.scenarios.cholecystectomy.patient import Line, Patient
+from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, Line, Patient
 from viscera.scenarios.cholecystectomy.surgeon import (
     ACROSS,
+    BIPOLAR,
     CLIPS,
     DOWN,
     EVACUATOR,
     GRASPER,
     HOOK,
+    IRRIGATOR,
     SCISSORS,
     SUCTION,
     TAKES_AT,
@@ -48,6 +50,10 @@ SNIP = 0.003
 """What a snip parts, to either side along y [m]."""
 LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
 """How far the grasper pulls [m]."""
+OUT = (0.01, 0.0, 0.055)
+"""How far it carries the gall bladder in the end [m]."""
+COAGULATED, SUCKED = (-0.005, 0.0, 0.005), (-0.006, 0.004)
+"""Rows of the bed that forceps and suction go along, along y [m]."""
 
 Phase = tuple[str, Callable[[], Iterator[Stroke]]]
 """Its name, and what is done in it."""
@@ -68,7 +74,8 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
         ("clips", lambda: clip_all(eyes)),
         ("cuts", lambda: divide(eyes, scissors, LIGHT)),
         ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
-        ("end", dry_and_take_out),
+        ("dry", lambda: dry(eyes)),
+        ("take out", take_out),
     ]
 
 
@@ -168,10 +175,22 @@ def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3) -> Str
     return Stroke(SCISSORS, place + on, 0.1, ACROSS, pressed=False, pull=pull)
 
 
-def dry_and_take_out() -> Iterator[Stroke]:
-    dry = np.array([[-0.005, 0.0, 0.0085], [0.030, 0.0, 0.0085]])
-    yield Stroke(SUCTION, dry, 1.5, pull=MOST)
-    yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.0, pull=(0.01, 0.0, 0.055))
+def dry(eyes: Eyes) -> Iterator[Stroke]:
+    """The bed's face is coagulated, rinsed and sucked dry."""
+    for y in COAGULATED:
+        yield Stroke(BIPOLAR, _along_bed(eyes, y), 2.0, ACROSS, pull=MOST)
+    yield Stroke(IRRIGATOR, _along_bed(eyes, 0.0) + np.array([0.0, 0.0, 0.004]), 0.6, pull=MOST)
+    for y in SUCKED:
+        yield Stroke(SUCTION, _along_bed(eyes, y), 1.5, pull=MOST)
+
+
+def _along_bed(eyes: Eyes, y: float) -> NDArray[np.float64]:
+    return eyes.seen(np.array([[-0.006, y, LIVER_TOP], [0.030, y, LIVER_TOP]]))
+
+
+def take_out() -> Iterator[Stroke]:
+    """The grasper carries it away, while smoke is drawn off."""
+    yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.5, pull=OUT)
 
 
 def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:
