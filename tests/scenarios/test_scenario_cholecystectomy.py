@@ -188,12 +188,13 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.xfail(
-    reason="the surgeon was not seen to finish: it clears 55 % of the triangle, parts the duct and not the artery",
+    reason="not seen to finish yet: it has the critical view, clips both tubes and parts them; the bed was not reached",
     strict=True,
 )
-def test_a_good_surgeon_finishes_the_operation() -> None:
-    world = viscera.make("cholecystectomy", device="cpu")
+def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
+    world = viscera.make("cholecystectomy", device="cpu", seed=seed)
     given = list(world.script(0))
     while given and world.tick < 300_000:
         for one in given:
@@ -202,6 +203,24 @@ def test_a_good_surgeon_finishes_the_operation() -> None:
         given = list(world.script(world.tick))
     values = world.measure_values()
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_the_script_is_the_same_to_the_bit_on_one_core_and_on_two() -> None:
+    """Six seconds: the grasper holds, the hook is in the fold, cut faces ooze."""
+    digests = []
+    for cores in (1, 2):
+        world = viscera.make("cholecystectomy", device="cpu", cores=cores)
+        for tick in range(6_000):
+            for one in world.script(tick):
+                world.apply(one)
+            world.advance()
+        world.wait()
+        assert world.measure_values()["calot_cleared"] > 10.0
+        digests.append(world.state_hash())
+        world.close()
+    assert digests[0] == digests[1]
 
 
 def clumsy(world: World) -> Surgeon:

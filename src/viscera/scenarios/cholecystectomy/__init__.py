@@ -169,7 +169,7 @@ def build(setting: Setting) -> Contents:
     smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
-    eyes = Eyes(organ, patient, field)
+    eyes = Eyes(organ, patient, field, fluids.tubes)
     return Contents(
         organs=[organ],
         tools=tools,

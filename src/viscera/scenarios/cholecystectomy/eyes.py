@@ -16,7 +16,7 @@ from viscera.scenarios.cholecystectomy.patient import NECK, Line, Patient
 from viscera.tissue.cutting import cut_springs
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world import Organ
-from viscera.world.systems.tubes import NEAR_END
+from viscera.world.systems.tubes import NEAR_END, Tubes
 
 Springs = NDArray[np.bool_]
 """Some springs of the lattice, per direction and mass."""
@@ -48,8 +48,9 @@ class Side:
 class Eyes:
     """Of the lattice as ticks have it: for hands, not for systems."""
 
-    def __init__(self, organ: Organ, patient: Patient, field: Field) -> None:
-        self.organ, self.patient, self._field = organ, patient, field
+    def __init__(self, organ: Organ, patient: Patient, field: Field, tubes: Tubes | None = None) -> None:
+        """`tubes` has the clips; without, none is seen."""
+        self.organ, self.patient, self._field, self._tubes = organ, patient, field, tubes
         nodes = organ.tissue.params.nodes
         index = NodeIndex(nodes)
         self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
@@ -144,6 +145,14 @@ class Eyes:
         """Those that are to be cut: their numbers in `Field.tubes`, and their lines at rest."""
         return [(0, self.patient.duct), *((2 + k, line) for k, line in enumerate(self.patient.arteries))]
 
+    def is_clipped(self, number: int, x: float, towards: int) -> bool:
+        """Whether a clip holds on a tube, on this side of so far along x at rest [m]: -1 before it, 1 beyond."""
+        if self._tubes is None:
+            return False
+        channel = self._tubes.channels[number]
+        at = np.interp(self._tubes.held(number), channel.shares, channel.rest[:, 0])
+        return bool((towards * at > towards * x).any())
+
     def is_cut(self, number: int) -> bool:
         """Whether a tube is cut through."""
         masses = self._field.tubes[number]
@@ -160,9 +169,16 @@ class Eyes:
 
     def is_free(self) -> bool:
         """Whether the gall bladder hangs on nothing that holds fast."""
+        return not bool(self._anchored[self._piece()].any())
+
+    def in_its_piece(self, springs: Springs) -> Springs:
+        """Of these, what hangs together with the gall bladder: no scraps."""
+        return springs & self._piece()[None]
+
+    def _piece(self) -> NDArray[np.bool_]:
+        """Masses that hang together with most of the gall bladder."""
         roots = self._roots(self.left())
-        mine = np.bincount(roots[self._bladder]).argmax()
-        return not bool(self._anchored[roots == mine].any())
+        return roots == np.bincount(roots[self._bladder]).argmax()
 
     def _roots(self, springs: Springs) -> NDArray[np.int64]:
         direction, low = np.nonzero(springs)

@@ -13,9 +13,9 @@ from viscera.scenarios.cholecystectomy.body import HIGH, LOW
 from viscera.scenarios.cholecystectomy.patient import LIVER_TOP
 from viscera.view import Surface
 
-ABOVE = 0.0005
+ABOVE = 0.0002
 """How far the lobe lies above the field's liver where that ends [m]."""
-OVER, DEEP = 0.002, 0.006
+OVER, DEEP = 0.004, 0.006
 """How far it goes on over the field, until it dives under it, and how deep it is further in [m]."""
 REACH = (0.085, 0.075)
 """How far the lobe goes on beyond the field along x and along y [m]."""

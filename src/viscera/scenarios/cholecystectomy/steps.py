@@ -46,6 +46,12 @@ BEYOND = 0.005
 """From the middle of a tube on, along the shaft, to the tips of scissors that cut it [m]."""
 SNIPS = 12
 """At most, across the fold."""
+TRIES, ASIDE = 3, 0.001
+"""To put on a clip, and how much farther from the cut each is than the one before [m]."""
+SETTLES = 0.4
+"""Jaws are given so long to come where they are to close [s]."""
+CLEAR = 0.0015
+"""Of tips above the liver [m]."""
 SNIP = 0.003
 """What a snip parts, to either side along y [m]."""
 LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
@@ -81,10 +87,7 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
 
 def clumsiness(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
     """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
-    still = (0.0, 0.0, 0.0)
-    for _ in range(3):
-        if not eyes.is_cut(2):
-            yield snip(place_of(eyes, eyes.patient.arteries[0]), scissors, still)
+    yield from cut_tube(eyes, scissors, 2, eyes.patient.arteries[0], (0.0, 0.0, 0.0))
     yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.0, DOWN)
 
 
@@ -148,19 +151,22 @@ def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
 
 
 def clip_all(eyes: Eyes) -> Iterator[Stroke]:
-    """Two on each tube, one on either side of where it is cut."""
-    for _, line in eyes.tubes():
-        for aside in (-BESIDE_CUT, BESIDE_CUT):
-            yield Stroke(CLIPS, place_of(eyes, line, aside), 0.1, ACROSS, pressed=False, pull=LIGHT)
+    """Two on each tube, one on either side of where it is cut; one that did not take is tried again."""
+    for number, line in eyes.tubes():
+        for towards in (-1, 1):
+            for attempt in range(TRIES):
+                place = place_of(eyes, line, towards * (BESIDE_CUT + attempt * ASIDE))
+                yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
+                if eyes.is_clipped(number, cut_at(eyes), towards):
+                    break
 
 
 def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
     """Between the clips: tubes first, then what is left of the fold, snip by snip across it."""
     for number, line in eyes.tubes():
-        if not eyes.is_cut(number):
-            yield snip(place_of(eyes, line), scissors, pull)
+        yield from cut_tube(eyes, scissors, number, line, pull)
     for _ in range(SNIPS):
-        left = eyes.across_fold(cut_at(eyes)) & eyes.left()
+        left = eyes.in_its_piece(eyes.across_fold(cut_at(eyes)) & eyes.left())
         if not left.any():
             return
         places = eyes.middles(left)
@@ -168,11 +174,24 @@ def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
         yield snip(places[first].mean(axis=0, keepdims=True), scissors, pull)
 
 
+def cut_tube(eyes: Eyes, scissors: Instrument, number: int, line: Line, pull: Vector3) -> Iterator[Stroke]:
+    """Snip by snip, a little to one side and to the other."""
+    for aside in (0.0, -SNIP, SNIP, 0.0):
+        if eyes.is_cut(number):
+            return
+        yield snip(place_of(eyes, line) + np.array([0.0, aside, 0.0]), scissors, pull)
+
+
 def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3) -> Stroke:
     """Scissors that straddle a place, and close."""
     assert scissors.trocar is not None
     on = -BEYOND * np.array(shaft_of(place[0], scissors.trocar))
-    return Stroke(SCISSORS, place + on, 0.1, ACROSS, pressed=False, pull=pull)
+    return Stroke(SCISSORS, _above_liver(place + on), SETTLES, ACROSS, pressed=False, pull=pull)
+
+
+def _above_liver(place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Tips that go deeper would be in it [m]."""
+    return np.concatenate([place[:, :2], np.maximum(place[:, 2:], LIVER_TOP + CLEAR)], axis=1)
 
 
 def dry(eyes: Eyes) -> Iterator[Stroke]:
