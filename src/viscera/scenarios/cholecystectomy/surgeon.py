@@ -28,6 +28,8 @@ COMES = 184
 """Ticks in which an instrument comes to where it begins from, and as many in which it goes there."""
 CLOSES = 160
 """Ticks that jaws are given to close."""
+LEAVES = 120
+"""Ticks in which jaws that have closed go back before they open again: opened in tissue they would drag it along."""
 BACK = 0.020
 """How far back along its shaft an instrument comes from [m]."""
 DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
@@ -55,7 +57,8 @@ class Stroke:
     @property
     def ticks(self) -> int:
         closes = 0 if self.pressed and self.tool != GRASPER else CLOSES
-        return 2 * COMES + EACH * math.ceil(self.seconds / TICK / EACH) + closes
+        leaves = 0 if self.pressed else LEAVES
+        return 2 * COMES + EACH * math.ceil(self.seconds / TICK / EACH) + closes + leaves
 
 
 class Surgeon:
@@ -99,9 +102,10 @@ class Surgeon:
         instrument = world.hands[stroke.tool].instrument
         if stroke.tool == GRASPER:
             place = place + share * np.array(stroke.pull)
-        if t < COMES and instrument.trocar is not None:
+        leaves = not stroke.pressed and t >= stroke.ticks - LEAVES
+        if (t < COMES or leaves) and instrument.trocar is not None:
             place = place + BACK * np.array(shaft_of(place, instrument.trocar))
-        pressed = t >= 2 * COMES if stroke.pressed else t >= stroke.ticks - CLOSES
+        pressed = t >= 2 * COMES if stroke.pressed else t >= stroke.ticks - CLOSES - LEAVES
         x, y, z = place.tolist()
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
