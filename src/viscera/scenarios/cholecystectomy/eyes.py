@@ -116,7 +116,8 @@ class Eyes:
 
     def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
         """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
-        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder."""
+        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder,
+        and may have no points for that."""
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
@@ -130,7 +131,7 @@ class Eyes:
             tube, here = at[masses[layer == one]], now[nearest == one]
             y = side.towards * (side.towards * tube[:, 1]).max() + 0.5 * side.towards * cell
             points.append((tube[:, 0].mean(), y, here[:, 2].min() + 0.5 * FOOT - UNDER))
-        return _longer(np.array(points))
+        return _longer(np.array(points)) if points else np.zeros((0, 3))
 
     def seen(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where places of the tissue at rest are now [m], shape (places, 3)."""

@@ -112,12 +112,12 @@ def place_of(eyes: Eyes, line: Line, aside: float = 0.0) -> NDArray[np.float64]:
 def free_tubes(eyes: Eyes, pull: Vector3) -> Iterator[Stroke]:
     """The hook along either side of each tube, its foot through the fold, until little is left there."""
     sides = eyes.ties()
-    yield from _in_rounds(
-        eyes,
-        [side.springs for side in sides],
-        FREED,
-        lambda k, left: _drawn(eyes.way_beside(sides[k], left), DOWN, pull),
-    )
+
+    def beside(k: int, left: Springs) -> Stroke | None:
+        way = eyes.way_beside(sides[k], left)
+        return _drawn(way, DOWN, pull) if len(way) else None
+
+    yield from _in_rounds(eyes, [side.springs for side in sides], FREED, beside)
 
 
 def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -> Iterator[Stroke]:
@@ -127,7 +127,7 @@ def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -
 
 
 def _in_rounds(
-    eyes: Eyes, rows: list[Springs], share: float, stroke: Callable[[int, Springs], Stroke]
+    eyes: Eyes, rows: list[Springs], share: float, stroke: Callable[[int, Springs], Stroke | None]
 ) -> Iterator[Stroke]:
     """Strokes along rows of springs, one after the other and again, until no more than this share of each is left. A
     row that a stroke did not make less is left alone."""
@@ -142,7 +142,9 @@ def _in_rounds(
             if share == 0.0 and eyes.is_free():
                 return
             before[k] = count
-            yield stroke(k, left)
+            one = stroke(k, left)
+            if one is not None:
+                yield one
 
 
 def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
