@@ -39,13 +39,14 @@ def test_what_is_gauged_beneath_a_point_is_on_its_own_side(made: tuple[Body, Tis
     other = np.stack([index.find(body.nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
     right = body.positions[:, 0] > 0.0
     whole = other >= 0
+    samples = tissue.need_touching().samples
+    first = [array.numpy().copy() for array in (samples.places, samples.under_places, samples.under_weights)]
     touching = CutTouching(tissue, whole)
     left = whole & (right[None] == right[np.maximum(other, 0)])
     touching.hang(left)
     touching.land()
     direction, low = np.nonzero(left)
     side = components(len(right), low, other[direction, low].astype(np.int64))
-    samples = tissue.need_touching().samples
     node_of = np.zeros(tissue.layout.slots, dtype=np.int64)
     node_of[tissue.layout.slot_of_node] = np.arange(len(right))
 
@@ -61,6 +62,8 @@ def test_what_is_gauged_beneath_a_point_is_on_its_own_side(made: tuple[Body, Tis
     touching.hang(whole)
     touching.land()
     assert samples.parted.numpy().sum() == 0
+    again = [array.numpy() for array in (samples.places, samples.under_places, samples.under_weights)]
+    assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
 
 
 def test_a_gauge_tells_of_tissue_that_is_stretched_far(made: tuple[Body, Tissue]) -> None:

@@ -8,7 +8,7 @@ wherever the two sides have moved apart, and hold tools back that touch nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,13 @@ class CutTouching:
         rest = samples.rest.numpy().astype(np.float64)
         self._points = rest / tissue.params.spacing
         self._owner = nearest_masses(tissue, rest + np.asarray(tissue.params.origin))
-        self._first = samples.places.numpy().reshape(-1, 8), samples.weights.numpy().reshape(-1, 8)
-        self._places, self._weights = (array.copy() for array in self._first)
+        # Copies: on cpu these arrays are the device's own memory, which `land` writes.
+        self._first = _as_hung(samples.places, samples.weights)
+        self._places, self._weights = self._first
         self._beneath = (rest[samples.middle.numpy()] + samples.under.numpy()) / tissue.params.spacing
         """Of each bundle, the place by which it is gauged, in cells."""
         self._beneath_owner = self._owner[samples.middle.numpy()]
-        self._beneath_first = (
-            samples.under_places.numpy().reshape(-1, 8), samples.under_weights.numpy().reshape(-1, 8)
-        )  # fmt: skip
+        self._beneath_first = _as_hung(samples.under_places, samples.under_weights)
         self._beneath_hung = self._beneath_first
         self._turns = np.zeros(len(self._beneath), dtype=np.bool_)
         """Bundles near a cut."""
@@ -62,14 +61,12 @@ class CutTouching:
         near = parted[self._beneath_owner] | parted[self._beneath_nodes].any(axis=1)
         self._turns = (self._beneath_owner >= 0) & near
         some = np.flatnonzero(self._turns)
-        self._beneath_hung = self._hung(
-            self._beneath_first, some, self._beneath_owner[some], self._beneath[some]
-        )  # fmt: skip
+        self._beneath_hung = self._hung(self._beneath_first, some, self._beneath_owner[some], self._beneath[some])
         self.due = True
 
-    def _hung(self, first: Hung, some: NDArray[np.int64], owner: NDArray[np.int64], point: NDArray[np.float64]) -> Hung:
+    def _hung(self, first: Hung, some: NDArray[np.int64], owner: NDArray[np.int32], point: NDArray[np.float64]) -> Hung:
         """As at first, but for some, which hang on their owners and what is tied to those."""
-        places, weights = (array.copy() for array in first)
+        places, weights = first[0].copy(), first[1].copy()
         if len(some):
             lattice = self._lattice
             near = np.where(lattice.tied[:, owner], lattice.near[:, owner], -1).T
@@ -89,3 +86,7 @@ class CutTouching:
             samples.under_places.assign(self._beneath_hung[0].ravel())
             samples.under_weights.assign(self._beneath_hung[1].astype(np.float32).ravel())
             self.due = False
+
+
+def _as_hung(places: Any, weights: Any) -> Hung:
+    return places.numpy().reshape(-1, 8).copy(), weights.numpy().reshape(-1, 8).copy()

@@ -92,10 +92,18 @@ class Eyes:
         return [springs & (row == one) for one in np.unique(row[springs])]
 
     def across_fold(self, x: float) -> Springs:
-        """Of fold and tubes, what crosses the plane at so far along x [m]."""
-        above = np.isin(self._kind, (body.FAT, body.PERITONEUM, body.DUCT, body.ARTERY))
+        """Of fold and tubes, what crosses the plane at so far along x at rest [m]."""
+        return self._across(np.isin(self._kind, (body.FAT, body.PERITONEUM, body.DUCT, body.ARTERY)), x)
+
+    def across_tube(self, number: int, x: float) -> Springs:
+        """The same of one tube."""
+        mine = np.zeros(len(self._rest), dtype=np.bool_)
+        mine[self._field.tubes[number]] = True
+        return self._across(mine, x)
+
+    def _across(self, masses: NDArray[np.bool_], x: float) -> Springs:
         low, high = self._rest[:, 0], self._rest[np.maximum(self._other, 0), 0]
-        return self._between(above, above) & ((low[None] < x) != (high < x))
+        return self._between(masses, masses) & ((low[None] < x) != (high < x))
 
     def _between(self, ones: NDArray[np.bool_], others: NDArray[np.bool_]) -> Springs:
         far = np.maximum(self._other, 0)

@@ -44,8 +44,8 @@ BESIDE_CUT = 0.0042
 """From where a tube is cut to its clips, along x [m]."""
 BEYOND = 0.005
 """From the middle of a tube on, along the shaft, to the tips of scissors that cut it [m]."""
-SNIPS = 12
-"""At most, across the fold."""
+SNIPS = 8
+"""At most, across a tube, and across the rest of the fold."""
 TRIES, ASIDE = 3, 0.001
 """To put on a clip, and how much farther from the cut each is than the one before [m]."""
 SETTLES = 0.4
@@ -87,7 +87,7 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
 
 def clumsiness(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
     """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
-    yield from cut_tube(eyes, scissors, 2, eyes.patient.arteries[0], (0.0, 0.0, 0.0))
+    yield from cut_tube(eyes, scissors, 2, (0.0, 0.0, 0.0))
     yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.0, DOWN)
 
 
@@ -165,8 +165,8 @@ def clip_all(eyes: Eyes) -> Iterator[Stroke]:
 
 def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
     """Between the clips: tubes first, then what is left of the fold, snip by snip across it."""
-    for number, line in eyes.tubes():
-        yield from cut_tube(eyes, scissors, number, line, pull)
+    for number, _ in eyes.tubes():
+        yield from cut_tube(eyes, scissors, number, pull)
     for _ in range(SNIPS):
         left = eyes.in_its_piece(eyes.across_fold(cut_at(eyes)) & eyes.left())
         if not left.any():
@@ -176,12 +176,13 @@ def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
         yield snip(places[first].mean(axis=0, keepdims=True), scissors, pull)
 
 
-def cut_tube(eyes: Eyes, scissors: Instrument, number: int, line: Line, pull: Vector3) -> Iterator[Stroke]:
-    """Snip by snip, a little to one side and to the other."""
-    for aside in (0.0, -SNIP, SNIP, 0.0):
-        if eyes.is_cut(number):
+def cut_tube(eyes: Eyes, scissors: Instrument, number: int, pull: Vector3) -> Iterator[Stroke]:
+    """Snip by snip, each through the middle of what is left of it."""
+    for _ in range(SNIPS):
+        left = eyes.across_tube(number, cut_at(eyes)) & eyes.left()
+        if eyes.is_cut(number) or not left.any():
             return
-        yield snip(place_of(eyes, line) + np.array([0.0, aside, 0.0]), scissors, pull)
+        yield snip(np.median(eyes.middles(left), axis=0)[None], scissors, pull)
 
 
 def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3) -> Stroke:
