@@ -46,6 +46,10 @@ BEYOND = 0.005
 """From the middle of a tube on, along the shaft, to the tips of scissors that cut it [m]."""
 SNIPS = 8
 """At most, across a tube, and across the rest of the fold."""
+OTHERWISE = ((0.0, 0.0), (-0.0025, 0.003), (0.0025, 0.003))
+"""How far aside along y, and how much deeper, snips at the same tube are one after the other [m]."""
+ACROSS_STRANDS = np.array([[0.0, -0.005, 0.0005], [0.0, 0.005, 0.0005]])
+"""The way of a hook's foot across a strand, from its middle [m]: the wire stays above it."""
 TRIES, ASIDE = 3, 0.001
 """To put on a clip, and how much farther from the cut each is than the one before [m]."""
 SETTLES = 0.4
@@ -177,18 +181,23 @@ def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
 
 
 def cut_tube(eyes: Eyes, scissors: Instrument, number: int, pull: Vector3) -> Iterator[Stroke]:
-    """Snip by snip, each through the middle of what is left of it."""
-    for _ in range(SNIPS):
+    """Snip by snip, each at what is left of it; strands that jaws push aside are parted by the hook, across them."""
+    for attempt in range(SNIPS):
         left = eyes.across_tube(number, cut_at(eyes)) & eyes.left()
         if eyes.is_cut(number) or not left.any():
             return
-        yield snip(np.median(eyes.middles(left), axis=0)[None], scissors, pull)
+        place = np.median(eyes.middles(left), axis=0)
+        if attempt < len(OTHERWISE):
+            aside, deeper = OTHERWISE[attempt]
+            yield snip((place + np.array([0.0, aside, 0.0]))[None], scissors, pull, deeper)
+        else:
+            yield _drawn(place + ACROSS_STRANDS, DOWN, pull)
 
 
-def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3) -> Stroke:
-    """Scissors that straddle a place, and close."""
+def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3, deeper: float = 0.0) -> Stroke:
+    """Scissors that straddle a place, with their tips beyond it, and close."""
     assert scissors.trocar is not None
-    on = -BEYOND * np.array(shaft_of(place[0], scissors.trocar))
+    on = -(BEYOND + deeper) * np.array(shaft_of(place[0], scissors.trocar))
     return Stroke(SCISSORS, _above_liver(place + on), SETTLES, ACROSS, pressed=False, pull=pull)
 
 
