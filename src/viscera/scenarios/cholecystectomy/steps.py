@@ -168,13 +168,17 @@ def clip_all(eyes: Eyes) -> Iterator[Stroke]:
 
 
 def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
-    """Between the clips: tubes first, then what is left of the fold, snip by snip across it."""
+    """Between the clips: tubes first, then what is left of the fold, snip by snip across it. Strands that no snip parts
+    tear when the gall bladder is lifted."""
     for number, _ in eyes.tubes():
         yield from cut_tube(eyes, scissors, number, pull)
+    before = -1
     for _ in range(SNIPS):
         left = eyes.in_its_piece(eyes.across_fold(cut_at(eyes)) & eyes.left())
-        if not left.any():
+        count = int(left.sum())
+        if count == 0 or count == before:
             return
+        before = count
         places = eyes.middles(left)
         first = places[:, 1] <= places[:, 1].min() + 2.0 * SNIP
         yield snip(places[first].mean(axis=0, keepdims=True), scissors, pull)
