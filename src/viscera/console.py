@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from viscera.errors import VisceraError
+from viscera.errors import VisceraError, users_own
 
 BUG_EXIT = 70
 """Exit code for a mistake of ours; what sysexits.h calls an internal software error."""
@@ -88,11 +88,12 @@ class LoggedProgress:
 def complain(error: Exception) -> int:
     """Say what went wrong and what to do about it; returns the exit code."""
     console = err()
-    if isinstance(error, VisceraError):
-        console.print(f"[bold red]{escape(error.message)}", soft_wrap=True)
-        if error.hint:
-            console.print(escape(error.hint), soft_wrap=True)
-        return error.exit_code
+    told = error if isinstance(error, VisceraError) else users_own(error)
+    if told is not None:
+        console.print(f"[bold red]{escape(told.message)}", soft_wrap=True)
+        if told.hint:
+            console.print(escape(told.hint), soft_wrap=True)
+        return told.exit_code
     console.print(f"[bold red]viscera stumbled: {escape(f'{type(error).__name__}: {error}')}", soft_wrap=True)
     advice = f"This is a mistake of ours. {DEBUG_VARIABLE}=1 shows where it happened; please report it."
     console.print(advice, soft_wrap=True)

@@ -6,6 +6,13 @@ Every error carries what went wrong (with the field and the value), and a hint: 
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
+from pathlib import Path
+
+_OURS = str(Path(__file__).resolve().parent)
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 class VisceraError(Exception):
     """Something a user can fix. `hint` says how; `exit_code` is what the command line returns for it."""
@@ -58,3 +65,29 @@ class SessionError(VisceraError):
     """A live session could not start, or died."""
 
     exit_code = 6
+
+
+def users_own(error: Exception) -> InputError | None:
+    """An error that a user's own code made while we ran it (a scenario's script, a system of theirs), told with file
+    and line; None where none of their code was at work, so that it is a mistake of ours."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_library(frame.filename)]
+    ours = [_is_ours(frame.filename) for frame in frames]
+    # What called us first, a command or a test, is nobody's scenario.
+    theirs = [frame for number, frame in enumerate(frames) if not ours[number] and any(ours[:number])]
+    if not theirs:
+        return None
+    place = f"{theirs[-1].filename}, line {theirs[-1].lineno}"
+    where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    hint = "Mend that line."
+    if ours[-1]:
+        hint += " VISCERA_DEBUG=1 shows what it called; if that line is right, please report it."
+    what = str(error).rstrip(".")
+    return InputError(f"{place}: {type(error).__name__}: {what}{where}.", hint)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OURS)
+
+
+def _is_library(file: str) -> bool:
+    return not _is_ours(file) and (file.startswith("<") or file.startswith(_LIBRARIES))

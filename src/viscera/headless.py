@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
 from viscera.inputs import Input, StartDrill
-from viscera.scores import score
+from viscera.scores import Score, score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Result:
     score: dict[str, Any] | None
     """Of a drill that has ended: its score, number by number; None before."""
     state_hash: str
+    units: dict[str, Any]
+    """Of the numbers above, by the same keys; without a unit, an empty text."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -103,6 +105,7 @@ def run_headless(
     wall = time.perf_counter() - start
     simulated = world.time - start_time
     measures, drill, trial = world.measure_values(), world.drill_state(), world.trial()
+    told = None if trial is None else score(trial)
     return Result(
         scenario=world.scenario,
         device=world.device.name,
@@ -117,9 +120,23 @@ def run_headless(
         measures=measures,
         goals={goal.measure: goal.met(measures[goal.measure]) for goal in world.contents.goals},
         drill=None if drill is None else asdict(drill),
-        score=None if trial is None else score(trial).as_json(),
+        score=None if told is None else told.as_json(),
         state_hash=state_hash,
+        units=_units(world, told),
     )
+
+
+def _units(world: World, told: Score | None) -> dict[str, Any]:
+    measures = {measure.name: measure.unit for system in world.systems for measure, _ in system.measures()}
+    return {
+        "seconds": "s",
+        "stages": dict.fromkeys(world.stages, "ms per frame"),
+        "ticks": {"p50": "ms", "p99": "ms", "p99_9": "ms", "worst": "ms", "late": ""},
+        "peak_force": "N",
+        "measures": measures,
+        "drill": {"time": "s", "off": "m"},
+        "score": {} if told is None else {row.name: row.unit for row in told.rows},
+    }
 
 
 def _start_drill(world: World, hand: Hand | None, record: Callable[[int, Input], None] | None) -> None:

@@ -16,7 +16,7 @@ import viscera
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.headless import record_headless
-from viscera.instruments import Instrument, Sucks, kit
+from viscera.instruments import Instrument, Rinses, Sucks, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.session import recorder
 from viscera.session.archive import read_recording
@@ -70,6 +70,10 @@ def test_a_system_that_fails_is_named(cpu: Device) -> None:
 def test_what_cannot_suck_and_what_numbers_no_material_are_refused(cpu: Device) -> None:
     with pytest.raises(InputError, match="rate = -1"):
         Sucks(rate=-1.0)
+    with pytest.raises(
+        InputError, match=r"Rinses: rate = 2\.0 is not possible\. Allowed is more than 0 to 0\.001 m³/s; 2 mL/s"
+    ):
+        Rinses(rate=2.0)
     body = block((4, 4, 4), 0.004)
     low = body.positions[:, 2] < 0.002
     with pytest.raises(InputError, match=r"astype\(np\.uint8\)"):
@@ -108,8 +112,9 @@ def test_an_effect_that_nothing_acts_on_is_warned_about(cpu: Device) -> None:
         tools = kit.hand_out([kit.suction()], (0.0, 0.0, 0.05))
         return Contents(tools=tools, camera=CAMERA, bounds=BOUNDS)
 
-    with pytest.warns(UserWarning, match="suction: no system of this world acts on Sucks"):
+    with pytest.warns(UserWarning, match="suction: no system of this world acts on Sucks") as warned:
         viscera.make(Scenario("dry", build), device=cpu)
+    assert [(one.filename, one.lineno) for one in warned] == [(__file__, build.__code__.co_firstlineno)]
 
 
 def test_a_headless_result_has_measures_and_goals(cpu: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +134,8 @@ def test_a_headless_result_has_measures_and_goals(cpu: Device, tmp_path: Path, m
     assert 0.0 < result["measures"]["time"] <= 0.16
     assert result["goals"] == {"height": True}
     assert (result["drill"]["outcome"], result["drill"]["result"]) == ("met", result["measures"])
+    assert result["units"]["measures"] == {"height": "mm", "time": "s"}
+    assert set(result["units"]["score"]) == set(result["score"]) - {"seed", "level", "outcome", "passed", "advice"}
     recording = read_recording(file)
     (trial,) = recording.trials
     assert (trial.outcome, trial.values["height"]) == ("met", 3.0)

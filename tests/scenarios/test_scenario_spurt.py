@@ -37,7 +37,6 @@ def pour(world: World, volume: float) -> standing.Pools:
     hollow = int(view.hollow.numpy().argmax())
     x = view.left + view.side * (hollow % view.columns + 0.5)
     standing.pour(pools, (x, view.front + view.side * (hollow // view.columns + 0.5)), volume)
-    world.system("ledger").holds.begin_again()
     return pools
 
 

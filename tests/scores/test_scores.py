@@ -155,7 +155,8 @@ def test_instruments_that_were_not_used_are_not_scored() -> None:
         (trial(hands=(hand(3.0),)), "Press less: the strongest push was 3.0 N"),
         (trial(hands=(hand(1.5),)), "Press less: 2 s above 1.2 N"),
         (trial(hands=(hand(0.3, np.concatenate([hold(np.zeros(3), 9.0), hand(0.3).positions])),)), "Plan the next"),
-        (trial(hands=(hand(0.3),)), "go on to a harder level"),
+        (replace(trial(hands=(hand(0.3),)), harder=True), "steady hand: go on to a harder level."),
+        (trial(hands=(hand(0.3),)), "All goals were met with a light and steady hand."),
     ],
 )  # fmt: skip
 def test_the_sentence_says_the_gravest(given: Trial, words: str) -> None:

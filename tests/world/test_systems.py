@@ -17,7 +17,7 @@ from viscera import Contents, Scenario, Setting, World, drops, film, systems, wo
 from viscera.blood.film.border import film_count
 from viscera.blood.wounds.vessels import vessel_mmhg
 from viscera.device import Device, Program
-from viscera.errors import InputError
+from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
 from viscera.instruments import Instrument, Pushes, Rinses, Sucks, Tool, kit
 from viscera.scenarios import catalogue
@@ -344,6 +344,115 @@ def test_an_instrument_that_sucks_and_rinses_does_both(cpu: Device) -> None:
     assert balance.rinsed > 0.0
     assert balance.missing == 0
     assert on_it.state.fluid.numpy()[: film_count(on_it), SALINE].sum() > 10.0  # particles of it
+    values = world.measure_values()
+    assert values["rinsed"] == pytest.approx(1e6 * balance.rinsed)
+    assert values["film_saline"] > 0.0
+    assert values["film_blood"] + values["film_saline"] == pytest.approx(1e6 * film.volume(on_it), rel=1e-6)
+    # They are for Python and --json; people watch the others.
+    assert not {"rinsed", "film_blood"} & {measure.name for measure in world.scene().measures}
+
+
+def test_systems_in_an_order_that_cannot_work_are_refused(cpu: Device) -> None:
+    organ = block(cpu)
+    blood = systems.make_film_on(organ, capacity=100, queue=3)
+    spray = drops.make(blood, capacity=64)
+    flowing, flying = systems.flowing(blood), systems.flying(organ.name, spray)
+    books = systems.accounting(blood, wounds.make(blood, drops=spray), spray)
+    with pytest.raises(InputError, match=r"'drops' is listed after 'film'.*List 'drops' before 'film'"):
+        contents(flowing, flying, organs=[organ]).check()
+    with pytest.raises(InputError, match="'film' is listed after 'ledger'"):
+        contents(flying, books, flowing, organs=[organ]).check()
+    contents(flying, flowing, books, organs=[organ]).check()
+    with pytest.raises(InputError, match=r"about the organ 'blok'.*Did you mean 'block'\?"):
+        contents(systems.flying("blok", spray), flowing, organs=[organ]).check()
+    with pytest.raises(InputError, match=r"4 particles, but only 3 more can wait .* as queue=6"):
+        film.add(blood, [(0.0, 0.0, TOP)] * 4, "blood")
+    with pytest.raises(InputError, match="there is no fluid 'blod'"):
+        film.add(blood, [(0.0, 0.0, 9.0)], "blod")
+
+
+def test_every_system_function_stays_one_once_its_file_is_loaded() -> None:
+    for name in dir(systems):
+        assert getattr(systems, name) is getattr(systems, name)
+        assert callable(getattr(systems, name)), name
+
+
+def test_a_coloured_fluid_has_both_of_its_colours() -> None:
+    with pytest.raises(InputError, match="fluid 'dye' has absorption, but no body"):
+        film.FilmFluid("dye", 1_000.0, absorption=(1.0, 2.0, 3.0))
+    with pytest.raises(InputError, match="fluid 'dye' has body, but no absorption"):
+        film.FilmFluid("dye", 1_000.0, body=(0.1, 0.2, 0.3))
+
+
+@pytest.fixture(scope="module")
+def washed(cpu: Device) -> World:
+    """A washer that sucks or rinses, as its parameter says, on a block with a film and its books."""
+    sucks, rinses = Sucks(rate=1e-6), Rinses(rate=4e-6)
+    washer = Instrument("washer", (Pushes(2e-3, offset=2e-3), sucks, rinses))
+    switch = Parameter("washer", "Washer", "", 0.0, 1.0, 1.0, "What it does.", choices=("suck", "rinse"))
+
+    def build(setting: Setting) -> Contents:
+        organ = block(setting.device)
+        blood = systems.make_film_on(organ, film.FilmParams(fluids=(film.BLOOD, film.SALINE)), capacity=3_000)
+        spray = drops.make(blood, capacity=1_024)
+        tools = kit.hand_out([washer], place=(0.0, 0.0, TOP + 0.02))
+        modes = ((sucks,), (rinses,))
+        turn = LiveParameter(switch, tissue=lambda value: tools[0].does(washer.effects[0], *modes[int(value)]))
+        books = systems.accounting(blood, wounds.make(blood, drops=spray), spray)
+        flow = [systems.flying(organ.name, spray), systems.flowing(blood), books]
+        return contents(*flow, systems.pressing(tools[0]), organs=[organ], tools=tools, parameters=[turn])
+
+    return made_of(build, cpu)
+
+
+def test_a_parameter_switches_what_an_instrument_does_and_a_system_says_how_hard_it_presses(washed: World) -> None:
+    """Rinse, then suck, with one handle; a state that is put back has its switch where it was."""
+    world = washed
+
+    def press(frames: int) -> tuple[float, float]:
+        for _ in range(frames):
+            world.apply(ToolInput(0, (0.0, 0.0, TOP - 1e-3), grip=1.0))
+            world.step(TICKS_PER_FRAME)
+        found = world.system("ledger").holds.balance
+        return found.rinsed, found.sucked
+
+    rinsed, sucked = press(10)
+    assert (rinsed > 0.0, sucked) == (True, 0.0)
+    values = world.measure_values()
+    assert values["washer_force"] == pytest.approx(float(np.linalg.norm(world.tools[0].force)))
+    assert 0.0 < values["washer_force"] <= values["washer_peak"] <= world.peak_force
+    saved = world.save_state()
+    world.apply(SetParameter("washer", 0.0))
+    later, sucked = press(6)
+    assert sucked > 0.0
+    world.load_state(saved)
+    assert [type(effect) for effect in world.hands[0].instrument.effects] == [Pushes, Rinses]
+    assert later == pytest.approx(rinsed)
+    with pytest.raises(InputError, match="pin pushes nothing"):
+        systems.pressing(kit.hand_out([kit.pin()], place=(0.0, 0.0, 0.0))[0])
+
+
+def test_what_is_added_to_a_film_that_runs_is_booked(washed: World) -> None:
+    """Also in a state that is saved and put back; what comes from nowhere is too much."""
+    world = washed
+    world.step(2 * TICKS_PER_FRAME)
+    before, on_it = world.state_hash(), world.system("film").holds
+    film.add(on_it, [(0.0, 0.0, TOP)], "blood", volume=4e-9)
+    world.step(2 * TICKS_PER_FRAME)
+    saved, once = world.save_state(), world.system("ledger").holds.balance
+    assert (once.added, once.missing) == (pytest.approx(4e-9), 0)
+    world.step(2 * TICKS_PER_FRAME)
+    there = world.state_hash()
+    world.load_state(saved)
+    assert world.system("ledger").holds.balance == once
+    world.step(2 * TICKS_PER_FRAME)
+    assert world.state_hash() == there != before
+    on_it = world.system("film").holds
+    volume = on_it.state.volume.numpy()
+    volume[0] += 7
+    on_it.state.volume.assign(volume)
+    with pytest.raises(StateError, match=r"7 pL of fluid are too much .* Put fluid in with film\.add, pools\.pour"):
+        world.step(2 * TICKS_PER_FRAME)
 
 
 def test_two_suctions_take_turns(cpu: Device) -> None:

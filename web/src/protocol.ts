@@ -397,13 +397,19 @@ export interface Instrument {
 
 /** A number that a user may change while the world runs. */
 export interface Parameter {
+  /** What `--set` and Python call it; one of a kind in a world. */
   name: string;
+  /** What the page calls it. */
   label: string;
   /** As people say it: kPa, mm, Hz. The scenario converts to SI at the border. */
   unit: string;
+  /** In that unit, as `maximum` and `default`; less is refused. */
   minimum: number;
+  /** More is refused. */
   maximum: number;
+  /** As the world begins. */
   default: number;
+  /** One sentence: what it does. */
   help: string;
   /** What 0, 1, 2, … are called, where the number stands for one of a few things; empty where it is a quantity. */
   choices: string[];
@@ -585,9 +591,13 @@ export interface Overlay {
 
 /** A number about how it goes, which people watch: charred area, blood lost. */
 export interface Measure {
+  /** What goals, `--json` and Python call it; one of a kind in a world. */
   name: string;
+  /** What people call it: `Blood lost`. */
   label: string;
+  /** As people say it: mm², mL; empty where it has none. The system converts from SI. */
   unit: string;
+  /** One sentence: what it counts. */
   help: string;
   /** After the point. */
   digits: number;
@@ -627,9 +637,11 @@ export interface Table {
 
 /** What a drill asks of a measure: at least, or at most, so much. */
 export interface Goal {
-  /** Its name. */
+  /** Name of a `Measure` of one of the world's systems, or `time` [s]. */
   measure: string;
+  /** In the measure's unit, as `most`; None: no lower limit. */
   least: number | null;
+  /** None: no upper limit. Of a measure that only grows, more than this fails the drill. */
   most: number | null;
 }
 

@@ -1,6 +1,6 @@
 """Where all the fluid is: one ledger over vessels, film, air and what has gone, in whole picolitres.
 
-    given + leaked + rinsed + begun
+    given + leaked + rinsed + begun + added
         = film + queue + pool + air + cloth + tools + gauze
           + lost + run off + sucked + expired + drained + left + dissolved + broken
 
@@ -42,7 +42,8 @@ ENTRIES = GONE + DROP_FATES
 
 @dataclass(frozen=True)
 class Balance:
-    """Volumes [m³]."""
+    """Volumes [m³], of all fluids together where it does not say which; `film.volumes` tells apart what is in the
+    film."""
 
     given: float
     """By the vessels: blood lost."""
@@ -52,6 +53,8 @@ class Balance:
     """Out of the nozzle."""
     begun: float
     """What was there when the ledger was made."""
+    added: float
+    """Put in by `film.add` and `pools.pour` since."""
     film: float
     queue: float
     """About to join the film."""
@@ -103,6 +106,19 @@ class Ledger:
     """int64, shape (ENTRIES,) [pL]."""
     begun: int = 0
     """What was there when it was made [pL]."""
+    before: int = 0
+    """Of `put_in`, what was there by then [pL]."""
+
+    @property
+    def put_in(self) -> int:
+        """By `film.add` and `pools.pour` [pL]."""
+        pools = self.drops.pools
+        return self.state.added + (0 if pools is None else pools.added)
+
+    @property
+    def added(self) -> int:
+        """Of that, what came since it was made [pL]."""
+        return self.put_in - self.before
 
 
 @wp.kernel
@@ -205,6 +221,7 @@ def make_ledger(state: FilmState, wounds: Wounds, drops: Drops) -> Ledger:
     """What is there now counts as begun."""
     device = state.device
     ledger = Ledger(state, wounds, drops, device.port(ENTRIES, wp.int64))
+    ledger.before = ledger.put_in
     device.record(lambda stage: step_ledger(stage, ledger), work=1).run()
     ledger.begun = -read_balance(ledger).missing
     return ledger
@@ -255,7 +272,8 @@ def read_balance(ledger: Ledger) -> Balance:
         "dissolved": entry[FILM + int(DISSOLVED)],
         "broken": entry[FILM + int(BROKEN)] + entry[GONE + int(DROP_BROKEN)],
     }
-    came = {"given": entry[GIVEN], "leaked": entry[LEAKED], "rinsed": entry[RINSED], "begun": np.int64(ledger.begun)}
+    came = {"given": entry[GIVEN], "leaked": entry[LEAKED], "rinsed": entry[RINSED]}
+    came |= {"begun": np.int64(ledger.begun), "added": np.int64(ledger.added)}
     missing = int(sum(came.values())) - int(sum(gone.values()))
     volumes = {name: LITTLE * int(value) for name, value in (came | gone | {"held": entry[HELD]}).items()}
     return Balance(**volumes, missing=missing)
@@ -265,9 +283,14 @@ def check_balance(ledger: Ledger, tick: int) -> Balance:
     """The balance, or StateError when it does not add up or a drop is no longer finite."""
     balance = read_balance(ledger)
     if balance.missing or balance.broken > 0.0:
-        what = f"{balance.missing} pL of fluid are missing" if balance.missing else "a drop's place is not finite"
+        amount = f"{abs(balance.missing)} pL of fluid are {'missing' if balance.missing > 0 else 'too much'}"
+        what = amount if balance.missing else "a drop's place is not finite"
         numbers = ", ".join(f"{f.name} {1e9 * getattr(balance, f.name):g} µL" for f in fields(Balance)[:-1])
         raise StateError(
-            f"blood: {what} ({numbers}).", "Report this: volume is kept exactly.", stage="blood", tick=tick
+            f"blood: {what} ({numbers}).",
+            "Put fluid in with film.add, pools.pour, wounds or a nozzle, which are booked. If you did, report this: "
+            "volume is kept exactly.",
+            stage="blood",
+            tick=tick,
         )
     return balance

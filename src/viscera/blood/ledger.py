@@ -43,11 +43,15 @@ def check(ledger: Ledger, tick: int = 0) -> None:
 
 def save(ledger: Ledger) -> Arrays:
     """What was counted last, and what it began with."""
-    return copy_out({"entries": ledger.entries}) | {"begun": np.array([ledger.begun], dtype=np.int64)}
+    numbers = {"begun": ledger.begun, "added": ledger.added}
+    return copy_out({"entries": ledger.entries}) | {
+        name: np.array([number], dtype=np.int64) for name, number in numbers.items()
+    }
 
 
 def load(ledger: Ledger, arrays: Arrays) -> None:
     """Puts a ledger into a state that `save` gave. Film, wounds and drops are loaded by themselves."""
-    require_names("ledger", ["begun"], arrays)
+    require_names("ledger", ["begun", "added"], arrays)
     copy_in("ledger", {"entries": ledger.entries}, arrays)
     ledger.begun = int(arrays["begun"][0])
+    ledger.before = ledger.put_in - int(arrays["added"][0])

@@ -48,6 +48,7 @@ app = typer.Typer(
     help="A virtual operating theatre: soft tissue you can touch in the browser.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # rich would read units in brackets, as [s], as its own marks and drop them
     add_completion=False,
 )
 

@@ -115,11 +115,29 @@ def run_world(scenario: str, seconds: float, out: Path | None, **options: Any) -
 
 
 def print_result(result: dict[str, Any]) -> None:
+    """A number a line, with its unit."""
     from viscera import console
 
-    stages = result.pop("stages")
-    pairs = [
-        (key.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
-        for key, value in result.items()
-    ]
-    console.print_pairs(pairs + [(f"stage {name}", f"{ms:.3f} ms per frame") for name, ms in stages.items()])
+    units, goals = result.pop("units"), result.pop("goals")
+    pairs: list[tuple[str, str]] = []
+    for key, value in result.items():
+        if not isinstance(value, dict):
+            pairs.append((key.replace("_", " "), _in_words(value, units.get(key, ""))))
+            continue
+        for name, one in value.items():
+            if name in ("result", "failed"):  # of a drill: what its score and its goals say
+                continue
+            words = _in_words(one, units.get(key, {}).get(name, ""))
+            if key == "measures" and name in goals:
+                words += "  (goal met)" if goals[name] else "  (goal not met)"
+            pairs.append((f"{_ONE_OF.get(key, key)} {name}", words))
+    console.print_pairs(pairs)
+
+
+_ONE_OF = {"stages": "stage", "ticks": "tick", "measures": "measure"}
+
+
+def _in_words(value: object, unit: str) -> str:
+    if value is None or value == "":
+        return "–"
+    return f"{value:.4g} {unit}".rstrip() if isinstance(value, float) else str(value)

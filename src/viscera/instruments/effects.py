@@ -16,8 +16,33 @@ PRESSED = 0.5
 """From this grip on a handle or pedal is pressed."""
 
 
+_MOST = {
+    "radius": (1.0, "m"), "length": (1.0, "m"), "reach": (0.1, "m"), "outlet": (1.0, "m"), "width": (0.1, "m"),
+    "closed": (0.1, "m"), "speed": (50.0, "m/s"), "rate": (1e-3, "m³/s; 2 mL/s is 2e-6"), "holds": (1e-3, "m³"),
+    "power": (1000.0, "W"), "grip": (100.0, "N"), "hold": (100.0, "N"), "pierce": (100.0, "N"), "pull": (100.0, "N"),
+    "friction": (10.0, ""), "closes": (1.0, ""), "need": (100.0, ""),
+}  # fmt: skip
+"""Of the numbers of an effect: far beyond any instrument, so that a wrong unit is noticed."""
+
+_ABOVE_ZERO = ("radius", "reach", "rate", "holds", "width", "speed")
+
+
+class _Checked:
+    """An effect refuses numbers that cannot be."""
+
+    def __post_init__(self) -> None:
+        for name, (most, unit) in _MOST.items():
+            value = getattr(self, name, 0.5 * most)
+            above = name in _ABOVE_ZERO
+            if not (math.isfinite(value) and (value > 0.0 if above else value >= 0.0) and value <= most):
+                raise InputError(
+                    f"{type(self).__name__}: {name} = {value} is not possible.",
+                    f"Allowed is {'more than ' if above else ''}0 to {most:g} {unit}".rstrip() + ".",
+                )
+
+
 @dataclass(frozen=True)
-class Pushes:
+class Pushes(_Checked):
     """Pushes tissue away with the instrument's own parts, shaft and all (`Instrument.parts`); with a ball, or a round
     rod along the shaft, where it has none. Water feels a ball."""
 
@@ -36,7 +61,7 @@ class Pushes:
 
 
 @dataclass(frozen=True)
-class Heats:
+class Heats(_Checked):
     """Current flows from the active parts of the instrument's `solid` into tissue."""
 
     power: float = 30.0
@@ -49,7 +74,7 @@ class Heats:
 
 
 @dataclass(frozen=True)
-class Sucks:
+class Sucks(_Checked):
     """Takes fluid away at the tip. Several that work at once share one pump: they take turns, frame by frame."""
 
     reach: float = 4.0e-3
@@ -58,15 +83,9 @@ class Sucks:
     """[m³/s]"""
     kind: Literal["sucks"] = "sucks"
 
-    def __post_init__(self) -> None:
-        for name in ("reach", "rate"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise InputError(f"Sucks: {name} = {value} is not possible.", "It must be finite and above 0.")
-
 
 @dataclass(frozen=True)
-class Soaks:
+class Soaks(_Checked):
     """Its end is gauze: whatever fluid that touches is taken up, with the handle pressed or not, until it is full. One
     that is taken out of the body comes back with a fresh one."""
 
@@ -77,7 +96,7 @@ class Soaks:
 
 
 @dataclass(frozen=True)
-class Rinses:
+class Rinses(_Checked):
     """A jet out of the tip, along the shaft. Several that work at once take turns, frame by frame."""
 
     speed: float = 0.8
@@ -91,7 +110,7 @@ class Rinses:
 
 
 @dataclass(frozen=True)
-class Clips:
+class Clips(_Checked):
     """Closes vessels near the tip with a clip that stays. Where tissue can have clips (`systems.clamping`), it presses
     the wall together and slips when it is pulled too hard."""
 
@@ -105,7 +124,7 @@ class Clips:
 
 
 @dataclass(frozen=True)
-class Marks:
+class Marks(_Checked):
     """Sticks a pin into tissue at the tip, one for each press of the handle."""
 
     reach: float = 10.0e-3
@@ -114,7 +133,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class Cuts(_Checked):
     """Cuts tissue with the axes of some of the instrument's parts, its edges; these parts push only while they do not
     cut."""
 
@@ -130,7 +149,7 @@ class Cuts:
 
 
 @dataclass(frozen=True)
-class Grasps:
+class Grasps(_Checked):
     """Holds what is between its jaws while they are closed. Pulled along them it holds 2·friction·grip, and pulled
     across them 2·grip; beyond that tissue slips out."""
 
@@ -147,7 +166,7 @@ class Grasps:
 
 
 @dataclass(frozen=True)
-class Sews:
+class Sews(_Checked):
     """Turns a curved needle with thread about the instrument's tip, in the plane of its x and z axes, while the handle
     is pressed; let go with its point out of the tissue again, the needle is drawn through."""
 
@@ -161,7 +180,7 @@ class Sews:
 
 
 @dataclass(frozen=True)
-class Ties:
+class Ties(_Checked):
     """Draws the thread of a stitch together while the handle is pressed, and ties it when that is let go."""
 
     reach: float = 8.0e-3
@@ -172,7 +191,7 @@ class Ties:
 
 
 @dataclass(frozen=True)
-class Staples:
+class Staples(_Checked):
     """Puts a staple across what lies below the tip, along the instrument's x axis, one for each press of the handle."""
 
     width: float = 7.0e-3
@@ -185,7 +204,7 @@ class Staples:
 
 
 @dataclass(frozen=True)
-class Evacuates:
+class Evacuates(_Checked):
     """Draws gas and the smoke in it away at the tip; as much fresh gas flows in."""
 
     rate: float = 3.0e-4

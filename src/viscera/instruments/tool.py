@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.inputs import ToolInput, Vector3
 from viscera.instruments.bars import MOST_BARS, Bars
-from viscera.instruments.effects import PRESSED
+from viscera.instruments.effects import PRESSED, Effect
 from viscera.instruments.instrument import Instrument
 from viscera.instruments.room import Room
 from viscera.instruments.trocar import keep_depth, through_trocar
@@ -108,6 +108,11 @@ class Tool:
         other = copy.copy(self)
         vars(other).update(arrays)
         return other
+
+    def does(self, *effects: Effect) -> None:
+        """From now on the instrument has these effects: what a switch on it chooses, as in
+        `LiveParameter(parameter, tissue=…)`, which a recording keeps."""
+        self.instrument = replace(self.instrument, effects=effects)
 
     def take(self, command: ToolInput) -> None:
         """The hand moves."""

@@ -159,10 +159,11 @@ def cloth_light(room: Surroundings, ray: wp.vec3) -> wp.vec3:
         if depth > 0.0:
             point = depth * ray
             way = point - room.floor
-            x = wp.max(wp.abs(wp.dot(room.across, way)) - room.half[0], 0.0)
-            y = wp.max(wp.abs(wp.dot(room.along, way)) - room.half[1], 0.0)
-            gap = wp.sqrt(x * x + y * y) / wp.max(room.half[0], 1.0e-4)
-            contact = 1.0 - 0.9 * wp.exp(-9.0 * gap)
+            x = wp.dot(room.across, way) / wp.max(room.half[0], 1.0e-4)
+            y = wp.dot(room.along, way) / wp.max(room.half[1], 1.0e-4)
+            # An ellipse that fades: organs are round, and the box around one would show as a square shadow.
+            gap = wp.max(wp.sqrt(x * x + y * y) - 0.7, 0.0)
+            contact = 1.0 - 0.9 * wp.exp(-6.0 * gap * gap)
             to_lamp = LAMP - point
             d2 = wp.dot(to_lamp, to_lamp)
             facing = wp.max(wp.dot(room.up, to_lamp), 0.0) / wp.sqrt(d2)

@@ -123,8 +123,9 @@ def load_file(path: Path) -> Scenario:
 def _does_not_load(file: str, error: Exception) -> InputError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
     where = f" (line {lines[-1]})" if lines else ""
+    what = str(error).rstrip(".")
     return InputError(
-        f"scenario file {file} does not load{where}: {type(error).__name__}: {error}.", "Mend it, or move it away."
+        f"scenario file {file} does not load{where}: {type(error).__name__}: {what}.", "Mend it, or move it away."
     )
 
 
@@ -158,7 +159,8 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
         place = place_in(entry, error)
         if place is None:
             raise
-        raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
+        what = str(error).rstrip(".")
+        raise InputError(f"{place}: {type(error).__name__}: {what}.", "Mend that line.") from error
     if entry.no_tissue and contents.organs:
         raise InputError(f"{entry.name} has organs, but says no_tissue.", "Leave no_tissue out.")
     return contents

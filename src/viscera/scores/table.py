@@ -153,10 +153,11 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
         # First what cannot be undone, which made it fail; then what there was too much of; then what is not done yet.
         return _about_goal(min(lost, key=lambda goal: (not (goal.over and goal.grows), not goal.over)))
     felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]
+    well = "All goals were met with a light and steady hand"
     return (
         _about_force(felt)
         or _about_motion(used)
-        or "All goals were met with a light and steady hand: go on to a harder level."
+        or (f"{well}: go on to a harder level." if trial.harder else f"{well}.")
     )
 
 

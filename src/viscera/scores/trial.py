@@ -74,6 +74,8 @@ class Trial:
     certainty: float | None = None
     """How sure the hand was, 0 to 1."""
     hands: tuple[HandTrace, ...] = ()
+    harder: bool = False
+    """Whether the drill has a harder level than this one."""
 
     @property
     def passed(self) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from viscera.detail import Detail
-from viscera.errors import RecordingError, StateError, VisceraError
+from viscera.errors import RecordingError, StateError, VisceraError, users_own
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
 from viscera.session import commands as c
@@ -252,12 +252,14 @@ class _Process:
     def _fail(self, error: Exception) -> None:
         tick = self.world.tick if self.world is not None else 0
         stage = error.stage if isinstance(error, StateError) else ""
-        if isinstance(error, VisceraError):
-            message, hint = error.message, error.hint
-        else:
+        told = error if isinstance(error, VisceraError) else users_own(error)
+        if told is not error:
             traceback.print_exc()
+        if told is not None:
+            message, hint = told.message, told.hint
+        else:
             message = f"an unexpected {type(error).__name__}: {error}."
-            hint = "This is a bug in viscera or in the scenario; the terminal shows where. Please report it."
+            hint = "This is a bug in viscera; the terminal shows where. Please report it."
         if isinstance(error, StateError):
             tick = error.tick
         log = ""

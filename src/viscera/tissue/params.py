@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
+from viscera.explaining import explained
 from viscera.timing import TICK
 from viscera.tissue.materials import Material
 from viscera.tissue.springs import axis_stiffness, highest_frequency2
@@ -62,6 +63,7 @@ class RestSkipping:
     """[m/s]"""
 
 
+@explained
 @dataclass(frozen=True)
 class LatticeParams:
     """What a lattice is made of."""
@@ -97,8 +99,11 @@ class LatticeParams:
     equal_springs: bool = False
     """All springs alike, as in the source, instead of the isotropic rule."""
     remedies: Remedies = Remedies()
+    """Against springs that turn inside out."""
     creep: Creep = Creep()
+    """How it gives way while it is pressed, and comes back."""
     rest_skipping: RestSkipping | None = None
+    """Leaves out what rests; None: all of it moves in every tick."""
     driven: NDArray[np.bool_] | None = None
     """Anchors that are moved, shape (masses,); see `Tissue.set_drive`."""
     drive_direction: NDArray[np.float64] | None = None

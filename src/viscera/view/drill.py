@@ -5,29 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from viscera.explaining import explained
+from viscera.instruments.instrument import OFF_THE_WIRE
 
+
+@explained
 @dataclass(frozen=True)
 class Measure:
     """A number about how it goes, which people watch: charred area, blood lost."""
 
     name: str
+    """What goals, `--json` and Python call it; one of a kind in a world."""
     label: str
+    """What people call it: `Blood lost`."""
     unit: str
+    """As people say it: mm², mL; empty where it has none. The system converts from SI."""
     help: str
+    """One sentence: what it counts."""
     digits: int = 1
     """After the point."""
     grows: bool = False
     """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
+    side: bool = field(default=False, metadata={OFF_THE_WIRE: True})
+    """For Python and `--json`: the page, and what a drill keeps, have it only where a goal asks for it."""
 
 
+@explained
 @dataclass(frozen=True)
 class Goal:
     """What a drill asks of a measure: at least, or at most, so much."""
 
     measure: str
-    """Its name."""
+    """Name of a `Measure` of one of the world's systems, or `time` [s]."""
     least: float | None = None
+    """In the measure's unit, as `most`; None: no lower limit."""
     most: float | None = None
+    """None: no upper limit. Of a measure that only grows, more than this fails the drill."""
 
     def met(self, value: float) -> bool:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)

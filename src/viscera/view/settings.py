@@ -6,23 +6,31 @@ from dataclasses import dataclass
 from typing import Literal
 
 from viscera.errors import InputError
+from viscera.explaining import explained
 
 ADVANCED = "Advanced"
 """The `Parameter.group` that the page shows last and folded."""
 
 
+@explained
 @dataclass(frozen=True)
 class Parameter:
     """A number that a user may change while the world runs."""
 
     name: str
+    """What `--set` and Python call it; one of a kind in a world."""
     label: str
+    """What the page calls it."""
     unit: str
     """As people say it: kPa, mm, Hz. The scenario converts to SI at the border."""
     minimum: float
+    """In that unit, as `maximum` and `default`; less is refused."""
     maximum: float
+    """More is refused."""
     default: float
+    """As the world begins."""
     help: str
+    """One sentence: what it does."""
     choices: tuple[str, ...] = ()
     """What 0, 1, 2, … are called, where the number stands for one of a few things; empty where it is a quantity."""
     group: str = ""

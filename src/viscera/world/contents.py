@@ -6,16 +6,18 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
+from viscera.explaining import explained
 from viscera.inputs import Input, Vector3
 from viscera.instruments import Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Level, Surface
+from viscera.world.names import closest_names
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, LiveTable, System
 
@@ -40,20 +42,31 @@ def no_hand(world: World, tick: int) -> Iterable[Input]:
     return ()
 
 
+def nothing_more() -> None:
+    """The world is never heavier than as it begins."""
+
+
+@explained
 @dataclass(kw_only=True)
 class Contents:
     """A world before it runs. Settings of the systems come after the scenario's own."""
 
     organs: Sequence[Organ] = ()
+    """Tissue with a surface, of `viscera.organ`."""
     tools: Sequence[Tool] = ()
+    """Instruments in hands, of `kit.hand_out`."""
     camera: Camera
+    """From where it is seen first; `viscera.looking_down` gives one, and `bounds`."""
     bounds: tuple[Vector3, Vector3]
     """A box that holds all there is to see [m]."""
     motions: Sequence[Motion] = ()
+    """What moves by itself in each tick, as a heart."""
     systems: Sequence[System] = ()
     """What advances once a frame, in this order."""
     parameters: Sequence[LiveParameter] = ()
+    """What a user may change while it runs, besides what systems let change."""
     tables: Sequence[LiveTable] = ()
+    """The same, in rows."""
     scenery: Sequence[Surface] = ()
     """Surfaces that are seen and never move, with their `rest` given."""
     force_scale: float = 0.1
@@ -68,13 +81,14 @@ class Contents:
     table: float | None = None
     """Height of the table on which what is cut off comes to lie [m]; counts where tissue meets tissue."""
     script: Script = field(default=no_hand)
+    """The scenario's own hand for headless runs: `script(world, tick)` gives a list of inputs before each tick."""
     relative_young: Callable[[int], NDArray[np.float64]] | None = None
     """Of the first organ, what another seed would make of its `LatticeParams.relative_young` with the settings as they
     are; None where a seed changes nothing about it. Many worlds in one batch differ by it (batch/)."""
     reseed: Callable[[int], None] | None = None
     """Where all that the seed decides follows from a setting: takes another seed, for when settings are set again. A
     world then begins again without being built (again.py). None: only building it takes another seed."""
-    heaviest: Callable[[], None] = lambda: None
+    heaviest: Callable[[], None] = nothing_more
     """Puts more of what makes it slow into the world, up to as much as it may have to carry (blood on an organ). Called
     once a frame while it is found out how fast the world is on a machine, never else."""
 
@@ -82,12 +96,14 @@ class Contents:
         if self.levels and not self.goals:
             self.goals = self.levels[0].goals
 
-    def check(self) -> None:
-        """Refuses what cannot work together, with what to do."""
+    def check(self, build: Callable[..., Contents] | None = None) -> None:
+        """Refuses what cannot work together, with what to do, and warns of what has no use; of a scenario, in the name
+        of the function that built it."""
         names = [organ.name for organ in self.organs] + [system.name for system in self.systems]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise InputError(f"two parts of the world are called {twice.pop()!r}.", "Give each its own name.")
+        self._check_order()
         written: set[str] = set()
         for system in self.systems:
             missing = [name for name in system.reads if name not in written]
@@ -101,24 +117,36 @@ class Contents:
         for tool in self.tools:
             idle = [type(effect).__name__ for effect in tool.instrument.effects if type(effect) not in used]
             if idle:
-                warnings.warn(
+                _warn(
                     f"{tool.instrument.name}: no system of this world acts on {', '.join(idle)}, so it does nothing "
                     "when pressed. List one that does (docs/scenarios.md).",
-                    stacklevel=2,
+                    build,
                 )
         for organ in self.organs:
             still = [how for system, how in organ.expects.items() if system not in names]
             if still:
-                warnings.warn(
-                    f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).",
-                    stacklevel=2,
-                )
+                _warn(f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).", build)
         self._check_trocars()
         if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
             raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
             raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
         self._check_levels()
+
+    def _check_order(self) -> None:
+        organs = [organ.name for organ in self.organs]
+        for place, system in enumerate(self.systems):
+            if system.organ and system.organ not in organs:
+                raise InputError(
+                    f"system {system.name!r} is about the organ {system.organ!r}, which the world does not have.",
+                    closest_names(system.organ, organs),
+                )
+            late = [other.name for other in self.systems[place + 1 :] if other.name in system.after]
+            if late:
+                raise InputError(
+                    f"system {late[0]!r} is listed after {system.name!r}, which needs what it does in the same frame.",
+                    f"List {late[0]!r} before {system.name!r}; docs/scenarios.md has the order, under Systems.",
+                )
 
     def all_levels(self) -> tuple[Level, ...]:
         """Of the drill; none where there is none."""
@@ -155,6 +183,18 @@ class Contents:
                     f"{one.name}: from its trocar {one.trocar} to its home {one.home} it is {depth:.3f} m.",
                     f"Put one of them elsewhere: allowed are {SHALLOWEST:g} to {most:g} m; the unit is metres.",
                 )
+
+
+_WARNED: dict[Any, Any] = {}
+"""What was said already; Python's own way to say it once."""
+
+
+def _warn(message: str, build: Callable[..., Contents] | None) -> None:
+    code = getattr(build, "__code__", None)
+    if code is None:
+        warnings.warn(message, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, UserWarning, code.co_filename, code.co_firstlineno, registry=_WARNED)
 
 
 FARTHEST_TROCAR = 0.25

@@ -56,6 +56,8 @@ def make_scene(
     lists: dict[str, Any] = {
         name: tuple(show.what for show in shows if isinstance(show.what, kind)) for name, kind in _LISTS.items()
     }
+    asked = {goal.measure for level in contents.all_levels() for goal in level.goals}
+    measures = [measure for system in contents.systems for measure, _ in system.measures()]
     return Scene(
         scenario=entry.name,
         title=entry.title,
@@ -68,7 +70,7 @@ def make_scene(
         camera=contents.camera,
         force_scale=contents.force_scale,
         instruments=tuple(tool.instrument for tool in contents.tools),
-        measures=tuple(measure for system in contents.systems for measure, _ in system.measures()),
+        measures=tuple(one for one in measures if not one.side or one.name in asked),
         levels=contents.all_levels(),
         hides=any(system.hides is not None for system in contents.systems),
         **lists,

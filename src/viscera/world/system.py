@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from viscera.errors import InputError
+from viscera.explaining import explained
 from viscera.instruments import Tool
 from viscera.states import copy_in, copy_out
 from viscera.view import Measure, Parameter, Shown, Table, ToolState
@@ -25,11 +26,22 @@ Saved = dict[str, NDArray[Any]]
 AnyEffect = TypeVar("AnyEffect")
 
 
+def ignore(_: Any) -> None:
+    """Nothing is done."""
+
+
+def always() -> bool:
+    """Yes."""
+    return True
+
+
+@explained
 @dataclass(frozen=True)
 class Moment:
     """What a system sees of the world as a frame ends."""
 
     tick: int
+    """Ticks of 1 ms so far."""
     tools: Sequence[Tool]
     """The tools in their hands, as the last tick left them; copies, as the hands move on."""
     measures: Callable[[], Mapping[str, float]]
@@ -37,7 +49,8 @@ class Moment:
     frame: int = 0
     """Turns of the systems since the last reset: frames, less those for which they were too slow."""
     felt: Sequence[ToolState] = ()
-    """What each tool felt in the last tick."""
+    """What each tool felt in the last tick, in the order of `tools`: `force` [N] and `torque` [N·m] at the tip,
+    `handle_force` and `handle_torque` at the handle, `position` [m]."""
 
     def using(self, effect: type[AnyEffect]) -> list[tuple[Tool, AnyEffect]]:
         """The tools with this effect that are in the body with their handle pressed."""
@@ -92,14 +105,16 @@ class Show:
         return Show(self.what, left, self.counts, self.version)
 
 
+@explained
 @dataclass
 class LiveParameter:
     """A parameter and what changing it does."""
 
     parameter: Parameter
-    change: Callable[[float], None] = lambda value: None
+    """Its name, unit, limits and default."""
+    change: Callable[[float], None] = ignore
     """What it does to systems; when they take their next turn."""
-    tissue: Callable[[float], None] = lambda value: None
+    tissue: Callable[[float], None] = ignore
     """What it does to all that ticks depend on (tissue, a motion); with the next tick."""
 
 
@@ -108,8 +123,8 @@ class LiveTable:
     """A table and what changing it does."""
 
     table: Table
-    change: Callable[[Rows], None] = lambda rows: None
-    check: Callable[[Rows], None] = lambda rows: None
+    change: Callable[[Rows], None] = ignore
+    check: Callable[[Rows], None] = ignore
     """Raises `InputError` for rows that fit the columns and still cannot be."""
 
 
@@ -123,13 +138,14 @@ class Hidden(Protocol):
         """Shows where it is."""
 
 
+@explained
 @dataclass(kw_only=True)
 class System:
     """Everything is made when the world is; `frame` allocates nothing."""
 
     name: str
     """Of its part in the timings and of its arrays in a saved state; one of a kind in a world."""
-    frame: Callable[[Moment], None] = lambda now: None
+    frame: Callable[[Moment], None] = ignore
     """Advances by `every` frames, from organs and tools as they were at that moment. It runs beside the ticks: of a
     lattice it may see and change the shadow only (`Organ.shadow`)."""
     lands: Callable[[], None] | None = None
@@ -144,20 +160,27 @@ class System:
     """Fields that it writes."""
     uses: tuple[type, ...] = ()
     """Effects of instruments that it acts on."""
+    organ: str = ""
+    """The organ that it is about, where it knows that by name: a world without it is refused."""
+    after: tuple[str, ...] = ()
+    """Names of systems that come before it where a world has them; another order is refused."""
     save: Callable[[], Saved] = dict
     """All that changes and cannot be made again from the rest, as copies by name."""
-    load: Callable[[Saved], None] = lambda saved: None
+    load: Callable[[Saved], None] = ignore
     """Back to what `save` gave."""
-    rewinds: Callable[[], bool] = lambda: True
+    rewinds: Callable[[], bool] = always
     """Whether `load` of its first state takes it back there in the world that ran, and not only in a new one."""
     shows: Sequence[Show] = ()
+    """What is seen of it."""
     measures: Callable[[], Sequence[tuple[Measure, float]]] = tuple
     """What people watch, in the unit that the measure states."""
     warns: Callable[[], str] = str
     """What people should know though the world goes on, as that it has no room left; empty as a rule. Asked at any
     time, so it must be a short look."""
     parameters: Sequence[LiveParameter] = ()
+    """What a user may change about it."""
     tables: Sequence[LiveTable] = ()
+    """The same, in rows."""
     hides: Hidden | None = None
     """What it hides, where there is a drill to find it."""
     holds: Any = None

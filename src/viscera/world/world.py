@@ -219,7 +219,13 @@ class World:
 
     def script(self, tick: int) -> Iterable[Input]:
         """What the scenario's own hand does before this tick."""
-        return self.contents.script(self, tick)
+        inputs = self.contents.script(self, tick)
+        if not isinstance(inputs, Iterable):
+            raise InputError(
+                f"the script of {self.scenario!r} gave {inputs!r} before tick {tick}.",
+                "It must give a list of inputs, as [ToolInput(...)]; [] where the hand does nothing.",
+            )
+        return inputs
 
     # --- what is seen ---
 
@@ -357,7 +363,7 @@ class World:
         levels = contents.all_levels()
         self.drill = Drill(levels, contents.systems) if levels else None
         """What there is to do here, and how far it is; None where there is no drill."""
-        contents.check()
+        contents.check(self.entry.build)
         self.trace = Trace([tool.instrument for tool in contents.tools])
         """What the hands did since the drill began."""
         if self.drill is not None:

@@ -58,6 +58,8 @@ class Reservoir(Protocol):
     """`PoolView`."""
     gone: Any
     """What has run off and what was sucked, int64, shape (2,) [pL]."""
+    added: int
+    """What was poured in from outside [pL]."""
 
     @property
     def count(self) -> int:

@@ -64,6 +64,7 @@ __all__ = [
     "set_obstacles",
     "step",
     "volume",
+    "volumes",
     "waiting",
 ]
 
@@ -121,7 +122,8 @@ def add(
     """Particles of `volume` [m³] for the next step, at `points` [m] on the surface (on a sheet: columns and rows).
 
     `fluid` is a name, a number or four concentrations; `velocity` [m/s] counts along the surface. More than can wait
-    are refused, none is taken then. Waits for the device.
+    are refused, none is taken then. A ledger books it as `added`. Between two steps of a world, in `build` or in a
+    system's frame; not in a script, which runs beside them. Waits for the device.
     """
     border.spawn(film, points, fluid, velocity=velocity, volume=volume)
 
@@ -134,6 +136,11 @@ def count(film: Film) -> int:
 def volume(film: Film) -> float:
     """Of all particles, without those that wait [m³]. Waits for the device."""
     return border.film_volume(film)
+
+
+def volumes(film: Film) -> dict[str, float]:
+    """Of each fluid in the film, by its name, without what waits [m³]. Waits for the device."""
+    return border.film_volumes(film)
 
 
 def waiting(film: Film) -> int:

@@ -34,22 +34,24 @@ def spawn(
     `fluid` is a name or concentrations. More than can wait are refused, none is taken then.
     """
     points = np.atleast_2d(np.asarray(places, dtype=np.float64))
+    concentrations, little = _concentrations(film, fluid), _little(film, volume)
     queue, waiting = film.state.queue, int(film.state.queue.count.numpy()[0])
     if len(points) > queue.capacity - waiting:
         raise InputError(
             f"{len(points)} particles, but only {queue.capacity - waiting} more can wait for the next step.",
-            "Give fewer at once, or make the film with a larger queue.",
+            f"Give fewer at once, or make the film with a larger queue, as queue={2 * queue.capacity}.",
         )
     entries = _entries(film, points)
     entries["velocity"] = np.broadcast_to(_finite("velocity", velocity), (len(points), 3))
-    entries["volume"] = np.full(len(points), _little(film, volume))
-    entries["fluid"] = np.broadcast_to(_concentrations(film, fluid), (len(points), 4))
+    entries["volume"] = np.full(len(points), little)
+    entries["fluid"] = np.broadcast_to(concentrations, (len(points), 4))
     for name, values in entries.items():
         array = getattr(queue, name)
         kept = array.numpy()
         kept[waiting : waiting + len(points)] = values
         array.assign(kept)
     queue.count.fill_(waiting + len(points))
+    film.state.added += little * len(points)
 
 
 def locate(
@@ -111,6 +113,16 @@ def film_volume(film: Film) -> float:
     return LITTLE * float(film.state.volume.numpy()[: film_count(film)].sum(dtype=np.int64))
 
 
+def film_volumes(film: Film) -> dict[str, float]:
+    """Of each fluid, by its name, without what waits [m³]."""
+    count = film_count(film)
+    if not count:  # Warp makes no slices of nothing
+        return {fluid.name: 0.0 for fluid in film.params.fluids}
+    volume, parts = film.state.volume[:count].numpy(), film.state.fluid[:count].numpy()
+    sums = LITTLE * (volume[:, None] * parts.astype(np.float64)).sum(axis=0)
+    return {fluid.name: float(one) for fluid, one in zip(film.params.fluids, sums, strict=False)}
+
+
 def set_sheet_obstacles(film: Film, values: ArrayLike) -> None:
     """As `set_obstacles`, for a film on a sheet."""
     if film.sheet is None or not film.maps.has_obstacles:
@@ -153,6 +165,7 @@ def grow_film(film: Film, capacity: int) -> Film:
     assert where is not None
     grown = make_film(where, film.params, capacity, film.device, queue=film.state.queue.capacity, native=film.native)
     grown.maps = film.maps
+    grown.state.added = film.state.added
     for name, array in _saved(film).items():
         target = _saved(grown)[name]
         if name.startswith("springs.") and film.params.springs and name != "springs.count":
@@ -166,7 +179,7 @@ def grow_film(film: Film, capacity: int) -> Film:
 
 
 def _saved(film: Film) -> dict[str, Any]:
-    names = [f.name for f in fields(film.state) if f.name not in ("capacity", "device", "queue")]
+    names = [f.name for f in fields(film.state) if f.name not in ("capacity", "device", "queue", "added")]
     found = {name: getattr(film.state, name) for name in names}
     found |= {f"queue.{f.name}": getattr(film.state.queue, f.name) for f in fields(SpawnQueue)[1:]}
     if film.params.springs:
@@ -251,6 +264,7 @@ __all__ = [
     "check_film",
     "film_count",
     "film_volume",
+    "film_volumes",
     "grow_film",
     "load",
     "locate",

@@ -72,8 +72,8 @@ class FilmFluid:
     absorption: tuple[float, float, float] | None = None
     """Of red, green and blue light [1/m]: e^(−absorption · thickness) gets through. None is clear; blood has its own
     look, which follows its clotting."""
-    body: tuple[float, float, float] = (0.09, 0.075, 0.006)
-    """What a thick layer of it scatters back, linear RGB from 0 to 1."""
+    body: tuple[float, float, float] | None = None
+    """What a thick layer of it scatters back, linear RGB from 0 to 1; given with `absorption`."""
 
     @property
     def settled_density(self) -> float:
@@ -87,6 +87,12 @@ class FilmFluid:
         for name, colour in (("absorption", self.absorption), ("body", self.body)):
             if colour is not None and not (len(colour) == 3 and all(math.isfinite(c) and c >= 0.0 for c in colour)):
                 raise InputError(f"{name} = {colour} is no colour.", "Give three numbers from 0 on: red, green, blue.")
+        if (self.absorption is None) != (self.body is None):
+            given, lacking = ("absorption", "body") if self.body is None else ("body", "absorption")
+            raise InputError(
+                f"fluid {self.name!r} has {given}, but no {lacking}.",
+                "Give both, as absorption=(9000.0, 2500.0, 300.0), body=(0.01, 0.03, 0.12); or neither: it is clear.",
+            )
 
 
 _FLUID_ZERO = ("stiffness", "near_stiffness", "viscosity", "quadratic_viscosity", "traction", "phase")
@@ -95,8 +101,9 @@ BLOOD = FilmFluid("blood", 1060.0, clots=True)
 """Density: IT'IS tables; the rest tuned for appearance from there."""
 
 BILE = FilmFluid(
-    "bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0, absorption=(900.0, 700.0, 7000.0)
-)
+    "bile", 1010.0, rest_density=3.0, viscosity=10.0, traction=100.0, phase=1.0, absorption=(900.0, 700.0, 7000.0),
+    body=(0.09, 0.075, 0.006),
+)  # fmt: skip
 """Its salts keep it apart from blood for a while; drawn apart more clearly than it is, for appearance.
 Golden in a film, green-brown in a puddle; colours tuned for appearance."""
 

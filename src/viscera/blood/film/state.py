@@ -109,6 +109,8 @@ class FilmState:
     status: Array
     """int32, shape (STATUS,): queue entries left waiting, springs and bucket places that were missing, broken ones."""
     queue: SpawnQueue
+    added: int = 0
+    """What `film.add` has put in since it was made [pL]; a ledger counts it."""
 
 
 KEPT = ("count", "position", "velocity", "face", "barycentric", "normal", "volume", "fluid", "clot", "age", "fate")

@@ -54,6 +54,7 @@ def pour(pools: Pools, point: ArrayLike, volume: float, fluid: str = "blood") ->
     content[place] = total
     view.content.assign(content)
     view.wet.fill_(1)
+    pools.added += round(volume / LITTLE)
 
 
 def depth(pools: Pools, points: ArrayLike) -> NDArray[np.float64]:

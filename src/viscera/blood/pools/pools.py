@@ -126,6 +126,8 @@ class Pools:
     flag: Any
     place: Any
     """Scratch: which columns give a particle to the film, and how many before each, int32."""
+    added: int = 0
+    """What `pools.pour` has put in since it was made [pL]; a ledger counts it."""
 
     @property
     def count(self) -> int:

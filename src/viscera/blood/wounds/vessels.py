@@ -56,7 +56,9 @@ class VesselParams:
     feed_length: float = 0.0
     """Length of such a lumen between the wound and where the pressure is given [m]."""
     density: float = BLOOD_DENSITY
+    """[kg/m³]"""
     viscosity: float = BLOOD_VISCOSITY
+    """[Pa·s]"""
 
     def __post_init__(self) -> None:
         for field in fields(self):

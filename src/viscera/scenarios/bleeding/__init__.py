@@ -181,7 +181,6 @@ def pour(organ: Organ, systems: dict[str, Any]) -> None:
     if films.count(film) + count <= film.state.capacity // 2:
         chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)
         films.add(film, centres[chosen], "blood")
-        systems["ledger"].begin_again()
 
 
 def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:

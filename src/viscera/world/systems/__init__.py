@@ -26,6 +26,7 @@
 | `ink_on`, `ink` | what is drawn on the skin |
 | `scope` | the lens fogs while it is cold, and is wiped |
 | `tinting`, `tint` | outside and cut faces have the colour of the material beneath |
+| `pressing` | how hard a tool presses, and the most so far |
 | `Search(...).system()`, `search` | pins that mark where something is hidden |
 | `bathing`, `saline` | vessels bleed into a cavity full of saline, which is rinsed and sucked |
 | `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
@@ -37,7 +38,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.lumen import lumen_of as lumen_of
     from viscera.world.systems.ooze import oozing as oozing
     from viscera.world.systems.pools import pooling as pooling
+    from viscera.world.systems.pressing import pressing as pressing
     from viscera.world.systems.resting import Rest as Rest
     from viscera.world.systems.saline import bathing as bathing
     from viscera.world.systems.scope import scope as scope
@@ -101,6 +105,7 @@ _HOMES = {
     "lumen": ("lumen_of",),
     "ooze": ("oozing",),
     "pools": ("pooling",),
+    "pressing": ("pressing",),
     "resting": ("Rest",),
     "saline": ("bathing",),
     "scope": ("scope",),
@@ -114,6 +119,17 @@ _HOMES = {
     "water": ("Stream", "balls", "swirling"),
     "wounds": ("Wound", "bleeding"),
 }
+
+
+class _Functions(ModuleType):
+    """This package: a file that is called like its function does not take the function's place once it is loaded."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        hides = isinstance(value, ModuleType) and name in _HOMES.get(name, ())
+        super().__setattr__(name, getattr(value, name) if hides else value)
+
+
+sys.modules[__name__].__class__ = _Functions
 
 
 def __getattr__(name: str) -> Any:

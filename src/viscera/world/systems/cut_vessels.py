@@ -113,5 +113,10 @@ def cut_vessel(organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> Sys
     """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
     state = CutVessel(organ, vessels, line)
     return System(
-        name="cut_vessel", frame=state.frame, load=lambda saved: state.loaded(), measures=state.measures, holds=state
+        name="cut_vessel",
+        after=("cutting",),
+        frame=state.frame,
+        load=lambda saved: state.loaded(),
+        measures=state.measures,
+        holds=state,
     )

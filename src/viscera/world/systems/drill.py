@@ -40,7 +40,9 @@ class Drill:
     def __init__(self, levels: Sequence[Level], systems: Sequence[System]) -> None:
         """`systems` are all others of the world; their measures are what it looks at."""
         self.levels = tuple(levels)
+        asked = {goal.measure for level in levels for goal in level.goals}
         measures = [measure for system in systems for measure, _ in system.measures()] + [TIME]
+        measures = [measure for measure in measures if not measure.side or measure.name in asked]
         self._names = [measure.name for measure in measures]
         self._growing = {measure.name for measure in measures if measure.grows}
         self._hidden: list[Hidden] = [system.hides for system in systems if system.hides is not None]
@@ -163,6 +165,7 @@ class Drill:
             off=state.off,
             certainty=state.certainty,
             hands=hands,
+            harder=state.level + 1 < len(self.levels),
         )
 
     def _wanted(self, goal: Goal, value: float) -> Wanted:

@@ -92,8 +92,10 @@ def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = 
     kept = Kept({}, redraw, (lambda: sprays.save(drops), lambda saved: sprays.load(drops, saved)))
     return System(
         name="drops",
+        organ=name,
         frame=frame,
         uses=(Rinses, Sucks),
+        after=("wounds", "rest"),
         save=kept.save,
         load=kept.load,
         shows=[Show(look, dict(zip(names, (shown, drops.state.velocity), strict=True)), counts)],

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.blood import film as films
-from viscera.blood.film.film import Film, make_film, step_film
+from viscera.blood.film.film import QUEUE, Film, make_film, step_film
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.surface import FilmSurface, make_surface, refresh_surface, set_triangles
 from viscera.timing import FRAME
+from viscera.units import MILLILITRE
+from viscera.view import Measure
 from viscera.world.cut_surface import CutSurface
 from viscera.world.organ import Organ
 from viscera.world.system import Moment, Saved, System
@@ -22,8 +24,15 @@ MIXINGS = 2
 cpu."""
 
 
-def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = None, capacity: int = 5_000) -> Film:
-    """A film whose surface follows one organ, or several."""
+def make_film_on(
+    organs: Organ | Sequence[Organ],
+    params: FilmParams | None = None,
+    capacity: int = 5_000,
+    *,
+    queue: int = QUEUE,
+) -> Film:
+    """A film of up to `capacity` particles whose surface follows one organ, or several; up to `queue` of them can be
+    added at once."""
     several = [organs] if isinstance(organs, Organ) else list(organs)
     surface = make_surface([organ.need_skin() for organ in several])
     several[-1].followers.append(lambda stage: refresh_surface(stage, surface))
@@ -31,7 +40,7 @@ def make_film_on(organs: Organ | Sequence[Organ], params: FilmParams | None = No
     for part, organ in enumerate(several):
         if organ.cuts is not None and organ.cuts.has_texels_inside:
             _follow_cuts(surface, part, organ.cuts)
-    return make_film(surface, params or FilmParams(), capacity)
+    return make_film(surface, params or FilmParams(), capacity, queue=queue)
 
 
 def _follow_cuts(surface: FilmSurface, part: int, cuts: CutSurface) -> None:
@@ -47,12 +56,14 @@ def _follow_cuts(surface: FilmSurface, part: int, cuts: CutSurface) -> None:
 
 
 def flowing(film: Film, rest: Rest | None = None) -> System:
-    """As many steps of the film as make a frame."""
+    """As many steps of the film as make a frame. Measures `film_blood`, …: how much of each fluid is in it."""
     device = film.device
     plain = device.record(lambda stage: step_film(stage, film, 0), work=film.work)
     steps = round(FRAME / film.params.dt)
     shares = [steps * (n + 1) // MIXINGS - steps * n // MIXINGS for n in range(MIXINGS)]
     mix = {n: device.record(lambda stage, n=n: step_film(stage, film, n), work=film.work) for n in {*shares} - {0}}
+
+    amounts = {fluid.name: _amount(fluid.name) for fluid in film.params.fluids}
 
     def frame(now: Moment) -> None:
         if not awake(rest):
@@ -68,4 +79,17 @@ def flowing(film: Film, rest: Rest | None = None) -> System:
     def load(saved: Saved) -> None:
         films.load(film, saved)
 
-    return System(name="film", frame=frame, save=lambda: films.save(film), load=load, holds=film)
+    return System(
+        name="film",
+        frame=frame,
+        after=("wounds", "rest", "drops", "pools", "stains"),
+        save=lambda: films.save(film),
+        load=load,
+        measures=lambda: [(amounts[name], volume / MILLILITRE) for name, volume in films.volumes(film).items()],
+        holds=film,
+    )
+
+
+def _amount(fluid: str) -> Measure:
+    name = f"film_{fluid.replace(' ', '_')}"
+    return Measure(name, f"{fluid.capitalize()} in the film", "mL", "Of its particles.", digits=2, side=True)

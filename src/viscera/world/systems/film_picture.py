@@ -37,7 +37,7 @@ def painting(
             lambda stage: step_film_image(stage, image, lambda at: wipe_picture(at, stains, image)), work=skin.count
         )
     dye = dye_of(film.params)
-    colours = () if dye is None or dye.absorption is None else (dye.absorption, dye.body)
+    colours = () if dye is None or dye.absorption is None or dye.body is None else (dye.absorption, dye.body)
     texture = Texture(f"{organ.name}.film", organ.name, "film", skin.width, skin.height, *colours)
 
     def frame(now: Moment) -> None:
@@ -51,6 +51,7 @@ def painting(
         name="film_picture",
         frame=frame,
         every=PAINTING,
+        after=("film",),
         save=kept.save,
         load=kept.load,
         shows=[Show(texture, {texture.name: image.pixels})],

@@ -3,6 +3,8 @@ world when one is missing."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from viscera.blood.balance import Balance, check_balance, make_ledger, read_balance, step_ledger
 from viscera.blood.drops.drops import Drops
 from viscera.blood.film.film import Film
@@ -19,7 +21,8 @@ ON_ORGAN = Measure("on_organ", "On the organ", "mL", "Blood and saline that lie 
 POOLED = Measure("pooled", "In pools", "mL", "Of that, what stands in hollows.", digits=2)
 STAINED = Measure("stained", "On cloth and tools", "mL", "Stains beside the organ and on instruments.", digits=2)
 SOAKED = Measure("soaked", "In gauze", "mL", "What gauze has taken up.", digits=2)
-SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken.", digits=2)
+SUCKED = Measure("sucked", "Sucked off", "mL", "What the suction has taken, of all fluids together.", digits=2)
+RINSED = Measure("rinsed", "Rinsed", "mL", "What has come out of nozzles.", digits=2, grows=True, side=True)
 
 
 class Accounts:
@@ -35,17 +38,15 @@ class Accounts:
         )
         self.load({})
 
+    def save(self) -> Saved:
+        """All but what somebody added follows from what it counts."""
+        return {"added": np.array([self._ledger.added], dtype=np.int64)} if self._ledger.added else {}
+
     def load(self, saved: Saved) -> None:
-        """All of it follows from what it counts."""
+        self._ledger.before = self._ledger.put_in - (int(saved["added"][0]) if "added" in saved else 0)
         self._program.run()
         self._device.synchronize()
         self.balance: Balance = read_balance(self._ledger)
-
-    def begin_again(self) -> None:
-        """What is there now counts as begun: blood was put on the organ that came from nowhere."""
-        self._program.run()
-        self._device.synchronize()
-        self._ledger.begun -= read_balance(self._ledger).missing
 
     def frame(self, now: Moment) -> None:
         self._program.run()
@@ -79,7 +80,7 @@ class Accounts:
         if self._stains:
             stained = (now.cloth + now.tools) / MILLILITRE
             found += [(STAINED, stained), (SOAKED, now.gauze / MILLILITRE)]
-        return [*found, (SUCKED, now.sucked / MILLILITRE)]
+        return [*found, (SUCKED, now.sucked / MILLILITRE), (RINSED, now.rinsed / MILLILITRE)]
 
 
 def accounting(
@@ -97,4 +98,12 @@ def accounting(
             "Where nothing bleeds, give none: wounds.make(film, drops=drops) begins without any.",
         )
     accounts = Accounts(film, wounds, drops, saline)
-    return System(name="ledger", frame=accounts.frame, load=accounts.load, measures=accounts.measures, holds=accounts)
+    return System(
+        name="ledger",
+        frame=accounts.frame,
+        after=("wounds", "drops", "pools", "stains", "film", "saline"),
+        save=accounts.save,
+        load=accounts.load,
+        measures=accounts.measures,
+        holds=accounts,
+    )

@@ -146,4 +146,12 @@ def lumen_of(
     `tubes_through`, before `bleeding` in the order of a frame."""
     state = Lumen(organ, vessels, masses, numbers, volume, full, fed)
     kept = Kept({"place": state.place, "state": state.state}, state.loaded)
-    return System(name="lumen", frame=state.frame, save=kept.save, load=kept.load, measures=state.measures, holds=state)
+    return System(
+        name="lumen",
+        after=("cutting",),
+        frame=state.frame,
+        save=kept.save,
+        load=kept.load,
+        measures=state.measures,
+        holds=state,
+    )

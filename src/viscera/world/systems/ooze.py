@@ -115,6 +115,7 @@ def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
     reads = () if state.burns is None else (f"{organ.name}.burn_level",)
     return System(
         name="oozing",
+        after=("cutting",),
         frame=state.frame,
         reads=reads,
         save=kept.save,

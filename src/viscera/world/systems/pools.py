@@ -23,6 +23,7 @@ def pooling(pools: Pools, rest: Rest | None = None) -> System:
     return System(
         name="pools",
         frame=frame,
+        after=("drops",),
         save=lambda: standing.save(pools),
         load=lambda saved: standing.load(pools, saved),
         holds=pools,

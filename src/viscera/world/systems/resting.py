@@ -216,7 +216,7 @@ class Rest:
             self._state[:] = saved["state"]
             self._seen.assign(saved["seen"])
 
-        return System(name="rest", frame=self.frame, save=save, load=load, holds=self)
+        return System(name="rest", frame=self.frame, after=("wounds",), save=save, load=load, holds=self)
 
 
 def awake(rest: Rest | None) -> bool:

@@ -104,6 +104,7 @@ def staining(stains: Stains, aim: Aim, rest: Rest | None = None) -> System:
 
     return System(
         name="stains",
+        after=("pools",),
         frame=frame,
         uses=(Soaks,),
         save=save,

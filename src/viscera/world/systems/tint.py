@@ -114,4 +114,11 @@ def tinting(organ: Organ, colours: Mapping[int, tuple[Colour, Colour]]) -> Syste
     def load(saved: Mapping[str, NDArray]) -> None:
         tint.loaded()
 
-    return System(name=f"{organ.name}.tint", frame=tint.frame, load=load, shows=tint.ink_system.shows, holds=tint)
+    return System(
+        name=f"{organ.name}.tint",
+        after=("cutting",),
+        frame=tint.frame,
+        load=load,
+        shows=tint.ink_system.shows,
+        holds=tint,
+    )

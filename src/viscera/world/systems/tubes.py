@@ -336,6 +336,7 @@ class Tubes:
         look = Markers(f"{self._organ.name}.tube_clips", "clip", CLIP_SIZE, CLIPS)
         return System(
             name="tubes",
+            after=("cutting",),
             frame=self.frame,
             uses=(Clips,),
             save=kept.save,

@@ -187,6 +187,7 @@ class Vessels:
             frame=self.frame,
             reads=(f"{self.name}.burn_level",) if self._burns is not None else (),
             uses=(Clips,) if self._clips else (),
+            after=("cutting", "cut_vessel", "oozing", "tubes", "lumen"),
             save=kept.save,
             load=kept.load,
             shows=[Show(clips, {clips.name: self._clip})],
