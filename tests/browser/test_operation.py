@@ -10,7 +10,8 @@ import pytest
 from test_browser import checked, serving
 
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import along_path, paths_beside
+from viscera.scenarios.cholecystectomy.steps import paths_beside
+from viscera.scenarios.cholecystectomy.surgeon import along_path
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1800)]
 

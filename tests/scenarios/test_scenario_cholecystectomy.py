@@ -14,7 +14,8 @@ from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness
+from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -151,7 +152,7 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
     assert not any(eyes.is_cut(number) for number, _ in eyes.tubes())
     assert eyes.left().sum() == (world.system("judge").holds._other >= 0).sum()
     # Rows have no spring in common, and the lower third is part of the bed.
-    for rows in (eyes.ties(), eyes.bed(), eyes.sides()):
+    for rows in ([side.springs for side in eyes.ties()], eyes.bed()):
         assert np.sum(rows, axis=0).max() == 1
     lower, bed = np.any(eyes.bed(up_to=0.003), axis=0), np.any(eyes.bed(), axis=0)
     assert 0 < lower.sum() < bed.sum()
@@ -160,6 +161,16 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
     path = eyes.path(eyes.bed()[0])
     assert np.ptp(path[:, 0]) > 0.03
     assert path[:, 2] == pytest.approx(np.full(len(path), 0.0075), abs=1e-4)
+    # One beside a tube passes half a cell beside its masses, and no spring of the tube itself crosses it.
+    for side in eyes.ties():
+        way, tube = eyes.way_beside(side, side.springs), field_of(0).tubes[side.tube]
+        for x, y, _ in way[1:-1]:
+            masses = world.organs[0].body.positions[tube]
+            here = masses[np.abs(masses[:, 0] - x) < 1e-4, 1]
+            assert side.towards * y == pytest.approx((side.towards * here).max() + 0.0015, abs=1e-6)
+    # What crosses the plane of the cuts is all that joins the gall bladder to the common duct, but for the bed.
+    across = eyes.across_fold(cut_at(eyes))
+    assert eyes.middles(across)[:, 0] == pytest.approx(cut_at(eyes), abs=0.0031)
 
 
 @pytest.mark.slow
@@ -177,12 +188,13 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.xfail(
-    reason="the surgeon was not seen to finish: it clears 55 % of the triangle, parts the duct and not the artery",
+    reason="critical view, four clips, the duct parted, the bed freed; but a strand of the artery is left",
     strict=True,
 )
-def test_a_good_surgeon_finishes_the_operation() -> None:
-    world = viscera.make("cholecystectomy", device="cpu")
+def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
+    world = viscera.make("cholecystectomy", device="cpu", seed=seed)
     given = list(world.script(0))
     while given and world.tick < 300_000:
         for one in given:
@@ -191,6 +203,24 @@ def test_a_good_surgeon_finishes_the_operation() -> None:
         given = list(world.script(world.tick))
     values = world.measure_values()
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_the_script_is_the_same_to_the_bit_on_one_core_and_on_two() -> None:
+    """Six seconds: the grasper holds, the hook is in the fold, cut faces ooze."""
+    digests = []
+    for cores in (1, 2):
+        world = viscera.make("cholecystectomy", device="cpu", cores=cores)
+        for tick in range(6_000):
+            for one in world.script(tick):
+                world.apply(one)
+            world.advance()
+        world.wait()
+        assert world.measure_values()["calot_cleared"] > 10.0
+        digests.append(world.state_hash())
+        world.close()
+    assert digests[0] == digests[1]
 
 
 def clumsy(world: World) -> Surgeon:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from viscera.world.systems.scope import BATH, DEW, GAS, TABLE, WARMS, Scope
+from viscera.view import Camera
+from viscera.world.systems.scope import BATH, DEW, GAS, TABLE, WARMS, Scope, through_trocar
 
 
 def test_a_lens_warms_by_the_closed_form() -> None:
@@ -40,3 +42,15 @@ def test_fog_goes_from_a_lens_that_is_warm() -> None:
     before = lens.state[1]
     lens.advance(1.0)
     assert lens.state[1] == pytest.approx(before * (1.0 - 0.008 * (GAS - DEW)))
+
+
+def test_a_scope_through_a_trocar_has_the_first_view_with_its_lens_30_degrees_aside() -> None:
+    camera = Camera((0.02, -0.14, 0.16), (0.0, 0.01, 0.016), (0.0, 0.0, 1.0), 40.0)
+    found = through_trocar(camera, 0.28)
+    assert (found.position, found.target) == (camera.position, camera.target)
+    eye, target, trocar = (np.array(one) for one in (camera.position, camera.target, found.trocar))
+    shaft, view = eye - trocar, target - eye
+    assert np.linalg.norm(trocar - target) == pytest.approx(0.28)
+    cosine = shaft @ view / (np.linalg.norm(shaft) * np.linalg.norm(view))
+    assert np.degrees(np.arccos(cosine)) == pytest.approx(30.0)
+    assert trocar[2] > eye[2]

@@ -2,6 +2,7 @@
 
 import { PerspectiveCamera, Vector3 } from "three";
 import type { Camera } from "./protocol";
+import { lensAngle, throughScope } from "./scope";
 
 const LOWEST = 0.06; // rad from straight above
 const HIGHEST = Math.PI / 2 - (8 * Math.PI) / 180; // 8° above the table, which lies below the point looked at
@@ -23,6 +24,8 @@ export class Orbit {
   private goal: Pose = { ...this.home };
   private pose: Pose = { ...this.home };
   private highest = HIGHEST;
+  private trocar: Vector3 | null = null;
+  private angle: number | null = null;
   readonly target = new Vector3();
   fieldOfView = 40; // vertical [degrees]
 
@@ -43,6 +46,7 @@ export class Orbit {
     this.goal = { ...this.home, polar: Math.max(this.home.polar, LOWEST) };
     this.pose = { ...this.goal };
     this.fieldOfView = info.field_of_view;
+    this.trocar = info.trocar === null ? null : new Vector3(...info.trocar);
   }
 
   turn(azimuth: number, polar: number): void {
@@ -80,6 +84,13 @@ export class Orbit {
     return moved;
   }
 
+  /** How the scope's lens looks, as its setting says; true when that is new. */
+  look(setting: number | undefined): boolean {
+    const before = this.angle;
+    this.angle = lensAngle(setting);
+    return this.trocar !== null && this.angle !== before;
+  }
+
   distance(): number {
     return this.pose.distance;
   }
@@ -92,6 +103,7 @@ export class Orbit {
       .addScaledVector(this.east, Math.cos(azimuth) * level)
       .addScaledVector(this.north, Math.sin(azimuth) * level)
       .addScaledVector(this.up, Math.cos(polar) * distance);
+    if (this.trocar !== null && this.angle !== null) throughScope(camera.position, this.target, { trocar: this.trocar, angle: this.angle });
     camera.up.copy(this.up);
     camera.lookAt(this.target);
     camera.updateMatrixWorld();

@@ -161,6 +161,11 @@ export interface Camera {
   up: Vector3;
   /** Vertical [degrees]. */
   field_of_view: number;
+  /**
+   * Where the scope whose view this is goes through the body wall [m]; None for a view that is free. How its lens
+   * looks relative to its shaft is the setting `lens`.
+   */
+  trocar: Vector3 | null;
 }
 
 /** A triangle mesh whose vertices move. Its vertices are the snapshot array called `array`. */

@@ -127,6 +127,7 @@ export class View {
     this.threads.update(values);
     this.lattices.update(values);
     for (const surface of this.surfaces) surface.mesh.material.visible = !this.lattices.hides(surface.info.name, frame.parameters);
+    if (this.orbit.look(frame.parameters.lens)) this.orbit.place(this.camera);
     this.skins.setTables(frame.tables);
     for (const tool of frame.tools) this.instruments[tool.tool]?.update(tool);
     const tools = this.instrumentsShown ? frame.tools : [];

@@ -59,7 +59,7 @@ describe("who asks", () => {
 });
 
 describe("the camera", () => {
-  const camera: Camera = { position: [0, -2, 0], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 90 };
+  const camera: Camera = { position: [0, -2, 0], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 90, trocar: null };
   const at = (...points: number[]) =>
     ({ name: "ground", rest: new Uint8Array(new Float32Array(points).buffer), vertex_count: points.length / 3 }) as Surface;
 

@@ -7,6 +7,7 @@ import { NormalField } from "../src/normals";
 import { Orbit } from "../src/orbit";
 import { clock, niceCeiling, plain, sliderStep } from "../src/panels/format";
 import { Rate } from "../src/rate";
+import { lensAngle, throughScope } from "../src/scope";
 
 /** A grid of (n+1)² vertices over the unit square, heights from `height`. */
 function sheet(n: number, height: (x: number, y: number) => number) {
@@ -73,7 +74,7 @@ describe("latency", () => {
 });
 
 describe("orbit", () => {
-  const info = { position: [0.02, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40 };
+  const info = { position: [0.02, -0.14, 0.16], target: [0, 0, 0.016], up: [0, 0, 1], field_of_view: 40, trocar: null };
   const made = () => {
     const orbit = new Orbit();
     orbit.set(info as Parameters<Orbit["set"]>[0]);
@@ -114,15 +115,37 @@ describe("orbit", () => {
 
   it("looks from as low as the scene does, and no lower", () => {
     const orbit = new Orbit();
-    orbit.set({ position: [0, -0.3, 0.01], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40 });
+    orbit.set({ position: [0, -0.3, 0.01], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40, trocar: null });
     orbit.turn(0, 50);
     expect(placed(orbit).position.z).toBeCloseTo(0.01, 6);
   });
 
   it("looks straight down when the scene does", () => {
     const orbit = new Orbit();
-    orbit.set({ position: [0, 0, 0.3], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40 });
+    orbit.set({ position: [0, 0, 0.3], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40, trocar: null });
     expect(placed(orbit).position.toArray().every(Number.isFinite)).toBe(true);
+  });
+});
+
+describe("scope", () => {
+  const target = new Vector3(0, 0.01, 0.02);
+  const trocar = new Vector3(0.05, -0.1, 0.25);
+
+  it.each([0, Math.PI / 6])("looks %f rad aside of its shaft, as far away as before, on the side where it was", (angle) => {
+    for (const eye of [new Vector3(0.1, -0.02, 0.1), new Vector3(-0.05, 0.09, 0.12)]) {
+      const before = eye.clone();
+      throughScope(eye, target, { trocar, angle });
+      expect(eye.distanceTo(target)).toBeCloseTo(before.distanceTo(target), 9);
+      const shaft = eye.clone().sub(trocar);
+      expect(shaft.angleTo(target.clone().sub(eye))).toBeCloseTo(angle, 6);
+      const aside = (one: Vector3) => one.clone().sub(target).projectOnPlane(trocar.clone().sub(target).normalize());
+      if (angle > 0) expect(aside(eye).angleTo(aside(before))).toBeCloseTo(0, 5);
+    }
+  });
+
+  it("is free where its setting says so, or where there is none", () => {
+    expect([lensAngle(undefined), lensAngle(0), lensAngle(1)]).toEqual([null, null, 0]);
+    expect(lensAngle(2)).toBeCloseTo(0.5236, 4);
   });
 });
 

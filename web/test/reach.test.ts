@@ -106,7 +106,7 @@ describe("the tip", () => {
   });
 
   it("has its trocar above, to the right of the eye", () => {
-    const info = { position: [0, -0.2, 0.2], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40 } as const;
+    const info = { position: [0, -0.2, 0.2], target: [0, 0, 0], up: [0, 0, 1], field_of_view: 40, trocar: null } as const;
     const trocar = trocarOf({ ...info, position: [...info.position], target: [...info.target], up: [...info.up] });
     expect(trocar.z).toBeGreaterThan(0.1);
     expect(trocar.x).toBeGreaterThan(0.05);

@@ -176,6 +176,7 @@ def make_samples(tissue: Tissue, thinnest: float) -> Any:
         "under",
         "under_places",
         "under_weights",
+        "parted",
     ):
         setattr(made, name, getattr(whole, name))
     made.rest, made.thickest = rows(whole.rest), rows(whole.thickest)

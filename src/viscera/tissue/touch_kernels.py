@@ -80,6 +80,9 @@ _ROWS = wp.constant(ROWS)
 _PARTS = wp.constant(PARTS)
 _TIPS = wp.constant(TIPS)
 
+MOST_STRETCH = wp.constant(1.9)
+"""That a gauge tells: more does not fit into its integer."""
+
 
 @wp.struct
 class Samples:
@@ -114,6 +117,8 @@ class Samples:
     """From the middle to a point beneath it, at rest [m]."""
     under_places: wp.array(dtype=wp.int32)
     under_weights: wp.array(dtype=wp.float32)
+    parted: wp.array(dtype=wp.int32)
+    """1 for a bundle near a cut: its tissue may have turned as a whole."""
 
 
 @wp.struct
@@ -273,6 +278,10 @@ def look_at_bundle(
             rest = samples.under[bundle]
             under = way_under(samples, lattice.slots, position, bundle, x)
             stretch = wp.dot(under, rest) / wp.dot(rest, rest)
+            if samples.parted[bundle] != 0:
+                # A flap that has turned over is not pressed flat.
+                stretch = wp.length(under) / wp.length(rest)
+            stretch = wp.min(stretch, MOST_STRETCH)
             contacts.turn[bundle] = wp.quat_between_vectors(rest, under)
             for tool in range(TOOLS):
                 if (((bars | fields) >> (tool * _PARTS)) & ((1 << _PARTS) - 1)) != 0:

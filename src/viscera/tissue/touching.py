@@ -207,6 +207,7 @@ def _make(
     made.group_radius = floats(np.maximum.reduceat(from_heart, begins[first]))
     made.under = vectors(under[0])
     made.under_places, made.under_weights = integers(under[1].ravel()), floats(under[2].ravel())
+    made.parted = integers(np.zeros(bundles))
     gauge = device.port(2 * touch_kernels.TOOLS, wp.int32)
     clean = np.tile(np.array([0, 2**31 - 1], dtype=np.int32), touch_kernels.TOOLS)
     gauge.host[:] = clean  # stays so where slabs are computed instead

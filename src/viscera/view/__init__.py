@@ -251,6 +251,9 @@ class Camera:
     up: Vector3
     field_of_view: float
     """Vertical [degrees]."""
+    trocar: Vector3 | None = None
+    """Where the scope whose view this is goes through the body wall [m]; None for a view that is free. How its lens
+    looks relative to its shaft is the setting `lens`."""
 
 
 @dataclass(frozen=True)

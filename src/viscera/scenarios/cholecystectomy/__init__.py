@@ -14,7 +14,7 @@ import numpy as np
 
 from viscera.heat.burn import make_burn
 from viscera.heat.conduction import make_heat
-from viscera.instruments import Cuts, Instrument, kit
+from viscera.instruments import Clips, Cuts, Instrument, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._pad import HEATING, LIVING_LIVER
 from viscera.scenarios.cholecystectomy import body as parts
@@ -24,6 +24,8 @@ from viscera.scenarios.cholecystectomy.fluids import make_fluids
 from viscera.scenarios.cholecystectomy.judge import judging
 from viscera.scenarios.cholecystectomy.materials import materials_of
 from viscera.scenarios.cholecystectomy.patient import HALF_WIDTH, draw_patient
+from viscera.scenarios.cholecystectomy.scenery import around
+from viscera.scenarios.cholecystectomy.steps import operation
 from viscera.scenarios.cholecystectomy.surgeon import (
     BIPOLAR,
     CLIPS,
@@ -34,7 +36,6 @@ from viscera.scenarios.cholecystectomy.surgeon import (
     SCISSORS,
     SUCTION,
     Surgeon,
-    operation,
 )
 from viscera.timing import FRAME
 from viscera.tissue.burning import with_burn_headroom
@@ -47,7 +48,7 @@ from viscera.world.systems.burns import burning
 from viscera.world.systems.burnt_cuts import burnt_cutting
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.heat import heating
-from viscera.world.systems.scope import scope
+from viscera.world.systems.scope import scope, through_trocar
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.tint import Colour, tinting
@@ -65,11 +66,16 @@ RUBBING, TABLE = 0.2, -0.002
 """Friction of tissue on tissue, and what lies below the liver [m]."""
 DRAG = 15.0
 """[1/s]"""
-HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.20, -0.05, 0.09), (-0.03, -0.20, 0.12)
+HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.20, -0.05, 0.055), (-0.03, -0.12, 0.20)
 """Trocars of the hand that holds, of hook and forceps, which work along the gall bladder, and of all that goes across
 [m]."""
-HOOK_POWER = 15.0
-"""[W]"""
+SCOPE_TROCAR = 0.28
+"""How far the scope's trocar is from the middle of the field [m]."""
+HOOK_POWER = 5.0
+"""That goes into the walls of the cut [W]. Of the 30 W that a generator gives, cutting current spends most on boiling
+what it parts: some 64 mm³/s at 2.5 J/mm³ for a foot of 4 mm at 2 cm/s would take more than all of it."""
+CLIP_REACH = 0.006
+"""From the tips of the applier to the middle of a tube [m]; medium-large clips are 9 mm long."""
 CUTTING_CURRENT = 0.04
 """Share of the toughness that a wire under current needs, over a blade pressed straight in: it boils what it touches.
 Estimated."""
@@ -130,11 +136,18 @@ def hook() -> Instrument:
     return replace(one, effects=effects, action="coagulate and cut")
 
 
+def clip_applier() -> Instrument:
+    """For clips of 9 mm, which reach around a duct and what lies on it."""
+    one = kit.clip_applier()
+    effects = tuple(Clips(reach=CLIP_REACH) if isinstance(effect, Clips) else effect for effect in one.effects)
+    return replace(one, effects=effects)
+
+
 def instruments() -> list[Instrument]:
     """As keys 1 to 8 choose them."""
     found: dict[int, Instrument] = {
         GRASPER: kit.grasper().through(HOLDING), HOOK: hook().through(WORKING),
-        CLIPS: kit.clip_applier(), SCISSORS: kit.scissors(), BIPOLAR: kit.forceps().through(WORKING),
+        CLIPS: clip_applier(), SCISSORS: kit.scissors(), BIPOLAR: kit.forceps().through(WORKING),
         SUCTION: kit.suction(), IRRIGATOR: kit.irrigator(), EVACUATOR: kit.evacuator(),
     }  # fmt: skip
     return [one if one.trocar is not None else one.through(FRONT) for _, one in sorted(found.items())]
@@ -156,7 +169,7 @@ def build(setting: Setting) -> Contents:
     smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
-    eyes = Eyes(organ, patient, field)
+    eyes = Eyes(organ, patient, field, fluids.tubes)
     return Contents(
         organs=[organ],
         tools=tools,
@@ -173,11 +186,12 @@ def build(setting: Setting) -> Contents:
         ],
         parameters=fluids.parameters,
         levels=LEVELS,
-        camera=camera,
+        camera=through_trocar(camera, SCOPE_TROCAR),
         bounds=bounds,
         force_scale=0.02,
         rubbing=RUBBING,
         table=TABLE,
+        scenery=around(),
         script=Surgeon(operation(eyes, tools[SCISSORS].instrument)).script,
         heaviest=smoke.holds.wake,
     )

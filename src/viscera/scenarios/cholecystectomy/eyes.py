@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.geometry.embedding import embed
+from viscera.geometry.tools import FOOT
 from viscera.geometry.topology import components
 from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
-from viscera.scenarios.cholecystectomy.patient import Line, Patient
+from viscera.scenarios.cholecystectomy.patient import NECK, Line, Patient
 from viscera.tissue.cutting import cut_springs
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world import Organ
-from viscera.world.systems.tubes import NEAR_END
+from viscera.world.systems.tubes import NEAR_END, Tubes
 
 Springs = NDArray[np.bool_]
 """Some springs of the lattice, per direction and mass."""
@@ -25,13 +29,28 @@ ROW = 0.0030
 """Width of a row of the bed [m]: less than a hook's foot."""
 PARTS, BEYOND = 6, 0.002
 """Places of a way through springs, and how far it goes on beyond them [m]."""
+OFF_THE_NECK = 0.001
+"""Where a way beside a tube, on the gall bladder's side, ends before it [m]."""
+UNDER = 0.001
+"""How far below the lowest spring a hook's foot ends [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a tube, and what ties it to the fold there."""
+
+    tube: int
+    towards: int
+    """1 away from the surgeon, -1 towards."""
+    springs: Springs
 
 
 class Eyes:
     """Of the lattice as ticks have it: for hands, not for systems."""
 
-    def __init__(self, organ: Organ, patient: Patient, field: Field) -> None:
-        self.organ, self.patient, self._field = organ, patient, field
+    def __init__(self, organ: Organ, patient: Patient, field: Field, tubes: Tubes | None = None) -> None:
+        """`tubes` has the clips; without, none is seen."""
+        self.organ, self.patient, self._field, self._tubes = organ, patient, field, tubes
         nodes = organ.tissue.params.nodes
         index = NodeIndex(nodes)
         self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
@@ -53,8 +72,8 @@ class Eyes:
         """That are there still."""
         return self._there & ~cut_springs(self.organ.tissue)
 
-    def ties(self) -> list[Springs]:
-        """Between duct or arteries and the fold around them, one row for either side of each tube."""
+    def ties(self) -> list[Side]:
+        """Between duct or arteries and the fold around them: either side of each tube."""
         found = []
         for number, line in self.tubes():
             masses, tube = self._field.tubes[number], np.zeros(len(self._rest), dtype=np.bool_)
@@ -62,7 +81,7 @@ class Eyes:
             tube[masses[(share > DISSECTED[0]) & (share < DISSECTED[1])]] = True
             springs = self._between(tube, self._fold)
             beyond = self._middle[..., 1] > np.interp(self._middle[..., 0], line[:, 0], line[:, 1])
-            found += [springs & ~beyond, springs & beyond]
+            found += [Side(number, -1, springs & ~beyond), Side(number, 1, springs & beyond)]
         return found
 
     def bed(self, up_to: float = 1.0) -> list[Springs]:
@@ -72,31 +91,76 @@ class Eyes:
         row = np.rint(self._middle[..., 1] / ROW)
         return [springs & (row == one) for one in np.unique(row[springs])]
 
-    def sides(self) -> list[Springs]:
-        """Between the gall bladder and the fold, on the near side and on the far one."""
-        springs, beyond = self._between(self._bladder, self._fold), self._middle[..., 1] > 0.0
-        return [springs & ~beyond, springs & beyond]
+    def across_fold(self, x: float) -> Springs:
+        """Of fold and tubes, what crosses the plane at so far along x at rest [m]."""
+        return self._across(np.isin(self._kind, (body.FAT, body.PERITONEUM, body.DUCT, body.ARTERY)), x)
+
+    def across_tube(self, number: int, x: float) -> Springs:
+        """The same of one tube."""
+        mine = np.zeros(len(self._rest), dtype=np.bool_)
+        mine[self._field.tubes[number]] = True
+        return self._across(mine, x)
+
+    def _across(self, masses: NDArray[np.bool_], x: float) -> Springs:
+        low, high = self._rest[:, 0], self._rest[np.maximum(self._other, 0), 0]
+        return self._between(masses, masses) & ((low[None] < x) != (high < x))
 
     def _between(self, ones: NDArray[np.bool_], others: NDArray[np.bool_]) -> Springs:
         far = np.maximum(self._other, 0)
         return self._there & ((ones[None] & others[far]) | (others[None] & ones[far]))
 
-    def path(self, springs: Springs) -> NDArray[np.float64]:
-        """A way through the middles of these springs as they lie now, along x [m], shape (points, 3)."""
+    def middles(self, springs: Springs) -> NDArray[np.float64]:
+        """Of these springs as they lie now [m], shape (springs, 3)."""
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         direction, low = np.nonzero(springs)
-        middle = 0.5 * (at[low] + at[self._other[direction, low]])
+        return 0.5 * (at[low] + at[self._other[direction, low]])
+
+    def path(self, springs: Springs) -> NDArray[np.float64]:
+        """A way through the middles of these springs as they lie now, along x [m], shape (points, 3)."""
+        middle = self.middles(springs)
         middle = middle[np.argsort(middle[:, 0], kind="stable")]
         parts = np.array_split(middle, min(PARTS, len(middle)))
-        points = np.array([part.mean(axis=0) for part in parts])
-        ends = np.array([[-BEYOND, 0.0, 0.0], [BEYOND, 0.0, 0.0]])
-        return np.concatenate([points[:1] + ends[:1], points, points[-1:] + ends[1:]])
+        return _longer(np.array([part.mean(axis=0) for part in parts]))
+
+    def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
+        """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
+        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder,
+        and may have no points for that."""
+        cell = self.organ.tissue.params.spacing
+        at = self._rest + np.asarray(self.organ.tissue.displacement())
+        masses = self._field.tubes[side.tube]
+        layer = np.rint(self._rest[masses, 0] / cell)
+        direction, low = np.nonzero(left)
+        now = self.middles(left)
+        nearest = np.rint(self._middle[direction, low, 0] / cell)
+        points = []
+        ends = np.inf if side.tube != 0 and side.towards > 0 else (NECK[0] - OFF_THE_NECK) / cell
+        for one in np.unique(nearest[np.isin(nearest, layer) & (nearest < ends)]):
+            tube, here = at[masses[layer == one]], now[nearest == one]
+            y = side.towards * (side.towards * tube[:, 1]).max() + 0.5 * side.towards * cell
+            points.append((tube[:, 0].mean(), y, here[:, 2].min() + 0.5 * FOOT - UNDER))
+        return _longer(np.array(points)) if points else np.zeros((0, 3))
+
+    def seen(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where places of the tissue at rest are now [m], shape (places, 3)."""
+        shape = self.organ.body
+        held = embed(places, shape.nodes, shape.origin, shape.spacing)
+        moved = np.asarray(self.organ.tissue.displacement())
+        return places + np.einsum("pc,pca->pa", held.weights.astype(np.float64), moved[held.indices])
 
     # --- tubes and pieces ---
 
     def tubes(self) -> list[tuple[int, Line]]:
         """Those that are to be cut: their numbers in `Field.tubes`, and their lines at rest."""
         return [(0, self.patient.duct), *((2 + k, line) for k, line in enumerate(self.patient.arteries))]
+
+    def is_clipped(self, number: int, x: float, towards: int) -> bool:
+        """Whether a clip holds on a tube, on this side of so far along x at rest [m]: -1 before it, 1 beyond."""
+        if self._tubes is None:
+            return False
+        channel = self._tubes.channels[number]
+        at = np.interp(self._tubes.held(number), channel.shares, channel.rest[:, 0])
+        return bool((towards * at > towards * x).any())
 
     def is_cut(self, number: int) -> bool:
         """Whether a tube is cut through."""
@@ -114,10 +178,23 @@ class Eyes:
 
     def is_free(self) -> bool:
         """Whether the gall bladder hangs on nothing that holds fast."""
+        return not bool(self._anchored[self._piece()].any())
+
+    def in_its_piece(self, springs: Springs) -> Springs:
+        """Of these, what hangs together with the gall bladder: no scraps."""
+        return springs & self._piece()[None]
+
+    def _piece(self) -> NDArray[np.bool_]:
+        """Masses that hang together with most of the gall bladder."""
         roots = self._roots(self.left())
-        mine = np.bincount(roots[self._bladder]).argmax()
-        return not bool(self._anchored[roots == mine].any())
+        return roots == np.bincount(roots[self._bladder]).argmax()
 
     def _roots(self, springs: Springs) -> NDArray[np.int64]:
         direction, low = np.nonzero(springs)
         return components(len(self._rest), low, self._other[direction, low])
+
+
+def _longer(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A way that begins before its first point and ends beyond its last one."""
+    ends = np.array([[-BEYOND, 0.0, 0.0], [BEYOND, 0.0, 0.0]])
+    return np.concatenate([points[:1] + ends[:1], points, points[-1:] + ends[1:]])

@@ -65,7 +65,7 @@ def draw_patient(seed: int) -> Patient:
     duct = np.array([(x, junction, COMMON_HEIGHT), (0.5 * (x + NECK[0]), 0.6 * junction, 0.0145), NECK])
     common = np.array([(x, -HALF_WIDTH, COMMON_HEIGHT), (x, junction, COMMON_HEIGHT), (x, HALF_WIDTH, COMMON_HEIGHT)])
     origin = rng.uniform(0.0105, 0.0135)
-    arteries = [_artery(x, origin, height=0.0205, end=(-0.0010, 0.0075))]
+    arteries = [_artery(x, origin, height=0.0205, end=(0.0020, 0.0090))]
     if rng.random() < SECOND_ARTERY:
         arteries.append(_artery(x, origin + 0.009, height=0.0165, end=(0.0050, 0.0095)))
     return Patient(
@@ -76,5 +76,5 @@ def draw_patient(seed: int) -> Patient:
 
 def _artery(x: float, y: float, *, height: float, end: tuple[float, float]) -> Line:
     """Out of the fat beside the common duct to the side of the gall bladder."""
-    middle = (0.5 * (x + end[0]), 0.5 * (y + end[1]) + 0.001, 0.5 * (COMMON_HEIGHT + height) + 0.001)
+    middle = (0.5 * (x + end[0]), 0.5 * (y + end[1]) + 0.004, 0.5 * (COMMON_HEIGHT + height) + 0.001)
     return np.array([(x + 0.0015, y, COMMON_HEIGHT), middle, (*end, height)])

@@ -1,0 +1,239 @@
+"""What scripted surgeons do: strokes, each chosen when the one before is over, by what the tissue looks like then.
+
+`operation` is the order of the textbook: hold, free the triangle and the lower bed, clip, cut, free the rest of the
+bed, stop what oozes, suck, take out. `clumsiness` cuts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viscera.instruments import Instrument
+from viscera.instruments.trocar import shaft_of
+from viscera.scenarios.cholecystectomy.eyes import Eyes, Springs
+from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, Line, Patient
+from viscera.scenarios.cholecystectomy.surgeon import (
+    ACROSS,
+    BIPOLAR,
+    CLIPS,
+    DOWN,
+    EVACUATOR,
+    GRASPER,
+    HOOK,
+    IRRIGATOR,
+    SCISSORS,
+    SUCTION,
+    TAKES_AT,
+    Stroke,
+    Vector3,
+    along_path,
+)
+
+SPEED = 0.02
+"""Of a hook through tissue [m/s]."""
+FREED = 0.25
+"""Share of what is to be parted that may stay."""
+ROUNDS = 4
+"""At most, along all rows that are to be parted."""
+WORTHWHILE = 0.95
+"""What a stroke must have left at most, of what there was, to be followed by another."""
+BESIDE_CUT = 0.0042
+"""From where a tube is cut to its clips, along x [m]."""
+BEYOND = 0.005
+"""From the middle of a tube on, along the shaft, to the tips of scissors that cut it [m]."""
+SNIPS = 8
+"""At most, across a tube, and across the rest of the fold."""
+OTHERWISE = ((0.0, 0.0), (-0.0025, 0.003), (0.0025, 0.003))
+"""How far aside along y, and how much deeper, snips at the same tube are one after the other [m]."""
+ACROSS_STRANDS = np.array([[0.0, -0.005, 0.0005], [0.0, 0.005, 0.0005]])
+"""The way of a hook's foot across a strand, from its middle [m]: the wire stays above it."""
+TRIES, ASIDE = 3, 0.001
+"""To put on a clip, and how much farther from the cut each is than the one before [m]."""
+SETTLES = 0.4
+"""Jaws are given so long to come where they are to close [s]."""
+CLEAR = 0.0015
+"""Of tips above the liver [m]."""
+SNIP = 0.003
+"""What a snip parts, to either side along y [m]."""
+LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
+"""How far the grasper pulls [m]."""
+OUT = (0.01, 0.0, 0.055)
+"""How far it carries the gall bladder in the end [m]."""
+COAGULATED, SUCKED = (-0.005, 0.0, 0.005), (-0.006, 0.004)
+"""Rows of the bed that forceps and suction go along, along y [m]."""
+
+Phase = tuple[str, Callable[[], Iterator[Stroke]]]
+"""Its name, and what is done in it."""
+
+
+def operation(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
+    """A whole operation, as it should be."""
+    for _, strokes in phases(eyes, scissors):
+        yield from strokes()
+
+
+def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
+    """In the order of the textbook."""
+    return [
+        ("hold", lambda: iter([Stroke(GRASPER, np.array([TAKES_AT]), 1.0, pull=LIGHT)])),
+        ("triangle", lambda: free_tubes(eyes, LIGHT)),
+        ("lower bed", lambda: part(eyes, eyes.bed(up_to=0.003), MORE)),
+        ("clips", lambda: clip_all(eyes)),
+        ("cuts", lambda: divide(eyes, scissors, LIGHT)),
+        ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
+        ("dry", lambda: dry(eyes)),
+        ("take out", take_out),
+    ]
+
+
+def clumsiness(eyes: Eyes, scissors: Instrument) -> Iterator[Stroke]:
+    """Cuts the artery before there is a clip, and goes into the gall bladder with the hook."""
+    yield from cut_tube(eyes, scissors, 2, (0.0, 0.0, 0.0))
+    yield Stroke(HOOK, np.array([[0.002, 0.0, 0.0240], [0.022, 0.0, 0.0240]]), 1.0, DOWN)
+
+
+# --- places ---
+
+
+def cut_at(eyes: Eyes) -> float:
+    """Where all tubes are cut, along x at rest [m]: half way along the duct."""
+    return float(along_path(eyes.patient.duct, 0.5)[0])
+
+
+def place_of(eyes: Eyes, line: Line, aside: float = 0.0) -> NDArray[np.float64]:
+    """Where a tube is to be cut, or so far beside along x, as it lies now [m], shape (1, 3)."""
+    x = cut_at(eyes) + aside
+    rest = np.array([[x, np.interp(x, line[:, 0], line[:, 1]), np.interp(x, line[:, 0], line[:, 2])]])
+    return eyes.seen(rest)
+
+
+# --- strokes ---
+
+
+def free_tubes(eyes: Eyes, pull: Vector3) -> Iterator[Stroke]:
+    """The hook along either side of each tube, its foot through the fold, until little is left there."""
+    sides = eyes.ties()
+
+    def beside(k: int, left: Springs) -> Stroke | None:
+        way = eyes.way_beside(sides[k], left)
+        return _drawn(way, DOWN, pull) if len(way) else None
+
+    yield from _in_rounds(eyes, [side.springs for side in sides], FREED, beside)
+
+
+def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -> Iterator[Stroke]:
+    """The hook under the gall bladder, its foot level, along rows of springs, until no more than this share of each row
+    is left; or until it is free."""
+    yield from _in_rounds(eyes, rows, share, lambda _, left: _drawn(eyes.path(left), ACROSS, pull))
+
+
+def _in_rounds(
+    eyes: Eyes, rows: list[Springs], share: float, stroke: Callable[[int, Springs], Stroke | None]
+) -> Iterator[Stroke]:
+    """Strokes along rows of springs, one after the other and again, until no more than this share of each is left. A
+    row that a stroke did not make less is left alone."""
+    before = [2 * int(row.sum()) for row in rows]
+    first = [int(row.sum()) for row in rows]
+    for _ in range(ROUNDS):
+        for k, row in enumerate(rows):
+            left = row & eyes.left()
+            count = int(left.sum())
+            if count <= share * first[k] or count > WORTHWHILE * before[k]:
+                continue
+            if share == 0.0 and eyes.is_free():
+                return
+            before[k] = count
+            one = stroke(k, left)
+            if one is not None:
+                yield one
+
+
+def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
+    seconds = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()) / SPEED
+    return Stroke(HOOK, path, seconds, side, pull=pull)
+
+
+def clip_all(eyes: Eyes) -> Iterator[Stroke]:
+    """Two on each tube, one on either side of where it is cut; one that did not take is tried again."""
+    for number, line in eyes.tubes():
+        for towards in (-1, 1):
+            for attempt in range(TRIES):
+                place = place_of(eyes, line, towards * (BESIDE_CUT + attempt * ASIDE))
+                yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
+                if eyes.is_clipped(number, cut_at(eyes), towards):
+                    break
+
+
+def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
+    """Between the clips: tubes first, then what is left of the fold, snip by snip across it. Strands that no snip parts
+    tear when the gall bladder is lifted."""
+    for number, _ in eyes.tubes():
+        yield from cut_tube(eyes, scissors, number, pull)
+    before = -1
+    for _ in range(SNIPS):
+        left = eyes.in_its_piece(eyes.across_fold(cut_at(eyes)) & eyes.left())
+        count = int(left.sum())
+        if count == 0 or count == before:
+            return
+        before = count
+        places = eyes.middles(left)
+        first = places[:, 1] <= places[:, 1].min() + 2.0 * SNIP
+        yield snip(places[first].mean(axis=0, keepdims=True), scissors, pull)
+
+
+def cut_tube(eyes: Eyes, scissors: Instrument, number: int, pull: Vector3) -> Iterator[Stroke]:
+    """Snip by snip, each at what is left of it; strands that jaws push aside are parted by the hook, across them."""
+    for attempt in range(SNIPS):
+        left = eyes.across_tube(number, cut_at(eyes)) & eyes.left()
+        if eyes.is_cut(number) or not left.any():
+            return
+        place = np.median(eyes.middles(left), axis=0)
+        if attempt < len(OTHERWISE):
+            aside, deeper = OTHERWISE[attempt]
+            yield snip((place + np.array([0.0, aside, 0.0]))[None], scissors, pull, deeper)
+        else:
+            yield _drawn(place + ACROSS_STRANDS, DOWN, pull)
+
+
+def snip(place: NDArray[np.float64], scissors: Instrument, pull: Vector3, deeper: float = 0.0) -> Stroke:
+    """Scissors that straddle a place, with their tips beyond it, and close."""
+    assert scissors.trocar is not None
+    on = -(BEYOND + deeper) * np.array(shaft_of(place[0], scissors.trocar))
+    return Stroke(SCISSORS, _above_liver(place + on), SETTLES, ACROSS, pressed=False, pull=pull)
+
+
+def _above_liver(place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Tips that go deeper would be in it [m]."""
+    return np.concatenate([place[:, :2], np.maximum(place[:, 2:], LIVER_TOP + CLEAR)], axis=1)
+
+
+def dry(eyes: Eyes) -> Iterator[Stroke]:
+    """The bed's face is coagulated, rinsed and sucked dry."""
+    for y in COAGULATED:
+        yield Stroke(BIPOLAR, _along_bed(eyes, y), 2.0, ACROSS, pull=MOST)
+    yield Stroke(IRRIGATOR, _along_bed(eyes, 0.0) + np.array([0.0, 0.0, 0.004]), 0.6, pull=MOST)
+    for y in SUCKED:
+        yield Stroke(SUCTION, _along_bed(eyes, y), 1.5, pull=MOST)
+
+
+def _along_bed(eyes: Eyes, y: float) -> NDArray[np.float64]:
+    return eyes.seen(np.array([[-0.006, y, LIVER_TOP], [0.030, y, LIVER_TOP]]))
+
+
+def take_out() -> Iterator[Stroke]:
+    """The grasper carries it away, while smoke is drawn off."""
+    yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.5, pull=OUT)
+
+
+def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:
+    """Ways through the fold on either side of the duct and of each artery, at rest [m]: for whoever points at them."""
+    for line in (patient.duct, *patient.arteries):
+        points = np.array([along_path(line, float(share)) for share in np.linspace(0.15, 0.9, 8)])
+        way = np.gradient(points, axis=0)
+        across = np.stack([-way[:, 1], way[:, 0], np.zeros(len(way))], axis=1)
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        yield points - aside * across
+        yield points + aside * across
