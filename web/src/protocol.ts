@@ -2,7 +2,7 @@
 
 export const PRESSED = 0.5;
 
-export const PROTOCOL = 7;
+export const PROTOCOL = 8;
 
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
