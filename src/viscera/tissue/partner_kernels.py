@@ -260,10 +260,15 @@ def find_partners(
                     if parted != other_parted:
                         meets = wp.length(meet.rest[d] - meet.rest[c]) > FOLDED * meet.spacing
                 at = wp.int32(0)
-                way = meet.x[d] - x
-                far = wp.length(way)
-                # Cells far from each other may share a bucket.
-                meets = meets and far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
+                way = wp.vec3()
+                far = float(0.0)
+                if meets:
+                    way = meet.x[d] - x
+                    far = wp.length(way)
+                    meets = far <= reach and far >= 1.0e-9
+                if meets:
+                    # Cells far from each other may share a bucket.
+                    meets = cell_of(meet.x[d], reach) == cell
                 along = wp.vec3()
                 weight = float(0.0)
                 touch = float(0.0)
