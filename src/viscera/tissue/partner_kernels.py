@@ -207,26 +207,27 @@ def place_of_partner(
 
 
 @wp.func
-def pair_of(way: wp.vec3, far: float, normal: wp.vec3, other: wp.vec3, offsets: float, spacing: float):
+def pair_of(
+    way: wp.vec3, far: float, normal: wp.vec3, other: wp.vec3, flat: float, other_flat: float, offsets: float,
+    spacing: float,
+):  # fmt: skip
     """How two masses meet, of which one lies this `way` and so `far` from the other: the unit vector along which they
-    do, their weight, 0 where they do not meet, and the distance along it at which their surfaces touch."""
-    along = wp.normalize(normal - other)
-    height = wp.dot(along, way)
-    touch = offsets
-    flat = wp.length(normal)
-    other_flat = wp.length(other)
+    do, their weight, 0 where they do not meet, and the distance along it at which their surfaces touch. Most that are
+    near do not face each other: those are dealt with first."""
     facing = wp.dot(normal, other) < FACING * (flat * other_flat)
-    point = (flat < POINT) != (other_flat < POINT)
-    weight = float(0.0)
-    if facing or (point and height >= MIDDLE * spacing):
-        aside = wp.length(way - height * along) / spacing
-        if height - touch >= BEHIND * spacing and height - touch <= SLACK:
-            weight = 1.0 - aside * aside
-    else:
-        along = way / far
-        touch = BALL * spacing
-        if far <= touch + SLACK:
-            weight = 1.0
+    along = way / far
+    touch = BALL * spacing
+    weight = wp.where(far <= touch + SLACK, 1.0, 0.0)
+    if facing or (flat < POINT) != (other_flat < POINT):
+        surface = wp.normalize(normal - other)
+        height = wp.dot(surface, way)
+        if facing or height >= MIDDLE * spacing:
+            along = surface
+            touch = offsets
+            weight = 0.0
+            if height - touch >= BEHIND * spacing and height - touch <= SLACK:
+                aside = wp.length(way - height * surface) / spacing
+                weight = 1.0 - aside * aside
     return along, weight, touch
 
 
@@ -274,7 +275,9 @@ def find_partners(
                 touch = float(0.0)
                 if meets:
                     offsets = meet.offset[c] + meet.offset[d]
-                    along, weight, touch = pair_of(way, far, normal, meet.normal[d], offsets, meet.spacing)
+                    along, weight, touch = pair_of(
+                        way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
+                    )
                     meets = weight > 0.0
                 if meets and same:
                     place = meet.place[d]
