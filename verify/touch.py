@@ -72,7 +72,7 @@ def press(instrument: Instrument, middle: float, depth: float, detail: float) ->
         home = (0.0, 0.0, float(organ.body.mesh.bounds[1][2]) + middle + ABOVE)
         tools = kit.hand_out([instrument], home, friction=0.0)
         kept = [one for one in contents.parameters if one.parameter.name != palpation.DIFFICULTY.name]
-        return replace(contents, tools=tools, script=None, systems=[], goals=(), parameters=kept)
+        return replace(contents, tools=tools, script=None, systems=[], goals=(), levels=(), parameters=kept)
 
     world = make(Scenario("press", build), device=open_device("cpu"), detail=detail)
     organ = world.organs[0]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import viscera
-from viscera import kit, water, xray
+from viscera import tissue, water, xray
 from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import box, icosphere
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.barium.study import find_lumen
 from viscera.water.coating import account
-from viscera.world import Contents, World
+from viscera.world import Contents, World, block, organ
 from viscera.world.systems.enema import gravity
 from viscera.world.systems.reading import Hidden, Reading
 from viscera.xray import CArm, Scene, Solid, XrayParams
@@ -39,15 +39,17 @@ def filled() -> World:
     return world
 
 
-def test_where_nothing_is_touched_the_systems_have_all_cores(filled: World) -> None:
+def test_where_there_is_no_tissue_the_systems_have_all_cores(filled: World) -> None:
     assert (filled.device.cores, filled.device.ticks.cores) == (2, 1)
 
     def build(setting: Setting) -> Contents:
-        tools = kit.hand_out([kit.probe(0.005)], place=(0.0, 0.0, 0.0))
-        return Contents(camera=filled.contents.camera, bounds=filled.contents.bounds, tools=tools)
+        body = block(cells=(2, 2, 2), spacing=0.01)
+        held = body.positions[:, 2] < 0.001
+        pad = organ("pad", body, setting.device, material=tissue.SOFT_TISSUE, anchored=held)
+        return Contents(camera=filled.contents.camera, bounds=filled.contents.bounds, organs=[pad])
 
-    with pytest.raises(InputError, match="hands_free"):
-        viscera.make(Scenario("held", build, hands_free=True), device="cpu")
+    with pytest.raises(InputError, match="no_tissue"):
+        viscera.make(Scenario("held", build, no_tissue=True), device="cpu")
 
 
 def test_every_unit_of_it_is_somewhere(filled: World) -> None:

@@ -82,7 +82,7 @@ def check(found: dict[str, tuple[float, float, float]]) -> None:
     assert found
     for tool, (put, back, stays) in found.items():
         assert put > 1e-6, tool
-        assert back < put, tool
+        assert back <= put * (1.0 + 1e-9), tool
         assert stays == 0.0, tool
 
 
@@ -90,13 +90,13 @@ def test_tissue_gives_back_less_than_was_put_in(cpu: Device) -> None:
     check(strokes("palpation", cpu))
 
 
+EVERY = (
+    "liver", "cautery", "bleeding", "smoke", "hysteroscopy", "spurt", "artery", "incision", "pattern", "suture",
+    "cholecystectomy",
+)  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["liver", "bleeding"])
+@pytest.mark.parametrize("name", EVERY)
 def test_no_scenario_gives_back_more_than_was_put_in(name: str, cpu: Device) -> None:
     check(strokes(name, cpu))
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(reason="open forceps give 1.17 times: tissue snaps over a jaw and is moved out, which no hand feels")
-def test_cautery_gives_back_less_than_was_put_in(cpu: Device) -> None:
-    check(strokes("cautery", cpu))

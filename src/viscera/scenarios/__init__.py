@@ -47,8 +47,8 @@ class Scenario:
     """Where it was loaded from, for one of the user's own."""
     takes_mesh: bool = True
     """Whether it is built on the mesh that a user gives (`Setting.mesh`); one that has no use for it refuses it."""
-    hands_free: bool = False
-    """Whether nothing in it is touched: no tissue, no tools. Its ticks do nothing, so its systems have all cores."""
+    no_tissue: bool = False
+    """Whether there are no organs in it. Its ticks launch nothing then, so its systems have all cores."""
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -159,8 +159,8 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
         if place is None:
             raise
         raise InputError(f"{place}: {type(error).__name__}: {error}.", "Mend that line.") from error
-    if entry.hands_free and (contents.organs or contents.tools):
-        raise InputError(f"{entry.name} has organs or tools, but is hands_free.", "Leave hands_free out.")
+    if entry.no_tissue and contents.organs:
+        raise InputError(f"{entry.name} has organs, but says no_tissue.", "Leave no_tissue out.")
     return contents
 
 
@@ -212,7 +212,7 @@ def make(
         found = fit(entry, whole, mesh=path, progress=progress)
         detail, tick_cores = found.detail, None if whole.is_cuda else found.tick_cores
     amount = check_detail(detail)
-    place = whole.split(tick_cores, idle=entry.hands_free)
+    place = whole.split(tick_cores, idle=entry.no_tissue)
     world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():

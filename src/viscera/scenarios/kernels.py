@@ -82,7 +82,7 @@ def find_out(scenario: str, kind: str = "cpu") -> list[str]:
         f"world = viscera.make({scenario!r}, device={kind!r}, cores=2); world.step(32);"
         "print(json.dumps(kernels.loaded_kernel_modules()))"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 

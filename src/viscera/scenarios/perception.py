@@ -52,5 +52,5 @@ def build(setting: Setting) -> Contents:
 
 SCENARIO = Scenario(
     "perception", build, "Which is finer?", "A blind comparison of regular and adaptive water, with a test at the end.",
-    INSTRUCTIONS, takes_mesh=False, hands_free=True,
+    INSTRUCTIONS, takes_mesh=False, no_tissue=True,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from viscera.world.cutters import Cutters
 from viscera.world.grippers import Grippers
 from viscera.world.holding import Holding
 from viscera.world.organ import Organ
+from viscera.world.passive import Passive
 from viscera.world.sewers import Sewers
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
@@ -56,12 +57,14 @@ class Contact:
         """Of a tool that is turned and has not gone yet [m]."""
         self.holdings = [Holding(tool, organs) for tool in tools]
         """What keeps each tool from its hand."""
+        self.passives = [Passive() for _ in tools]
+        """What keeps each hand from getting back more than it gave."""
 
     def move(self) -> None:
         """Tools follow their hands for one tick."""
-        for tool, pushes, holding in zip(self._tools, self._pushes, self.holdings, strict=True):
+        for tool, pushes, holding, passive in zip(self._tools, self._pushes, self.holdings, self.passives, strict=True):
             if not tool.active:
-                self._leave(tool, holding)
+                self._leave(tool, holding, passive)
                 continue
             self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
@@ -83,7 +86,7 @@ class Contact:
                     slot, tool.start[bars], tool.end[bars], tool.bars.radii[bars], pushes.friction, tool.tips
                 )
 
-    def _leave(self, tool: Tool, holding: Holding) -> None:
+    def _leave(self, tool: Tool, holding: Holding, passive: Passive) -> None:
         """It is out of the body."""
         self._inside.discard(tool.number)
         self._let_go(tool)
@@ -91,11 +94,12 @@ class Contact:
         self.grippers.rest(tool)
         self.sewers.rest(tool)
         holding.state[:] = 0.0
+        passive.rest()
 
     def clear(self) -> None:
         """All tools are out of the body."""
-        for tool, holding in zip(self._tools, self.holdings, strict=True):
-            self._leave(tool, holding)
+        for tool, holding, passive in zip(self._tools, self.holdings, self.passives, strict=True):
+            self._leave(tool, holding, passive)
 
     def set_friction(self, friction: float | None) -> None:
         """Coulomb's, of all tools on tissue, from the next tick on; None: each instrument's own."""
@@ -160,7 +164,7 @@ class Contact:
     def feel(self) -> tuple[list[ToolState], float]:
         """What each hand feels, the sum over all organs, and the strongest force among them [N]."""
         states, strongest = [], 0.0
-        for tool, holding in zip(self._tools, self.holdings, strict=True):
+        for tool, holding, passive in zip(self._tools, self.holdings, self.passives, strict=True):
             fx = fy = fz = tx = ty = tz = 0.0
             slot = self.slots.get(tool.number)
             if slot is not None:
@@ -169,6 +173,8 @@ class Contact:
                     fx, fy, fz = fx + force[0], fy + force[1], fz + force[2]
                     tx, ty, tz = tx + torque[0], ty + torque[1], tz + torque[2]
                 holding.feel((fx, fy, fz), (tx, ty, tz), slot)
+                share = passive.share(tool, (fx, fy, fz), (tx, ty, tz), holds=self._holds(tool))
+                fx, fy, fz, tx, ty, tz = share * fx, share * fy, share * fz, share * tx, share * ty, share * tz
                 strongest = max(strongest, math.sqrt(fx * fx + fy * fy + fz * fz))
             x, y, z = tool.tip.tolist()
             qx, qy, qz, qw = tool.orientation.tolist()
@@ -176,6 +182,9 @@ class Contact:
             force, torque = (fx, fy, fz), (tx, ty, tz)
             states.append(ToolState(*held, force, torque, *_at_handle(tool, force, torque)))
         return states, strongest
+
+    def _holds(self, tool: Tool) -> bool:
+        return any(self.grippers.held(tool, organ) for organ in self._organs)
 
     def _slot_of(self, tool: Tool) -> int | None:
         if tool.number not in self.slots:

@@ -30,6 +30,7 @@ def save_ticks(world: World) -> Saved:
         "tools": np.array([_pack(tool) for tool in contents.tools]).reshape(-1),
         "slots": np.array([world.contact.slots.get(tool.number, -1) for tool in contents.tools], dtype=np.int64),
         "holdings": np.array([holding.state for holding in world.contact.holdings]).reshape(-1),
+        "passives": np.array([passive.state for passive in world.contact.passives]).reshape(-1),
         "peak_force": np.array([world.peak_force]),
     }
     state |= world.trace.save()
@@ -70,6 +71,8 @@ def put_back(world: World, state: Saved) -> None:
         _unpack(tool, packed)
     slots = zip(contents.tools, state["slots"].tolist(), strict=True)
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
+    for passive, saved in zip(world.contact.passives, state["passives"].reshape(-1, 6), strict=True):
+        passive.state[:] = saved
     for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 8), strict=True):
         holding.state[:] = saved
     for number, motion in enumerate(contents.motions):

@@ -26,7 +26,7 @@ FLOOR = 0.02
 def pool_scenario(name: str, title: str, summary: str) -> Scenario:
     pool = find_pool(name)
     return Scenario(
-        name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False, hands_free=True
+        name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False, no_tissue=True
     )
 
 

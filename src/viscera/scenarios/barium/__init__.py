@@ -86,5 +86,5 @@ SCENARIO = Scenario(
     summary="Let barium into a colon, tilt and roll the table, and look at it with a C-arm.",
     instructions=INSTRUCTIONS,
     build=build,
-    hands_free=True,
+    no_tissue=True,
 )

@@ -32,7 +32,7 @@ SPACING = 0.0025
 """[m]"""
 CELLS = (24, 16, 4)
 """25 × 17 × 5 = 2 125 masses."""
-TEXELS = 512
+TEXELS = 256
 
 SKIN_OVER_FAT = Material(
     "skin over fat",

@@ -20,7 +20,7 @@ from viscera.world.systems.ledger import accounting
 from viscera.world.systems.ooze import oozing
 from viscera.world.systems.wounds import Wound, bleeding
 
-PARTICLES, DROPS = 4_000, 500
+PARTICLES, DROPS = 3_000, 500
 ARTERY = vessel_mmhg(60.0, 45.0, 0.3, 20.0)
 """A small artery of the skin: pressures of an arteriole (blood/wounds/vessels.py), 0.3 mm wide."""
 OPENING = 0.1e-3

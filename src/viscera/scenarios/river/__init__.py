@@ -95,4 +95,5 @@ SCENARIO = Scenario(
     instructions=INSTRUCTIONS,
     build=build,
     takes_mesh=False,
+    no_tissue=True,
 )
