@@ -21,8 +21,7 @@ the same way, once there are several pieces.
 
 Who may meet whom is found once a tick. A mass is looked at if it is at a cut, or within reach of another piece's box:
 far from everything all sleep. Then pairs are found through a grid of masses, and each mass has its partners in the
-order of their numbers. What a blade has cut since it was found out who is at a surface is held apart by
-fresh_cuts.py. All lattices take the same number of substeps, in turn, in one program.
+order of their numbers. All lattices take the same number of substeps, in turn, in one program.
 
 Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
 a cut pass through themselves.
@@ -41,7 +40,6 @@ from numpy.typing import NDArray
 from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, partner_kernels, stepping
-from viscera.tissue.fresh_cuts import FreshCuts
 from viscera.tissue.grasping import record_take
 from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES
 from viscera.tissue.pieces import PARTED, Pieces
@@ -67,8 +65,6 @@ class Meeting:
     """`Meet` of meeting_kernels.py."""
     _other: tuple[wp.array[Any], wp.array[Any]]
     """`x` and `v` of `meet` as a round ends."""
-    fresh: list[FreshCuts | None] = field(default_factory=list)
-    """Of each lattice, where it can be cut."""
     more: int = 0
     """Pieces that are not told apart from others: there are more than PIECES."""
     _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
@@ -105,9 +101,6 @@ class Meeting:
             stage.once(lambda substep=substep: self.push_apart((substep + 1) % 2))
         for tissue in self.tissues:
             stepping.record_after(stage, tissue, tissue.current)
-        for tissue, fresh in zip(self.tissues, self.fresh, strict=True):
-            if fresh is not None:
-                fresh.record(stage, tissue.state.position[(tissue.current + tissue.substeps) % 2])
             stepping.record_end(stage, tissue)
 
     def _launch(self, kernel: Any, *args: Any, threads: int | None = None) -> None:
@@ -182,9 +175,6 @@ class Meeting:
         whole = {name: np.concatenate(parts) for name, parts in columns.items()}
         self.more = max(0, pieces - PIECES)
         whole["piece"] = np.minimum(whole["piece"], PIECES - 1)
-        for one, fresh in zip(self.pieces, self.fresh, strict=True):
-            if fresh is not None:
-                fresh.know(one.cut)
         for name, values in whole.items():
             target = getattr(meet, name)
             padded = np.zeros((self._room, *values.shape[1:]), dtype=_COLUMNS[name])
@@ -226,8 +216,7 @@ def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: flo
             tissue.forget_programs()
     meet = _arrays(tissues, friction, table)
     other = (wp.zeros_like(meet.x), wp.zeros_like(meet.v))
-    fresh = [None if tissue.cutting is None else FreshCuts(tissue) for tissue in tissues]
-    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other, fresh)
+    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other)
     made._put()
     return made
 
