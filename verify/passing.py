@@ -1,8 +1,11 @@
 """How deep tissue is in tissue, in float64 and independent of how contact finds it.
 
-A mass near a cut that lies in a whole cell of the lattice, as that is deformed now, to none of whose masses it is tied,
-is in foreign tissue. It is as deep as it is from the nearest open face of that cell, and what the two surfaces stand
-off from their masses: half a cell each at a cut.
+A body ends half a cell beyond its masses where it is cut, and at its outermost masses elsewhere: that is where it is
+drawn. A mass near a cut that lies in a cell of the lattice as that is deformed now, or beyond one of its open faces by
+less than that face stands off, is in foreign tissue, if it is tied to none of the cell's masses. It is as deep there as
+it is below an open face, and as its own tissue reaches beyond it on that side; the least over all faces.
+
+A cell that a cut goes through is open itself, and has no inside: one that has all twelve links along its edges counts.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.geometry.linked_cells import BITS, STEPS, Lattice
+from viscera.geometry.linked_cells import BITS, PAIRS, STEPS, Lattice
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.tissue.tissue import Tissue
 
@@ -21,8 +24,16 @@ NEWTON = 6
 """Steps to the place in a cell."""
 FOUND = 1e-6
 """Farther from its point than this, Newton's method has not found the place [m]."""
-STAND_OFF = 1.0
-"""Of two cut faces from their masses, together, in cells."""
+STAND_OFF = 0.5
+"""Of a cut face from its masses, in cells."""
+DEEP = 2.0
+"""At most, in cells: what lies farther in is so deep."""
+EDGES = [(a, step) for a, _, step in PAIRS if np.abs(STEPS[step]).sum() == 1]
+"""The links along the edges of a cell: the corner that each starts from, and the number of its step."""
+FACES = [(axis, side) for axis in range(3) for side in (0, 1)]
+OUT = [((2 * side - 1) * np.eye(3, dtype=np.int64)[axis]).tolist() for axis, side in FACES]
+WAYS = np.array([STEPS.tolist().index(out) for out in OUT])
+"""Number of the step that leads out of each face."""
 
 
 class Passing:
@@ -40,42 +51,64 @@ class Passing:
         lattice = self._lattice
         lattice.lose(self._there & ~cut)
         parted = lattice.parted()
-        some, (cells, corners) = np.flatnonzero(parted), self._whole_cells(parted)
+        some, corners = np.flatnonzero(parted), self._whole_cells(parted)
+        off = self._stand_off(corners)
         x = self._tissue.rest_positions() + self._tissue.displacement().astype(np.float64)
-        mass, cell = _in_box(x[some], x[corners])
+        mass, cell = _near_cells(x[some], x[corners])
         own = np.concatenate([some[:, None], np.where(lattice.tied[:, some], lattice.near[:, some], -1).T], axis=1)
         foreign = ~(own[mass][:, :, None] == corners[cell][:, None, :]).any(axis=(1, 2))
         mass, cell = mass[foreign], cell[foreign]
         place = places_in_cells(x[some[mass]], x[corners[cell]])
-        inside = ((place > 0.0) & (place < 1.0)).all(axis=1)
+        # From each face inwards; where tissue goes on behind it, a mass must be on this side of it.
+        below = np.concatenate([place, 1.0 - place], axis=1)[:, [0, 3, 1, 4, 2, 5]]
+        inside = (below + np.nan_to_num(off[cell]) > 0.0).all(axis=1)
+        mass, cell, below = mass[inside], cell[inside], below[inside]
+        faced = below + off[cell] + self._own_stand_off(some[mass], x, corners[cell])
         deep = np.zeros(len(some))
-        np.maximum.at(deep, mass[inside], self._below(place[inside], cells[cell[inside]]) + STAND_OFF)
+        np.maximum.at(deep, mass, np.fmin(np.fmin.reduce(faced, axis=1), DEEP))
         return deep
 
-    def _whole_cells(self, parted: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Of which all masses hang together, and one at least is at a cut: their low corners, and their masses."""
+    def _whole_cells(self, parted: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Masses of the cells that no cut goes through, and of which one mass at least is at a cut."""
         corners = self._lattice.corners(self._lattice.nodes)
-        good = np.flatnonzero((corners >= 0).all(axis=1))
-        good = good[(self._lattice.sides(corners[good]) == 0).all(axis=1) & parted[corners[good]].any(axis=1)]
-        return self._lattice.nodes[good], corners[good]
+        corners = corners[(corners >= 0).all(axis=1)]
+        corners = corners[parted[corners].any(axis=1)]
+        whole = np.all([self._lattice.tied[step, corners[:, a]] for a, step in EDGES], axis=0)
+        return corners[whole]
 
-    def _below(self, place: Floats, cells: Ints) -> Floats:
-        """Below the nearest open face, in cells: one whose masses have lost a link that leads on; at most 1."""
-        found = np.ones(len(place))
-        for axis in range(3):
-            for side in (0, 1):
-                step = np.eye(3, dtype=np.int64)[axis] * (2 * side - 1)
-                nodes = self._lattice.find(cells[:, None, :] + BITS[BITS[:, axis] == side])
-                on = int(np.flatnonzero((step == STEPS).all(axis=1))[0])
-                open_ = ~self._lattice.tied[on, nodes].all(axis=1)
-                away = place[:, axis] if side == 0 else 1.0 - place[:, axis]
-                found = np.where(open_, np.minimum(found, away), found)
+    def _stand_off(self, corners: NDArray[np.int32]) -> Floats:
+        """How far the surface lies beyond each face of cells, in cells; NaN where tissue goes on, shape (cells, 6)."""
+        found = np.full((len(corners), 6), np.nan)
+        for row, ((axis, side), way) in enumerate(zip(FACES, WAYS, strict=True)):
+            on = corners[:, BITS[:, axis] == side]
+            gone = ~self._lattice.tied[way, on].any(axis=1)
+            outside = (self._lattice.near[way, on] < 0).any(axis=1)
+            found[gone, row] = np.where(outside, 0.0, STAND_OFF)[gone]
+        return found
+
+    def _own_stand_off(self, mass: Ints, x: Floats, corners: NDArray[np.int32]) -> Floats:
+        """How far masses' own tissue reaches from them into the cells that they are in, from each face inwards, in
+        cells: to their surface at a cut, not at all where they are the outermost ones, and on where they are tied;
+        shape (masses, 6)."""
+        near, tied = self._lattice.near[WAYS][:, mass], self._lattice.tied[WAYS][:, mass]
+        ways = np.where(tied[..., None], x[near] - x[mass], 0.0)
+        # A way that is not tied leads on from the one opposite.
+        ways = np.where(tied[..., None], ways, -ways[[1, 0, 3, 2, 5, 4]])
+        ways /= np.maximum(np.linalg.norm(ways, axis=2, keepdims=True), 1e-12)
+        reaches = np.where(tied, DEEP, np.where(near < 0, 0.0, STAND_OFF))
+        found = np.zeros((len(mass), 6))
+        for row, (axis, side) in enumerate(FACES):
+            into = x[corners[:, BITS[:, axis] != side]].mean(axis=1) - x[corners[:, BITS[:, axis] == side]].mean(axis=1)
+            along = np.argmax((ways * into).sum(axis=2), axis=0)
+            found[:, row] = reaches[along, np.arange(len(mass))]
         return found
 
 
-def _in_box(points: Floats, corners: Floats) -> tuple[Ints, Ints]:
-    """Which points are in the boxes around which cells."""
+def _near_cells(points: Floats, corners: Floats) -> tuple[Ints, Ints]:
+    """Which points are in the boxes around which cells, made larger by what a face stands off."""
     low, high = corners.min(axis=1), corners.max(axis=1)
+    more = STAND_OFF * (high - low)
+    low, high = low - more, high + more
     near = np.ones((len(points), len(corners)), dtype=np.bool_)
     for axis in range(3):
         near &= (points[:, None, axis] > low[None, :, axis]) & (points[:, None, axis] < high[None, :, axis])
@@ -84,7 +117,8 @@ def _in_box(points: Floats, corners: Floats) -> tuple[Ints, Ints]:
 
 
 def places_in_cells(points: Floats, corners: Floats) -> Floats:
-    """The place ξ in [0, 1]³ of a point in a cell, x(ξ) = Σ w(ξ) x_corner, by Newton's method; NaN outside."""
+    """The place ξ of a point in a cell, x(ξ) = Σ w(ξ) x_corner, by Newton's method, in [0, 1]³ inside; NaN where it was
+    not found."""
     at, miss = np.full(points.shape, 0.5), np.zeros(points.shape)
     for _ in range(NEWTON):
         sides = np.where(BITS, at[:, None, :], 1.0 - at[:, None, :])

@@ -50,6 +50,12 @@ def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
     # Masses of the rim are beside the other half. Those inside are 16 above, 16 below.
     assert (deep > 0.0).sum() == 32
     assert deep[deep > 0.0].min() == pytest.approx(1.3, abs=1e-3)
+    # Before masses reach the other's masses, the surfaces between them are in each other already.
+    moved[:, 2] *= 0.6 / 1.3
+    tissue.set_motion(moved, np.zeros_like(moved))
+    deep = looking.look(cut)
+    assert (deep > 0.0).sum() == 32
+    assert np.allclose(deep[deep > 0.0], 0.6, atol=1e-3)
 
 
 def test_the_place_in_a_bent_cell_is_found() -> None:

@@ -25,6 +25,7 @@ class Reference:
         first = np.cumsum([0, *(len(np.unique(edge.piece)) for edge in edges)])
         numbers = [np.unique(edge.piece, return_inverse=True)[1] + n for edge, n in zip(edges, first, strict=False)]
         self.piece = np.concatenate(numbers)
+        self.rest = np.concatenate([t.rest_positions()[e.mass] for e, t in zip(edges, meeting.tissues, strict=True)])
         self.parted = np.concatenate([edge.kind & PARTED for edge in edges]) != 0
         tissues = meeting.tissues
         self.offset = np.concatenate([e.offset * t.params.spacing for e, t in zip(edges, tissues, strict=True)])
@@ -72,7 +73,9 @@ class Reference:
         for c in range(len(self.x)):
             for d in np.flatnonzero(np.linalg.norm(self.x - self.x[c], axis=1) <= 1.5 * h + 1.5e-3).tolist():
                 same = self.piece[c] == self.piece[d]
-                if c == d or (same and not (self.parted[c] and self.parted[d])):
+                parted = int(self.parted[c]) + int(self.parted[d])
+                folded = np.linalg.norm(self.rest[d] - self.rest[c]) > 2.5 * h
+                if c == d or (same and not (parted == 2 or (parted == 1 and folded))):
                     continue
                 if same and int(self.mass[d]) in self.ties[c]:
                     continue
@@ -84,9 +87,12 @@ class Reference:
     def _pair(self, c: int, d: int, h: float) -> tuple[Floats, float, float] | None:
         way = self.x[d] - self.x[c]
         mine, its = self.normal[c], self.normal[d]
-        if mine @ its < -0.25 * np.linalg.norm(mine) * np.linalg.norm(its):
-            n = (mine - its) / np.linalg.norm(mine - its)
-            height, reach = float(n @ way), float(self.offset[c] + self.offset[d])
+        n = (mine - its) / np.linalg.norm(mine - its)
+        height = float(n @ way)
+        flat, its_flat = np.linalg.norm(mine), np.linalg.norm(its)
+        point = (flat < 0.1) != (its_flat < 0.1)
+        if mine @ its < -0.25 * flat * its_flat or (point and height >= -0.5 * h):
+            reach = float(self.offset[c] + self.offset[d])
             weight = 1.0 - float(np.linalg.norm(way - height * n) / h) ** 2
             good = weight > 0.0 and -1.5 * h <= height - reach <= 1.5e-3
             return (n, weight, reach) if good else None

@@ -8,8 +8,10 @@ t how far they lie aside of each other,
 
     gap = n·(x_j − x_i) − o_i − o_j,   weight w = 1 − (t/h)²:
 
-several partners make one smooth surface. Edges and corners that do not face each other meet as balls. After each
-substep, where a gap is below 0, the pair's closing speed is taken away, and Coulomb's share of its sliding,
+several partners make one smooth surface. Where one of them is a corner or the end of a shred, whose own normal says
+little, the other one's decides. Edges that do not face each other meet as balls. What is folded over meets the piece
+that it hangs on, wherever one of the two is at a cut. After each substep, where a gap is below 0, the pair's closing
+speed is taken away, and Coulomb's share of its sliding,
 
     Δv_i = − w/(m_i D) (c n + friction),   D = W_i/m_i + W_j/m_j,   W_i = max(1, Σ w),
 
@@ -37,7 +39,7 @@ from numpy.typing import NDArray
 
 from viscera.device import Program, Stage
 from viscera.errors import InputError
-from viscera.tissue import meeting_kernels, stepping
+from viscera.tissue import meeting_kernels, partner_kernels, stepping
 from viscera.tissue.grasping import record_take
 from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES
 from viscera.tissue.pieces import PARTED, Pieces
@@ -46,7 +48,7 @@ from viscera.tissue.tissue import Tissue
 from viscera.tissue.touching import record_near
 
 ROUNDS = 4
-"""Of Jacobi's method after each substep."""
+"""Of Jacobi's method after each substep; an even number, so that what it finds is where it began."""
 THREADS = 16_384
 """On cuda, of each kernel."""
 NO_TABLE = -1.0e6
@@ -61,6 +63,8 @@ class Meeting:
     pieces: list[Pieces]
     meet: Any
     """`Meet` of meeting_kernels.py."""
+    _other: tuple[wp.array[Any], wp.array[Any]]
+    """`x` and `v` of `meet` as a round ends."""
     more: int = 0
     """Pieces that are not told apart from others: there are more than PIECES."""
     _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
@@ -112,14 +116,15 @@ class Meeting:
             here, state = tissue.state.position[tissue.current], tissue.state
             args = [tissue.constants, number, 0, count, state.live.array, here, state.velocity]
             self._launch(meeting_kernels.place_masses, *args)
-        self._launch(meeting_kernels.clear_boxes, threads=PIECES)
-        self._launch(meeting_kernels.find_boxes, count)
-        self._launch(meeting_kernels.find_alert, count)
+        self._launch(partner_kernels.clear_boxes, threads=PIECES)
+        self._launch(partner_kernels.find_boxes, count)
+        self._launch(partner_kernels.find_alert, count)
+        self._launch(partner_kernels.wake_near_cuts, count)
         for number, tissue in enumerate(self.tissues):
             args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
-            self._launch(meeting_kernels.find_normals, *args)
-        self._launch(meeting_kernels.find_partners, count)
-        self._launch(meeting_kernels.find_shares, count)
+            self._launch(partner_kernels.find_normals, *args)
+        self._launch(partner_kernels.find_partners, count)
+        self._launch(partner_kernels.find_shares, count)
 
     def push_apart(self, tissue_buffer: int) -> None:
         """After a substep, which has left positions in this buffer, counted from each lattice's current one."""
@@ -129,9 +134,10 @@ class Meeting:
         for number, (tissue, place) in enumerate(zip(self.tissues, there, strict=True)):
             args = [tissue.constants, number, 1, count, tissue.state.live.array, place, tissue.state.velocity]
             self._launch(meeting_kernels.place_masses, *args)
+        here, other = (self.meet.x, self.meet.v), self._other
         for _ in range(ROUNDS):
-            self._launch(meeting_kernels.push_pairs, count)
-            self._launch(meeting_kernels.take_push, count)
+            self._launch(meeting_kernels.push_pairs, count, *here, *other)
+            here, other = other, here
         for number, (tissue, place) in enumerate(zip(self.tissues, there, strict=True)):
             args = [tissue.constants, number, count, tissue.state.live.array, self.meet, tissue.state.velocity, place]
             wp.launch(meeting_kernels.move_masses, dim=count, inputs=args, device=device.warp)
@@ -208,7 +214,9 @@ def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: flo
             set_substeps(tissue, substeps)
             tissue.set_drag(tissue.params.drag)
             tissue.forget_programs()
-    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], _arrays(tissues, friction, table))
+    meet = _arrays(tissues, friction, table)
+    other = (wp.zeros_like(meet.x), wp.zeros_like(meet.v))
+    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other)
     made._put()
     return made
 
@@ -226,11 +234,12 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.count, meet.begin = zeros(4), zeros(len(tissues) + 1)
     meet.place, meet.piece, meet.kind, meet.alert = (zeros(room) for _ in range(4))
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
-    meet.rest, meet.x, meet.v, meet.normal, meet.push, meet.shift = (zeros(room, wp.vec3) for _ in range(6))
+    meet.rest, meet.x, meet.v, meet.normal = (zeros(room, wp.vec3) for _ in range(4))
     meet.pushed, meet.shifted = zeros(room, wp.vec3), zeros(room, wp.vec3)
     meet.tied, meet.leans, meet.flat = zeros(NEIGHBOURS * room), zeros(room), zeros(room, wp.float32)
     meet.lean, meet.share = zeros(room, wp.vec3), zeros(PARTNERS * room, wp.float32)
     meet.low, meet.high = zeros(3 * PIECES, wp.float32), zeros(3 * PIECES, wp.float32)
+    meet.near_cut = zeros(BUCKETS)
     meet.head, meet.after, meet.listed, meet.partners = zeros(BUCKETS), zeros(room), zeros(room), zeros(room)
     meet.partner, meet.along = zeros(PARTNERS * room), zeros(PARTNERS * room, wp.vec3)
     meet.weight, meet.reach = zeros(PARTNERS * room, wp.float32), zeros(PARTNERS * room, wp.float32)

@@ -21,16 +21,6 @@ BUCKETS = 4096
 """Of the grid of masses."""
 NEIGHBOURS = 26
 
-FACING = wp.constant(-0.25)
-"""Two masses face each other when the cosine between their normals is below this."""
-BEHIND = wp.constant(-1.5)
-"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
-each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
-off."""
-BALL = wp.constant(0.7)
-"""How near masses come whose surfaces do not face each other, as edges, in cells."""
-SLACK = wp.constant(1.5e-3)
-"""How much nearer two masses may come in a tick [m]."""
 SOFT = wp.constant(0.05)
 """How deep a surface is in another before it is pushed in full, in cells."""
 APART = wp.constant(0.8)
@@ -39,14 +29,8 @@ FARTHEST = wp.constant(0.1)
 """Nothing is moved farther in a substep than this, in cells."""
 LIFT = wp.constant(0.02)
 """Out of the table nothing is moved farther in a substep than this, in cells: what was below it would be thrown up."""
-NEAR_TABLE = wp.constant(2.0e-3)
-"""What is nearer to the table than this is looked at [m]."""
-FAR = wp.constant(1.0e9)
-SURE = wp.constant(0.3)
-"""A normal is taken as the tissue's deformation gives it while its cosine with what the mass leans on is above this."""
 
-_PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
-_NEIGHBOURS = wp.constant(NEIGHBOURS)
+_PARTNERS = wp.constant(PARTNERS)
 
 
 @wp.struct
@@ -87,11 +71,14 @@ class Meet:
     """Box around each piece, three floats [m]."""
     alert: wp.array(dtype=wp.int32)
     """Of each mass: whether something may be near."""
+    near_cut: wp.array(dtype=wp.int32)
+    """Of each bucket of the grid: 1 where a mass at a cut may be near."""
     head: wp.array(dtype=wp.int32)
     after: wp.array(dtype=wp.int32)
     """First mass in each bucket of the grid, and the one after each mass; -1 ends."""
     x: wp.array(dtype=wp.vec3)
     v: wp.array(dtype=wp.vec3)
+    """Where each mass is and how fast, as a round begins, and as every second one ends."""
     normal: wp.array(dtype=wp.vec3)
     listed: wp.array(dtype=wp.int32)
     """Masses with partners, or near the table."""
@@ -107,12 +94,9 @@ class Meet:
     """Distance along it at which both surfaces touch [m]."""
     total: wp.array(dtype=wp.float32)
     """Sum of each mass's weights; 1 at least."""
-    push: wp.array(dtype=wp.vec3)
-    shift: wp.array(dtype=wp.vec3)
-    """What each mass gets in a round: velocity and displacement."""
     pushed: wp.array(dtype=wp.vec3)
     shifted: wp.array(dtype=wp.vec3)
-    """The same over all rounds of a substep."""
+    """What each mass gets in all rounds of a substep: velocity and displacement."""
 
 
 @wp.kernel
@@ -148,238 +132,6 @@ def place_masses(
                 meet.x[c] = meet.rest[c] + load3(position, lattice.slots, i) - tau * v
 
 
-@wp.kernel
-def clear_boxes(
-    # out
-    meet: Meet,
-):
-    """Each thread a piece, and its part of the grid."""
-    for axis in range(3):
-        meet.low[3 * wp.tid() + axis] = FAR
-        meet.high[3 * wp.tid() + axis] = -FAR
-    for bucket in range(wp.tid(), _BUCKETS, _PIECES):
-        meet.head[bucket] = -1
-    if wp.tid() == 0:
-        meet.count[1] = 0
-        meet.count[2] = 0
-
-
-@wp.kernel
-def find_boxes(
-    # params
-    threads: int,
-    # out
-    meet: Meet,
-):
-    for c in range(wp.tid(), meet.count[0], threads):
-        row = 3 * meet.piece[c]
-        x = meet.x[c]
-        for axis in range(3):
-            wp.atomic_min(meet.low, row + axis, x[axis])
-            wp.atomic_max(meet.high, row + axis, x[axis])
-
-
-@wp.func
-def meet_reach(spacing: float):
-    """Masses farther apart than this do not meet in this tick [m]; also the side of the grid's cells."""
-    return 1.5 * spacing + SLACK
-
-
-@wp.func
-def cell_of(x: wp.vec3, side: float):
-    """Of the grid."""
-    return wp.vec3i(int(wp.floor(x[0] / side)), int(wp.floor(x[1] / side)), int(wp.floor(x[2] / side)))
-
-
-@wp.func
-def bucket_of(cell: wp.vec3i):
-    return ((cell[0] * 73856093) ^ (cell[1] * 19349663) ^ (cell[2] * 83492791)) & (_BUCKETS - 1)
-
-
-@wp.kernel
-def find_alert(
-    # params
-    threads: int,
-    # out
-    meet: Meet,
-):
-    """Which masses may meet another: they are put into the grid. On cuda those of a bucket come in any order."""
-    # Arrays of `meet` are read here and not in functions: a call would copy the whole struct.
-    count = meet.count[0]
-    reach = meet_reach(meet.spacing)
-    for n in range(wp.tid(), count, threads):
-        c = count - 1 - n
-        x = meet.x[c]
-        near = (meet.kind[c] & 1) != 0
-        for piece in range(meet.count[3]):
-            if piece != meet.piece[c] and not near:
-                near = (
-                    x[0] > meet.low[3 * piece] - reach
-                    and x[0] < meet.high[3 * piece] + reach
-                    and x[1] > meet.low[3 * piece + 1] - reach
-                    and x[1] < meet.high[3 * piece + 1] + reach
-                    and x[2] > meet.low[3 * piece + 2] - reach
-                    and x[2] < meet.high[3 * piece + 2] + reach
-                )
-        meet.alert[c] = wp.where(near, 1, 0)
-        if near:
-            meet.after[c] = wp.atomic_exch(meet.head, bucket_of(cell_of(x, reach)), c)
-
-
-@wp.kernel
-def find_normals(
-    # params
-    lattice: Lattice,
-    number: int,
-    threads: int,
-    # in
-    position: wp.array(dtype=wp.float32),
-    # out
-    meet: Meet,
-):
-    """Out of the tissue, the longer the flatter its surface is. With A = Σ d Dᵀ over what a mass is tied to, at D at
-    rest and at d now, F = A B⁻¹ is how the tissue is deformed there, and a surface's normal N becomes
-    cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
-    for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
-        if meet.alert[c] != 0:
-            i = meet.place[c]
-            own = load3(position, lattice.slots, i)
-            out = wp.vec3()
-            ax = wp.vec3()
-            ay = wp.vec3()
-            az = wp.vec3()
-            leans = meet.leans[c]
-            for k in range(_NEIGHBOURS):
-                j = meet.tied[_NEIGHBOURS * c + k]
-                if j >= 0:
-                    # The neighbours are numbered as places of a cube of 27 without its middle; see linked_cells.STEPS.
-                    place = wp.where(k < 13, k, k + 1)
-                    step = wp.vec3(float(place // 9 - 1), float(place // 3 % 3 - 1), float(place % 3 - 1))
-                    way = step + (load3(position, lattice.slots, j) - own) / lattice.spacing
-                    ax += step[0] * way
-                    ay += step[1] * way
-                    az += step[2] * way
-                    if ((leans >> k) & 1) != 0:
-                        out -= way
-            lean = meet.lean[c]
-            turned = wp.cross(ay, az) * lean[0] + wp.cross(az, ax) * lean[1] + wp.cross(ax, ay) * lean[2]
-            # Too few ties say nothing about the plane, and crushed ones turn it over: then away from what it leans on.
-            if wp.dot(turned, out) > SURE * wp.length(turned) * wp.length(out):
-                out = turned
-            meet.normal[c] = wp.normalize(out) * meet.flat[c]
-
-
-@wp.func
-def place_of_partner(
-    c: int,
-    d: int,
-    partners: wp.array(dtype=wp.int32),
-    partner: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-):
-    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
-    at = _PARTNERS * c + partners[c]
-    if partners[c] >= _PARTNERS:
-        wp.atomic_add(count, 2, 1)
-        at = at - 1
-        if d > partner[at]:
-            at = -1
-    else:
-        partners[c] = partners[c] + 1
-    return at
-
-
-@wp.kernel
-def find_partners(
-    # params
-    threads: int,
-    # out
-    meet: Meet,
-):
-    """Who may meet each mass in this tick: near, of another piece or parted and not tied, and facing it or as near as
-    two edges come. A function that got `meet` would copy kilobytes for every pair."""
-    count = meet.count[0]
-    reach = meet_reach(meet.spacing)
-    for c in range(wp.tid(), count, threads):
-        meet.partners[c] = 0
-        x = meet.x[c]
-        piece = meet.piece[c]
-        parted = (meet.kind[c] & 1) != 0
-        normal = meet.normal[c]
-        own = cell_of(x, reach)
-        for n in range(wp.where(meet.alert[c] != 0, 27, 0)):
-            cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
-            d = meet.head[bucket_of(cell)]
-            while d >= 0:
-                same = meet.piece[d] == piece
-                meets = not same or (parted and (meet.kind[d] & 1) != 0)
-                at = wp.int32(0)
-                far = float(0.0)
-                way = wp.vec3()
-                along = wp.vec3()
-                weight = float(1.0)
-                touch = BALL * meet.spacing
-                if meets:
-                    way = meet.x[d] - x
-                    far = wp.length(way)
-                    # Cells far from each other may share a bucket.
-                    meets = far <= reach and far >= 1.0e-9 and cell_of(meet.x[d], reach) == cell
-                if meets:
-                    other = meet.normal[d]
-                    if wp.dot(normal, other) < FACING * (wp.length(normal) * wp.length(other)):
-                        along = wp.normalize(normal - other)
-                        height = wp.dot(along, way)
-                        aside = wp.length(way - height * along) / meet.spacing
-                        weight = 1.0 - aside * aside
-                        touch = meet.offset[c] + meet.offset[d]
-                        meets = weight > 0.0 and height - touch >= BEHIND * meet.spacing and height - touch <= SLACK
-                    else:
-                        along = way / far
-                        meets = far <= touch + SLACK
-                if meets and same:
-                    place = meet.place[d]
-                    for k in range(_NEIGHBOURS):
-                        meets = meets and meet.tied[_NEIGHBOURS * c + k] != place
-                if meets:
-                    at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
-                if meets and at >= 0:
-                    # In the order of their numbers, so that sums over them are the same on every device.
-                    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
-                        meet.partner[at] = meet.partner[at - 1]
-                        meet.along[at] = meet.along[at - 1]
-                        meet.weight[at] = meet.weight[at - 1]
-                        meet.reach[at] = meet.reach[at - 1]
-                        at = at - 1
-                    meet.partner[at] = d
-                    meet.along[at] = along
-                    meet.weight[at] = weight
-                    meet.reach[at] = touch
-                d = meet.after[d]
-        total = float(0.0)
-        for k in range(meet.partners[c]):
-            total += meet.weight[_PARTNERS * c + k]
-        meet.total[c] = wp.max(total, 1.0)
-        low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
-        if meet.partners[c] > 0 or low:
-            meet.listed[wp.atomic_add(meet.count, 1, 1)] = c
-
-
-@wp.kernel
-def find_shares(
-    # params
-    threads: int,
-    # out
-    meet: Meet,
-):
-    for n in range(wp.tid(), meet.count[1], threads):
-        c = meet.listed[n]
-        for k in range(meet.partners[c]):
-            at = _PARTNERS * c + k
-            d = meet.partner[at]
-            yields = meet.total[c] * meet.inverse_mass[c] + meet.total[d] * meet.inverse_mass[d]
-            meet.share[at] = meet.weight[at] * meet.inverse_mass[c] / wp.max(yields, 1.0e-30)
-
-
 @wp.func
 def rub(velocity: wp.vec3, n: wp.vec3, change: float, friction: float):
     """Change of a sliding velocity by Coulomb's friction, where along n it changes by `change`."""
@@ -396,11 +148,21 @@ def rub(velocity: wp.vec3, n: wp.vec3, change: float, friction: float):
 def push_pairs(
     # params
     threads: int,
+    # in
+    x: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
     # out
+    x_out: wp.array(dtype=wp.vec3),
+    v_out: wp.array(dtype=wp.vec3),
     meet: Meet,
 ):
+    """A round. What each gets is in force for the next one."""
+    soft_depth = SOFT * meet.spacing
+    farthest = FARTHEST * meet.spacing
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
+        own_x = x[c]
+        own_v = v[c]
         push = wp.vec3()
         shift = wp.vec3()
         for k in range(meet.partners[c]):
@@ -408,36 +170,22 @@ def push_pairs(
             d = meet.partner[at]
             # Exactly the other way round for the partner: both see the same numbers.
             along = meet.along[at]
-            deep = meet.reach[at] - wp.dot(along, meet.x[d] - meet.x[c])
+            deep = meet.reach[at] - wp.dot(along, x[d] - own_x)
             if deep > 0.0:
                 share = meet.share[at]
-                soft = wp.min(1.0, deep / (SOFT * meet.spacing))
-                speed = meet.v[d] - meet.v[c]
+                soft = wp.min(1.0, deep / soft_depth)
+                speed = v[d] - own_v
                 closing = soft * wp.max(-wp.dot(along, speed), 0.0)
                 # All sliding that friction can hold is taken away at once, however soft the contact: it would creep.
                 rubs = rub(speed, along, closing, meet.friction)
                 push -= share * (closing * along + rubs)
                 # What sliding is lost was not moved by either, else what sticks would creep.
-                apart = soft * wp.min(APART * deep, FARTHEST * meet.spacing)
+                apart = soft * wp.min(APART * deep, farthest)
                 shift -= share * (apart * along + meet.dt * rubs)
-        meet.push[c] = push
-        meet.shift[c] = shift
-
-
-@wp.kernel
-def take_push(
-    # params
-    threads: int,
-    # out
-    meet: Meet,
-):
-    """What each got in a round is in force for the next one."""
-    for n in range(wp.tid(), meet.count[1], threads):
-        c = meet.listed[n]
-        meet.v[c] = meet.v[c] + meet.push[c]
-        meet.x[c] = meet.x[c] + meet.shift[c]
-        meet.pushed[c] = meet.pushed[c] + meet.push[c]
-        meet.shifted[c] = meet.shifted[c] + meet.shift[c]
+        x_out[c] = own_x + shift
+        v_out[c] = own_v + push
+        meet.pushed[c] = meet.pushed[c] + push
+        meet.shifted[c] = meet.shifted[c] + shift
 
 
 @wp.kernel

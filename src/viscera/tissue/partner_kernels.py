@@ -1,0 +1,323 @@
+"""Tissue meets tissue: who may meet whom in a tick; the kernels of meeting.py, where the equations are.
+
+Arrays of `Meet` are read in the kernels themselves and not in functions: a call would copy the whole struct.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from viscera.tissue.kernels import Lattice, load3
+from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES, Meet
+
+# Loops stay loops: unrolled they take long to compile.
+wp.set_module_options({"enable_backward": False, "max_unroll": 0})
+
+FACING = wp.constant(-0.25)
+"""Two masses face each other when the cosine between their normals is below this."""
+BEHIND = wp.constant(-1.5)
+"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
+each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
+off."""
+BALL = wp.constant(0.7)
+"""How near masses come whose surfaces do not face each other, as edges, in cells."""
+SLACK = wp.constant(1.5e-3)
+"""How much nearer two masses may come in a tick [m]."""
+NEAR_TABLE = wp.constant(2.0e-3)
+"""What is nearer to the table than this is looked at [m]."""
+FAR = wp.constant(1.0e9)
+FOLDED = wp.constant(2.5)
+"""Masses of one piece of which one alone is at a cut meet if they lie farther apart at rest than this, in cells: a flap
+that is folded over meets what it lies on."""
+POINT = wp.constant(0.1)
+"""A mass whose surface is less flat than this is a point, a corner or the end of a shred: its own normal says little,
+and it meets what is flatter by that one's."""
+MIDDLE = wp.constant(-0.5)
+"""A point that does not face a surface is met by it as long as it is not deeper below its masses than this, in cells:
+half way to the next ones."""
+SURE = wp.constant(0.3)
+"""A normal is taken as the tissue's deformation gives it while its cosine with what the mass leans on is above this."""
+
+
+_PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
+_NEIGHBOURS = wp.constant(NEIGHBOURS)
+
+
+@wp.kernel
+def clear_boxes(
+    # out
+    meet: Meet,
+):
+    """Each thread a piece, and its part of the grid."""
+    for axis in range(3):
+        meet.low[3 * wp.tid() + axis] = FAR
+        meet.high[3 * wp.tid() + axis] = -FAR
+    for bucket in range(wp.tid(), _BUCKETS, _PIECES):
+        meet.head[bucket] = -1
+        meet.near_cut[bucket] = 0
+    if wp.tid() == 0:
+        meet.count[1] = 0
+        meet.count[2] = 0
+
+
+@wp.kernel
+def find_boxes(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    for c in range(wp.tid(), meet.count[0], threads):
+        row = 3 * meet.piece[c]
+        x = meet.x[c]
+        for axis in range(3):
+            wp.atomic_min(meet.low, row + axis, x[axis])
+            wp.atomic_max(meet.high, row + axis, x[axis])
+
+
+@wp.func
+def meet_reach(spacing: float):
+    """Masses farther apart than this do not meet in this tick [m]; also the side of the grid's cells."""
+    return 1.5 * spacing + SLACK
+
+
+@wp.func
+def cell_of(x: wp.vec3, side: float):
+    """Of the grid."""
+    return wp.vec3i(int(wp.floor(x[0] / side)), int(wp.floor(x[1] / side)), int(wp.floor(x[2] / side)))
+
+
+@wp.func
+def bucket_of(cell: wp.vec3i):
+    return ((cell[0] * 73856093) ^ (cell[1] * 19349663) ^ (cell[2] * 83492791)) & (_BUCKETS - 1)
+
+
+@wp.kernel
+def find_alert(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    """Which masses may meet another: they are put into the grid. On cuda those of a bucket come in any order."""
+    count = meet.count[0]
+    reach = meet_reach(meet.spacing)
+    for n in range(wp.tid(), count, threads):
+        c = count - 1 - n
+        x = meet.x[c]
+        parted = (meet.kind[c] & 1) != 0
+        near = parted
+        for piece in range(meet.count[3]):
+            if piece != meet.piece[c] and not near:
+                near = (
+                    x[0] > meet.low[3 * piece] - reach
+                    and x[0] < meet.high[3 * piece] + reach
+                    and x[1] > meet.low[3 * piece + 1] - reach
+                    and x[1] < meet.high[3 * piece + 1] + reach
+                    and x[2] > meet.low[3 * piece + 2] - reach
+                    and x[2] < meet.high[3 * piece + 2] + reach
+                )
+        meet.alert[c] = wp.where(near, 1, 0)
+        cell = cell_of(x, reach)
+        if near:
+            meet.after[c] = wp.atomic_exch(meet.head, bucket_of(cell), c)
+        for k in range(wp.where(parted, 27, 0)):
+            meet.near_cut[bucket_of(cell + wp.vec3i(k % 3 - 1, k // 3 % 3 - 1, k // 9 - 1))] = 1
+
+
+@wp.kernel
+def wake_near_cuts(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    """Masses that something at a cut may be near are put into the grid, too."""
+    count = meet.count[0]
+    reach = meet_reach(meet.spacing)
+    for n in range(wp.tid(), count, threads):
+        c = count - 1 - n
+        bucket = bucket_of(cell_of(meet.x[c], reach))
+        if meet.alert[c] == 0 and meet.near_cut[bucket] != 0:
+            meet.alert[c] = 1
+            meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
+
+
+@wp.kernel
+def find_normals(
+    # params
+    lattice: Lattice,
+    number: int,
+    threads: int,
+    # in
+    position: wp.array(dtype=wp.float32),
+    # out
+    meet: Meet,
+):
+    """Out of the tissue, the longer the flatter its surface is. With A = Σ d Dᵀ over what a mass is tied to, at D at
+    rest and at d now, F = A B⁻¹ is how the tissue is deformed there, and a surface's normal N becomes
+    cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
+    for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
+        if meet.alert[c] != 0:
+            i = meet.place[c]
+            own = load3(position, lattice.slots, i)
+            out = wp.vec3()
+            ax = wp.vec3()
+            ay = wp.vec3()
+            az = wp.vec3()
+            leans = meet.leans[c]
+            for k in range(_NEIGHBOURS):
+                j = meet.tied[_NEIGHBOURS * c + k]
+                if j >= 0:
+                    # The neighbours are numbered as places of a cube of 27 without its middle; see linked_cells.STEPS.
+                    place = wp.where(k < 13, k, k + 1)
+                    step = wp.vec3(float(place // 9 - 1), float(place // 3 % 3 - 1), float(place % 3 - 1))
+                    way = step + (load3(position, lattice.slots, j) - own) / lattice.spacing
+                    ax += step[0] * way
+                    ay += step[1] * way
+                    az += step[2] * way
+                    if ((leans >> k) & 1) != 0:
+                        out -= way
+            lean = meet.lean[c]
+            turned = wp.cross(ay, az) * lean[0] + wp.cross(az, ax) * lean[1] + wp.cross(ax, ay) * lean[2]
+            # Too few ties say nothing about the plane, and crushed ones turn it over: then away from what it leans on.
+            if wp.dot(turned, out) > SURE * wp.length(turned) * wp.length(out):
+                out = turned
+            meet.normal[c] = wp.normalize(out) * meet.flat[c]
+
+
+@wp.func
+def place_of_partner(
+    c: int,
+    d: int,
+    partners: wp.array(dtype=wp.int32),
+    partner: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
+    at = _PARTNERS * c + partners[c]
+    if partners[c] >= _PARTNERS:
+        wp.atomic_add(count, 2, 1)
+        at = at - 1
+        if d > partner[at]:
+            at = -1
+    else:
+        partners[c] = partners[c] + 1
+    return at
+
+
+@wp.func
+def pair_of(
+    way: wp.vec3, far: float, normal: wp.vec3, other: wp.vec3, flat: float, other_flat: float, offsets: float,
+    spacing: float,
+):  # fmt: skip
+    """How two masses meet, of which one lies this `way` and so `far` from the other: the unit vector along which they
+    do, their weight, 0 where they do not meet, and the distance along it at which their surfaces touch. Most that are
+    near do not face each other: those are dealt with first."""
+    facing = wp.dot(normal, other) < FACING * (flat * other_flat)
+    along = way / far
+    touch = BALL * spacing
+    weight = wp.where(far <= touch + SLACK, 1.0, 0.0)
+    if facing or (flat < POINT) != (other_flat < POINT):
+        surface = wp.normalize(normal - other)
+        height = wp.dot(surface, way)
+        if facing or height >= MIDDLE * spacing:
+            along = surface
+            touch = offsets
+            weight = 0.0
+            if height - touch >= BEHIND * spacing and height - touch <= SLACK:
+                aside = wp.length(way - height * surface) / spacing
+                weight = 1.0 - aside * aside
+    return along, weight, touch
+
+
+@wp.kernel
+def find_partners(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    """Who may meet each mass in this tick: near, of another piece, or parted and not tied, or folded over; and facing
+    it, or a point above it, or as near as two edges come."""
+    count = meet.count[0]
+    reach = meet_reach(meet.spacing)
+    for c in range(wp.tid(), count, threads):
+        meet.partners[c] = 0
+        x = meet.x[c]
+        piece = meet.piece[c]
+        parted = (meet.kind[c] & 1) != 0
+        normal = meet.normal[c]
+        own = cell_of(x, reach)
+        for n in range(wp.where(meet.alert[c] != 0, 27, 0)):
+            cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
+            d = meet.head[bucket_of(cell)]
+            while d >= 0:
+                same = meet.piece[d] == piece
+                meets = not same
+                if same:
+                    other_parted = (meet.kind[d] & 1) != 0
+                    meets = parted and other_parted
+                    if parted != other_parted:
+                        meets = wp.length(meet.rest[d] - meet.rest[c]) > FOLDED * meet.spacing
+                at = wp.int32(0)
+                way = wp.vec3()
+                far = float(0.0)
+                if meets:
+                    way = meet.x[d] - x
+                    far = wp.length(way)
+                    meets = far <= reach and far >= 1.0e-9
+                if meets:
+                    # Cells far from each other may share a bucket.
+                    meets = cell_of(meet.x[d], reach) == cell
+                along = wp.vec3()
+                weight = float(0.0)
+                touch = float(0.0)
+                if meets:
+                    offsets = meet.offset[c] + meet.offset[d]
+                    along, weight, touch = pair_of(
+                        way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
+                    )
+                    meets = weight > 0.0
+                if meets and same:
+                    place = meet.place[d]
+                    for k in range(_NEIGHBOURS):
+                        meets = meets and meet.tied[_NEIGHBOURS * c + k] != place
+                if meets:
+                    at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
+                if meets and at >= 0:
+                    # In the order of their numbers, so that sums over them are the same on every device.
+                    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+                        meet.partner[at] = meet.partner[at - 1]
+                        meet.along[at] = meet.along[at - 1]
+                        meet.weight[at] = meet.weight[at - 1]
+                        meet.reach[at] = meet.reach[at - 1]
+                        at = at - 1
+                    meet.partner[at] = d
+                    meet.along[at] = along
+                    meet.weight[at] = weight
+                    meet.reach[at] = touch
+                d = meet.after[d]
+        total = float(0.0)
+        for k in range(meet.partners[c]):
+            total += meet.weight[_PARTNERS * c + k]
+        meet.total[c] = wp.max(total, 1.0)
+        low = meet.inverse_mass[c] > 0.0 and meet.x[c][2] - meet.offset[c] < meet.table + NEAR_TABLE
+        if meet.partners[c] > 0 or low:
+            meet.listed[wp.atomic_add(meet.count, 1, 1)] = c
+
+
+@wp.kernel
+def find_shares(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    for n in range(wp.tid(), meet.count[1], threads):
+        c = meet.listed[n]
+        for k in range(meet.partners[c]):
+            at = _PARTNERS * c + k
+            d = meet.partner[at]
+            yields = meet.total[c] * meet.inverse_mass[c] + meet.total[d] * meet.inverse_mass[d]
+            meet.share[at] = meet.weight[at] * meet.inverse_mass[c] / wp.max(yields, 1.0e-30)

@@ -1,0 +1,120 @@
+"""Whatever way a blade takes through soft tissue, the two sides of its cut do not cross by more than half a cell."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from cutting_reference import pieces
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from test_cutting import whole_pairs
+from test_meeting import whole_springs
+
+from verify.passing import Passing
+from viscera.anatomy import gallbladder
+from viscera.device import open_device
+from viscera.tissue import LatticeParams
+from viscera.tissue.cutting import cut_springs, let_cut, remove_edge, set_edge
+from viscera.tissue.lattice import make_lattice
+from viscera.tissue.materials import Material
+from viscera.tissue.meeting import make_meeting
+from viscera.world.organ import Body, block, fill
+
+Floats = NDArray[np.float64]
+FRAME, LOOK = 16, 4
+"""Ticks of a frame, after which what was cut in the one before meets, as in a world; and between two looks."""
+SOFT = Material("soft", 4_000.0, 1_000.0, poisson=0.25, viscous_time=2e-4, toughness=4.0)
+
+
+@cache
+def body_of(name: str) -> Body:
+    return block((8, 6, 5), 0.002) if name == "block" else fill(gallbladder(), 500)
+
+
+class Cut:
+    """A body that lies on its underside, pulled down by its weight and cut by a blade."""
+
+    def __init__(self, body: Body, *, meets: bool = True, gravity: float = 9.81) -> None:
+        low = body.nodes[:, 2].min()
+        params = LatticeParams(
+            nodes=body.nodes, spacing=body.spacing, origin=body.origin, material=SOFT, stiffest=SOFT.young,
+            anchored=body.nodes[:, 2] == low, drag=10.0,
+        )  # fmt: skip
+        self.body, self.meets = body, meets
+        self.tissue = make_lattice(open_device("cpu", cores=1), params)
+        self.tissue.set_gravity((0.0, 0.0, -gravity))
+        let_cut(self.tissue)
+        self.meeting = make_meeting([self.tissue])
+        self.looking, self.deepest, self._ticks = Passing(self.tissue), 0.0, 0
+
+    def stroke(self, path: list[Floats]) -> None:
+        """An edge goes through these poses, in cells from the lowest node, a tick each."""
+        origin = np.array(self.body.origin) + self.body.spacing * self.body.nodes.min(axis=0)
+        for old, new in itertools.pairwise(path):
+            set_edge(self.tissue, 0, 0, origin + self.body.spacing * old, origin + self.body.spacing * new, need=0.2)
+            self.tick()
+        remove_edge(self.tissue, 0)
+
+    def tick(self) -> None:
+        if self.meets:
+            self.meeting.step()
+        else:
+            self.tissue.step()
+        self._ticks += 1
+        if self._ticks % FRAME == 0:
+            self.meeting.pieces[0].hang(whole_springs(self.tissue))
+            self.meeting.land()
+        if self._ticks % LOOK == 0:
+            self.deepest = max(self.deepest, float(self.looking.look(cut_springs(self.tissue)).max(initial=0.0)))
+
+
+def stroke_through(
+    body: Body, axis: int, at: float, reach: float, depth: float, tilt: float, back: bool
+) -> list[Floats]:
+    """A straight edge across the whole body goes in along the next axis; `at`, `reach` and `depth` as shares of it."""
+    size = np.ptp(body.nodes, axis=0).astype(np.float64)
+    a, b = (axis + 1) % 3, (axis + 2) % 3
+    first, last = np.zeros((2, 3)), np.zeros((2, 3))
+    first[:, axis], last[:, axis] = at * size[axis], at * size[axis] + tilt
+    first[:, a], last[:, a] = -1.5, reach * (size[a] + 2.0)
+    first[:, b] = last[:, b] = depth * size[b], size[b] + 2.0
+    path = [(1.0 - s) * first + s * last for s in np.linspace(0.0, 1.0, 25)]
+    return path + path[::-1][1:] if back else path
+
+
+share = st.sampled_from([0.0, 0.25, 0.4, 0.5, 0.5 + 1e-6, 0.73, 1.0])
+strokes = st.tuples(st.integers(0, 2), share, share, share, st.floats(-1.5, 1.5), st.booleans())
+
+
+# Without shrinking: each example is a world.
+@settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+@given(name=st.sampled_from(["block", "gall bladder"]), some=st.lists(strokes, min_size=1, max_size=3))
+def test_two_sides_never_cross_by_more_than_half_a_cell(
+    name: str, some: list[tuple[int, float, float, float, float, bool]]
+) -> None:
+    """At 0.5 to 1 m/s along planes of the lattice, through masses, tilted, half way, back again, across older cuts;
+    then what is loose falls onto what is below."""
+    cut = Cut(body_of(name))
+    for one in some:
+        cut.stroke(stroke_through(cut.body, *one))
+    for _ in range(64):
+        cut.tick()
+    assert cut.deepest <= 0.5
+    edge = cut.meeting.pieces[0].edge
+    label = pieces(len(cut.body.nodes), *whole_pairs(cut.tissue))[edge.mass]
+    # Both number the same pieces.
+    assert len({*zip(label.tolist(), edge.piece.tolist(), strict=True)}) == len(set(label.tolist()))
+
+
+@pytest.mark.parametrize("meets", [True, False])
+def test_without_contact_the_upper_half_falls_through_the_lower(meets: bool) -> None:
+    # Until contact knows of a cut, a frame later, what is cut off falls freely.
+    cut = Cut(body_of("block"), meets=meets, gravity=4.0)
+    cut.stroke(stroke_through(cut.body, 2, 0.5, 1.0, -0.2, 0.0, False))
+    for _ in range(64):
+        cut.tick()
+    assert (cut.deepest <= 0.5) == meets
