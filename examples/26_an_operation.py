@@ -13,7 +13,8 @@ import viscera
 from viscera.scenarios.cholecystectomy.body import make_field
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon, clumsiness, operation
+from viscera.scenarios.cholecystectomy.steps import clumsiness, operation
+from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon
 
 
 def main() -> None:
