@@ -34,7 +34,7 @@ NO_LOOPS = {
 def modules() -> Iterator[Any]:
     """All that may hold kernels: benchmarks have their own comparisons, servers have none, and migrations are run by
     Alembic alone."""
-    others = ("bench", "server", "haptics", "__main__", "training")
+    others = ("bench", "server", "haptics", "__main__", "training", "learning")
     for found in pkgutil.walk_packages(viscera.__path__, "viscera.", onerror=lambda name: None):
         if not found.name.startswith(tuple(f"viscera.{other}" for other in others)):
             yield importlib.import_module(found.name)
