@@ -76,9 +76,12 @@ def test_every_loop_in_c_belongs_to_a_registered_kernel(in_c: dict[str, Any]) ->
     known = {kernel for twin in registered(viscera).values() for kernel in twin.kernels()}
     loops, reached = set(in_c.values()), set()
     assert len(loops) > 20
+    of_known = loops & set().union(*map(called, known))
     for name, kernel in objects(wp.Kernel).items():
         uses = called(kernel) & loops
-        assert not uses or kernel in known, f"{name} calls code in C and is not registered"
+        # Kernels of many worlds run a registered one's loop for each of them.
+        batched = name.startswith("viscera.batch.") and uses <= of_known
+        assert not uses or batched or kernel in known, f"{name} calls code in C and is not registered"
         reached |= uses
     assert not [name for name, f in in_c.items() if f not in reached], "code in C that no kernel calls"
 
