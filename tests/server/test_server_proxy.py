@@ -146,11 +146,12 @@ def test_the_example_configuration_carries_page_and_socket_over_tls(
     assert "max-age" in headers["Strict-Transport-Security"]
     line = f"wss://theatre.example:{port}/ws"
     options: dict[str, Any] = {"ssl": trust, "additional_headers": {"Cookie": cookie}, "max_size": None}
+    options["open_timeout"] = 60.0  # a session starts meanwhile, beside other tests
     with connect(line, origin=Origin(address), **options) as browser:
         browser.send(msgspec.msgpack.encode(m.Hello(protocol=m.PROTOCOL)))
         kinds: set[type] = set()
         for _ in range(100):  # states come first, while the session starts
-            data: Any = browser.recv(timeout=10.0)
+            data: Any = browser.recv(timeout=60.0)
             kinds.add(type(read_message(data)))
             if m.FrameMessage in kinds:
                 break
