@@ -7,9 +7,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import warp as wp
 
 from viscera import water
-from viscera.device import Device, open_device
+from viscera.device import Device, Port, open_device
 from viscera.errors import InputError
 from viscera.geometry.primitives import box, icosphere
 from viscera.water import FluidParams
@@ -30,8 +31,8 @@ from viscera.water.coating import (
 FRAME = 0.016
 
 
-def study(device: Device, **changes):
-    """A ball into which suspension runs from above, with a drain at its bottom."""
+def study(device: Device, most: Port | None = None, **changes):
+    """A ball into which suspension runs from above, with a drain at its bottom that takes up to `most` units a frame."""
     mesh = icosphere(0.05, 3)
     params = FluidParams(0.008, (-0.05,) * 3, (0.05,) * 3, dt=2e-3, equation="incompressible", iterations=8,
                          gravity=(0.0, 0.0, -9.81), viscosity=0.2, rest_density=1311.0)  # fmt: skip
@@ -46,7 +47,7 @@ def study(device: Device, **changes):
         for number in range(8):
             water.step(stage, pond)
             if number == 0:
-                step_drain(stage, coat, pond, drain)
+                step_drain(stage, coat, pond, drain, most)
         step_coating(stage, coat, pond, vessel.contacts.face, FRAME)
 
     return pond, emitter, coat, device.record(frame, work=water.work(pond))
@@ -66,6 +67,28 @@ def test_every_unit_is_somewhere_at_every_moment(device: Device) -> None:
     assert min(books.lumen, books.wall, books.drained) > FULL
     assert 0.05 < covered(coat) < 0.9
     water.check(pond)
+
+
+def test_a_limited_drain_takes_its_limit_and_less_than_a_particle_more(device: Device) -> None:
+    """A frame at a time, while more lies at the drain than it may take."""
+    most = device.port(1, wp.int32)
+    pond, _, coat, program = study(device, most)
+    rates = []
+    for limit in (0, FULL // 2, 2 * FULL):
+        most.host[0] = limit
+        program.run(10)
+        device.synchronize()
+        before = account(coat, pond)
+        for _ in range(20):
+            program.run()
+            device.synchronize()
+            books = account(coat, pond)
+            assert books.missing == 0
+            rates.append((limit, books.drained - before.drained))
+            before = books
+    for limit, taken in rates:
+        assert taken == 0 if limit == 0 else taken < limit + FULL
+    assert max(taken for limit, taken in rates if limit == 2 * FULL) >= 2 * FULL
 
 
 def test_one_core_and_two_coat_the_same() -> None:

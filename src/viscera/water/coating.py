@@ -303,7 +303,7 @@ def step_drain(stage: Stage, coating: Coating, fluid: Fluid, drain: Drain, most:
     c, f = coating, fluid
     if most is not None:
         stage.upload(most)
-        held = [float(drain.region.numpy()[9]), most.array, f.count, f.position, f.tag, c.content, drain.region]
+        held = [drain.reach, most.array, f.count, f.position, f.tag, c.content, drain.region]
         stage.once(lambda: wp.launch(hold_back, dim=1, inputs=held, device=f.device.warp))
     inputs = [f.count, f.position, f.tag, drain.region, c.content, c.drained]
     stage.once(lambda: wp.launch(book_drained, dim=f.capacity, inputs=inputs, device=f.device.warp))

@@ -79,6 +79,8 @@ class Drain:
 
     region: wp.array
     """One float each: lower corner, upper corner, centre, radius, open (1 or 0); float (11,)."""
+    reach: float = 0.0
+    """The ball's radius as it was made [m]: programs may make the one in `region` smaller."""
     adds_density = adds_force = False
 
     def before_step(self, stage: Stage, fluid: Fluid) -> None: ...
@@ -277,7 +279,7 @@ def add_drain(
         if not (math.isfinite(ball[1]) and ball[1] > 0.0):
             raise InputError(f"a drain's ball of radius {ball[1]} holds nothing.", "Give a finite radius above 0.")
         region[6:9], region[9] = _vector(ball[0], "ball", fluid.params.dimension), ball[1]
-    drain = Drain(wp.array(region, dtype=float, device=fluid.device.warp))
+    drain = Drain(wp.array(region, dtype=float, device=fluid.device.warp), reach=float(region[9]))
     fluid.boundaries.append(drain)
     fluid.extra["drained"] = True
     return drain
