@@ -32,7 +32,7 @@ FRAME = 0.016
 
 
 def study(device: Device, most: Port | None = None, **changes):
-    """A ball into which suspension runs from above, with a drain at its bottom that takes up to `most` units a frame."""
+    """A ball into which suspension runs from above, with a drain of up to `most` units a frame at its bottom."""
     mesh = icosphere(0.05, 3)
     params = FluidParams(0.008, (-0.05,) * 3, (0.05,) * 3, dt=2e-3, equation="incompressible", iterations=8,
                          gravity=(0.0, 0.0, -9.81), viscosity=0.2, rest_density=1311.0)  # fmt: skip
