@@ -1,7 +1,7 @@
 """Nobody leaves a colon in minutes of filling, tilting and rolling, whatever its wall is: a long run of `barium`.
 
     python -m verify.inside [--structure hashed|hierarchy|field] [--wall rigid|moved|lattice] [--minutes 10] [--seed 3]
-                            [--cores N]
+                            [--device cpu|cuda] [--cores N]
 
 The scenario's own script once, then the table goes anywhere every five seconds while it is filled and drained; a wall
 that may move has waves, other pressures of gas and another course in turn. Every ten seconds each particle must be
@@ -39,21 +39,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--detail", type=float, default=1.0)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--cores", type=int, default=None, help="of the machine, so that several may run side by side")
     chosen = parser.parse_args(arguments)
     if chosen.structure == "field" and chosen.wall != "rigid":
         parser.error("a field is rigid: take --wall rigid, or hashed or hierarchy")
     seconds = round(60.0 * chosen.minutes)
-    found = run(chosen.structure, chosen.wall, seconds, chosen.seed, chosen.detail, chosen.cores)
+    place = {"device": chosen.device, "cores": chosen.cores}
+    found = run(chosen.structure, chosen.wall, seconds, chosen.seed, chosen.detail, **place)
     print(
         f"{chosen.structure}, {chosen.wall}: {found['outside']} outside, {found['missing']} units missing", flush=True
     )
     return int(found["outside"] > 0 or found["missing"] != 0)
 
 
-def run(structure: Any, wall: str, seconds: int, seed: int, detail: float, cores: int | None) -> dict[str, int]:
+def run(structure: Any, wall: str, seconds: int, seed: int, detail: float, **place: Any) -> dict[str, int]:
     scenario = replace(SCENARIO, build=lambda setting: build(setting, structure))
-    world = viscera.make(scenario, device="cpu", seed=seed, detail=detail, cores=cores)
+    world = viscera.make(scenario, seed=seed, detail=detail, **place)
     rng, total = np.random.default_rng(seed), {"outside": 0, "missing": 0}
     for second in range(seconds):
         act(world, second, wall, rng, moves=structure != "field")
