@@ -16,6 +16,7 @@ from viscera.tissue.grasping import Mouth, let_grasp, set_jaws
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.meeting import Meeting, make_meeting
+from viscera.tissue.meeting_kernels import CANDIDATES, PARTNERS
 from viscera.tissue.params import RestSkipping
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 
@@ -104,6 +105,53 @@ def test_pairs_and_pushes_are_those_of_the_reference(device: Device) -> None:
     assert np.abs(after_v - known.v).max() > 0.05
     assert np.allclose(after_v, v, atol=1e-5)
     assert np.allclose(after_x, x, atol=1e-8)
+
+
+def partners_of(meeting: Meeting) -> list[list[int]]:
+    count, partner = meeting.meet.partners.numpy(), meeting.meet.partner.numpy().reshape(-1, PARTNERS)
+    return [partner[c, : count[c]].tolist() for c in range(meeting.meet.count.numpy()[0])]
+
+
+def test_kept_candidates_give_the_partners_that_a_search_gives(device: Device) -> None:
+    """Two blocks slide over each other, slowly and at once by more than the candidates' margin; they shake, and some
+    masses leap."""
+    lower = block(device, (0.0, 0.0, 0.0), (6, 6, 2), viscous_time=0.0)
+    upper = block(device, (0.004, 0.003, 0.0044), (3, 3, 2), viscous_time=0.0)
+    kept, fresh = make_meeting([lower, upper]), make_meeting([lower, upper])
+    rng, seen, searches = np.random.default_rng(6), set(), 0
+    for step in range(60):
+        shift = np.array([(1e-4 if step < 30 else 1e-3) * (step % 30), 2e-5 * step, 1e-4 * np.sin(step)])
+        for tissue, way in ((lower, np.zeros(3)), (upper, shift)):
+            shape = (len(tissue.params.nodes), 3)
+            moved = way + rng.normal(size=shape) * 5e-5
+            moved[rng.integers(shape[0], size=3)] += rng.normal(size=(3, 3)) * 1e-3
+            tissue.set_motion(moved, np.zeros(shape))
+        was = kept.meet.at.numpy().copy()
+        kept.find_partners()
+        searches += int((kept.meet.at.numpy() != was).any())
+        fresh.meet.count.assign(np.array([*fresh.meet.count.numpy()[:4], 1, 0]))
+        fresh.find_partners()
+        assert partners_of(kept) == partners_of(fresh)
+        seen |= {(c, d) for c, those in enumerate(partners_of(kept)) for d in those}
+    assert len(seen) > 300
+    assert 20 < searches < 45, "candidates of slow steps are kept"
+
+
+def test_a_heap_with_more_candidates_than_a_list_holds(device: Device) -> None:
+    """Five blocks in each other: each mass has its first partners, as the reference finds them."""
+    heap = [block(device, (2.3e-3 * k, 2e-4 * k, 4e-4 * k), (3, 3, 3), viscous_time=0.0) for k in range(5)]
+    meeting, rng = make_meeting(heap), np.random.default_rng(7)
+    for tissue in heap:
+        shape = (len(tissue.params.nodes), 3)
+        tissue.set_motion(rng.normal(size=shape) * 5e-5, np.zeros(shape))
+    meeting.find_partners()
+    candidates = meeting.meet.candidates.numpy()[: meeting.meet.count.numpy()[0]]
+    assert (candidates > CANDIDATES).sum() > 20
+    assert (candidates <= CANDIDATES).sum() > 20
+    known: dict[int, list[int]] = {}
+    for c, d in sorted(Reference(meeting).pairs()):
+        known.setdefault(c, []).append(d)
+    assert partners_of(meeting) == [known.get(c, [])[:PARTNERS] for c in range(len(candidates))]
 
 
 def test_what_one_gets_the_other_loses(device: Device) -> None:

@@ -19,9 +19,9 @@ c being the closing speed, and it moves apart by a share of its depth. That is o
 never overshoots, takes energy and gives none, and what one gets the other loses. Nothing falls through the table, in
 the same way, once there are several pieces.
 
-Who may meet whom is found once a tick. A mass is looked at if it is at a cut, or within reach of another piece's box:
-far from everything all sleep. Then pairs are found through a grid of masses, and each mass has its partners in the
-order of their numbers. All lattices take the same number of substeps, in turn, in one program.
+Who may meet whom is found in each tick, among candidates that hold for as long as little has moved far. Those are
+found through a grid of masses, and whole tissue far from others has none. Each mass has its partners in the order of
+their numbers. All lattices take the same number of substeps, in turn, in one program.
 
 Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
 a cut pass through themselves.
@@ -41,7 +41,7 @@ from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, partner_kernels, stepping
 from viscera.tissue.grasping import record_take
-from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
 from viscera.tissue.pieces import PARTED, Pieces
 from viscera.tissue.substeps import set_substeps
 from viscera.tissue.tissue import Tissue
@@ -103,11 +103,9 @@ class Meeting:
             stepping.record_after(stage, tissue, tissue.current)
             stepping.record_end(stage, tissue)
 
-    def _launch(self, kernel: Any, *args: Any, threads: int | None = None) -> None:
-        """`threads`: the dimension, where it is no argument of the kernel."""
+    def _launch(self, kernel: Any, *args: Any) -> None:
         device = self.tissues[0].device
-        count = (THREADS if device.is_cuda else 1) if threads is None else threads
-        wp.launch(kernel, dim=count, inputs=[*args, self.meet], device=device.warp)
+        wp.launch(kernel, dim=THREADS if device.is_cuda else 1, inputs=[*args, self.meet], device=device.warp)
 
     def find_partners(self) -> None:
         """As a tick begins: who may meet whom in it."""
@@ -116,10 +114,10 @@ class Meeting:
             here, state = tissue.state.position[tissue.current], tissue.state
             args = [tissue.constants, number, 0, count, state.live.array, here, state.velocity]
             self._launch(meeting_kernels.place_masses, *args)
-        self._launch(partner_kernels.clear_boxes, threads=PIECES)
-        self._launch(partner_kernels.find_boxes, count)
-        self._launch(partner_kernels.find_alert, count)
-        self._launch(partner_kernels.wake_near_cuts, count)
+        self._launch(partner_kernels.find_runaways, count)
+        self._launch(partner_kernels.clear_grid, count)
+        self._launch(partner_kernels.fill_grid, count)
+        self._launch(partner_kernels.list_candidates, count)
         for number, tissue in enumerate(self.tissues):
             args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
             self._launch(partner_kernels.find_normals, *args)
@@ -183,7 +181,7 @@ class Meeting:
         if pieces < 2 and not bool((whole["kind"] & PARTED).any()):
             begin = np.zeros_like(begin)  # one whole piece meets nothing
         meet.begin.assign(begin.astype(np.int32))
-        meet.count.assign(np.array([begin[-1], 0, 0, min(pieces, PIECES)], dtype=np.int32))
+        meet.count.assign(np.array([begin[-1], 0, 0, min(pieces, PIECES), 1, 0], dtype=np.int32))
 
     @property
     def _room(self) -> int:
@@ -231,15 +229,16 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.spacing = max(tissue.params.spacing for tissue in tissues)
     meet.friction, meet.dt = friction, float(tissues[0].constants.dt)
     meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
-    meet.count, meet.begin = zeros(4), zeros(len(tissues) + 1)
-    meet.place, meet.piece, meet.kind, meet.alert = (zeros(room) for _ in range(4))
+    meet.count, meet.begin = zeros(6), zeros(len(tissues) + 1)
+    meet.place, meet.piece, meet.kind = (zeros(room) for _ in range(3))
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
     meet.rest, meet.x, meet.v, meet.normal = (zeros(room, wp.vec3) for _ in range(4))
     meet.pushed, meet.shifted = zeros(room, wp.vec3), zeros(room, wp.vec3)
     meet.tied, meet.leans, meet.flat = zeros(NEIGHBOURS * room), zeros(room), zeros(room, wp.float32)
     meet.lean, meet.share = zeros(room, wp.vec3), zeros(PARTNERS * room, wp.float32)
-    meet.low, meet.high = zeros(3 * PIECES, wp.float32), zeros(3 * PIECES, wp.float32)
-    meet.near_cut = zeros(BUCKETS)
+    meet.low, meet.high = zeros(BUCKETS), zeros(BUCKETS)
+    meet.at, meet.candidates, meet.candidate = zeros(room, wp.vec3), zeros(room), zeros(CANDIDATES * room)
+    meet.runaway, meet.runs = zeros(RUNAWAYS), zeros(room)
     meet.head, meet.after, meet.listed, meet.partners = zeros(BUCKETS), zeros(room), zeros(room), zeros(room)
     meet.partner, meet.along = zeros(PARTNERS * room), zeros(PARTNERS * room, wp.vec3)
     meet.weight, meet.reach = zeros(PARTNERS * room, wp.float32), zeros(PARTNERS * room, wp.float32)

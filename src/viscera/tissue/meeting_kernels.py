@@ -15,6 +15,10 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 0})
 
 PARTNERS = 12
 """Of a mass, at most: some four lie opposite."""
+CANDIDATES = 48
+"""Of a mass, that are listed: the masses near it, of those that it may meet."""
+RUNAWAYS = 32
+"""Masses that may be farther from where they were when candidates were found than these allow for."""
 PIECES = 64
 """That are told apart; what more there are count as one."""
 BUCKETS = 4096
@@ -45,7 +49,8 @@ class Meet:
     table: float
     """Height of the table over the common origin [m]; far below where there is none."""
     count: wp.array(dtype=wp.int32)
-    """How many they are; how many are listed; how many pairs found no room; pieces that are told apart."""
+    """How many they are; how many are listed; how many pairs found no room; pieces that are told apart; 1 where
+    candidates are to be found anew; how many run away."""
     begin: wp.array(dtype=wp.int32)
     """First mass of each lattice, and behind the last one."""
     place: wp.array(dtype=wp.int32)
@@ -66,16 +71,22 @@ class Meet:
     """How flat its surface is there: length of its normal."""
     lean: wp.array(dtype=wp.vec3)
     """B N of the tissue at rest: N its normal, B = Σ D Dᵀ over what it is tied to, at D [cells]."""
-    low: wp.array(dtype=wp.float32)
-    high: wp.array(dtype=wp.float32)
-    """Box around each piece, three floats [m]."""
-    alert: wp.array(dtype=wp.int32)
-    """Of each mass: whether something may be near."""
-    near_cut: wp.array(dtype=wp.int32)
-    """Of each bucket of the grid: 1 where a mass at a cut may be near."""
+    at: wp.array(dtype=wp.vec3)
+    """Where each mass was when its candidates were found [m]."""
+    candidates: wp.array(dtype=wp.int32)
+    """How many each has; one more than there is room for: all masses are."""
+    candidate: wp.array(dtype=wp.int32)
+    """In the order of their numbers, CANDIDATES each."""
+    runaway: wp.array(dtype=wp.int32)
+    """Masses that have moved too far for the candidates."""
+    runs: wp.array(dtype=wp.int32)
+    """Of each mass: whether it is one of them."""
     head: wp.array(dtype=wp.int32)
     after: wp.array(dtype=wp.int32)
     """First mass in each bucket of the grid, and the one after each mass; -1 ends."""
+    low: wp.array(dtype=wp.int32)
+    high: wp.array(dtype=wp.int32)
+    """Lowest and highest piece in each bucket; PIECES where one is at a cut."""
     x: wp.array(dtype=wp.vec3)
     v: wp.array(dtype=wp.vec3)
     """Where each mass is and how fast, as a round begins, and as every second one ends."""

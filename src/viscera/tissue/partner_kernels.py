@@ -1,5 +1,10 @@
 """Tissue meets tissue: who may meet whom in a tick; the kernels of meeting.py, where the equations are.
 
+Candidates of a mass are those that it may meet, by piece and ties, and that are near, with SKIN to spare. They are
+found through a grid and hold until something is cut, or until more than a few masses have moved by half of SKIN: the
+few, as shreds that flutter, are compared with all. Among them the partners of each tick are found: the same, to the
+bit, as if all masses were looked at.
+
 Arrays of `Meet` are read in the kernels themselves and not in functions: a call would copy the whole struct.
 """
 
@@ -8,7 +13,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.tissue.kernels import Lattice, load3
-from viscera.tissue.meeting_kernels import BUCKETS, NEIGHBOURS, PARTNERS, PIECES, Meet
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
 
 # Loops stay loops: unrolled they take long to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})
@@ -23,9 +28,10 @@ BALL = wp.constant(0.7)
 """How near masses come whose surfaces do not face each other, as edges, in cells."""
 SLACK = wp.constant(1.5e-3)
 """How much nearer two masses may come in a tick [m]."""
+SKIN = wp.constant(0.5)
+"""Candidates lie this much farther off than a tick's partners, in cells."""
 NEAR_TABLE = wp.constant(2.0e-3)
 """What is nearer to the table than this is looked at [m]."""
-FAR = wp.constant(1.0e9)
 FOLDED = wp.constant(2.5)
 """Masses of one piece of which one alone is at a cut meet if they lie farther apart at rest than this, in cells: a flap
 that is folded over meets what it lies on."""
@@ -40,45 +46,49 @@ SURE = wp.constant(0.3)
 
 
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
-_NEIGHBOURS = wp.constant(NEIGHBOURS)
+_NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
+_RUNAWAYS = wp.constant(RUNAWAYS)
+_STALE, _RUN = wp.constant(4), wp.constant(5)
+"""Places in `Meet.count`."""
+
+
+@wp.func
+def meet_reach(spacing: float):
+    """Masses farther apart than this do not meet in this tick [m]."""
+    return 1.5 * spacing + SLACK
+
+
+@wp.func
+def list_reach(spacing: float):
+    """Masses farther apart than this are not candidates [m]; also the side of the grid's cells."""
+    return (1.5 + SKIN) * spacing + SLACK
+
+
+@wp.func
+def stale(count: wp.array(dtype=wp.int32)):
+    """Whether candidates are to be found anew."""
+    return count[_STALE] != 0 or count[_RUN] > _RUNAWAYS
 
 
 @wp.kernel
-def clear_boxes(
-    # out
-    meet: Meet,
-):
-    """Each thread a piece, and its part of the grid."""
-    for axis in range(3):
-        meet.low[3 * wp.tid() + axis] = FAR
-        meet.high[3 * wp.tid() + axis] = -FAR
-    for bucket in range(wp.tid(), _BUCKETS, _PIECES):
-        meet.head[bucket] = -1
-        meet.near_cut[bucket] = 0
-    if wp.tid() == 0:
-        meet.count[1] = 0
-        meet.count[2] = 0
-
-
-@wp.kernel
-def find_boxes(
+def find_runaways(
     # params
     threads: int,
     # out
     meet: Meet,
 ):
+    """A tick begins: which masses may have others near that are not their candidates."""
+    if wp.tid() == 0:
+        meet.count[1] = 0
+        meet.count[2] = 0
+    far = 0.5 * SKIN * meet.spacing
     for c in range(wp.tid(), meet.count[0], threads):
-        row = 3 * meet.piece[c]
-        x = meet.x[c]
-        for axis in range(3):
-            wp.atomic_min(meet.low, row + axis, x[axis])
-            wp.atomic_max(meet.high, row + axis, x[axis])
-
-
-@wp.func
-def meet_reach(spacing: float):
-    """Masses farther apart than this do not meet in this tick [m]; also the side of the grid's cells."""
-    return 1.5 * spacing + SLACK
+        runs = wp.length(meet.x[c] - meet.at[c]) > far
+        meet.runs[c] = wp.where(runs, 1, 0)
+        if runs:
+            n = wp.atomic_add(meet.count, _RUN, 1)
+            if n < _RUNAWAYS:
+                meet.runaway[n] = c
 
 
 @wp.func
@@ -93,54 +103,34 @@ def bucket_of(cell: wp.vec3i):
 
 
 @wp.kernel
-def find_alert(
+def clear_grid(
     # params
     threads: int,
     # out
     meet: Meet,
 ):
-    """Which masses may meet another: they are put into the grid. On cuda those of a bucket come in any order."""
-    count = meet.count[0]
-    reach = meet_reach(meet.spacing)
-    for n in range(wp.tid(), count, threads):
-        c = count - 1 - n
-        x = meet.x[c]
-        parted = (meet.kind[c] & 1) != 0
-        near = parted
-        for piece in range(meet.count[3]):
-            if piece != meet.piece[c] and not near:
-                near = (
-                    x[0] > meet.low[3 * piece] - reach
-                    and x[0] < meet.high[3 * piece] + reach
-                    and x[1] > meet.low[3 * piece + 1] - reach
-                    and x[1] < meet.high[3 * piece + 1] + reach
-                    and x[2] > meet.low[3 * piece + 2] - reach
-                    and x[2] < meet.high[3 * piece + 2] + reach
-                )
-        meet.alert[c] = wp.where(near, 1, 0)
-        cell = cell_of(x, reach)
-        if near:
-            meet.after[c] = wp.atomic_exch(meet.head, bucket_of(cell), c)
-        for k in range(wp.where(parted, 27, 0)):
-            meet.near_cut[bucket_of(cell + wp.vec3i(k % 3 - 1, k // 3 % 3 - 1, k // 9 - 1))] = 1
+    for bucket in range(wp.tid(), wp.where(stale(meet.count), _BUCKETS, 0), threads):
+        meet.head[bucket] = -1
+        meet.low[bucket] = _PIECES
+        meet.high[bucket] = -1
 
 
 @wp.kernel
-def wake_near_cuts(
+def fill_grid(
     # params
     threads: int,
     # out
     meet: Meet,
 ):
-    """Masses that something at a cut may be near are put into the grid, too."""
-    count = meet.count[0]
-    reach = meet_reach(meet.spacing)
+    """On cuda masses of a bucket come in any order."""
+    count = wp.where(stale(meet.count), meet.count[0], 0)
+    reach = list_reach(meet.spacing)
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
         bucket = bucket_of(cell_of(meet.x[c], reach))
-        if meet.alert[c] == 0 and meet.near_cut[bucket] != 0:
-            meet.alert[c] = 1
-            meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
+        meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
+        wp.atomic_min(meet.low, bucket, meet.piece[c])
+        wp.atomic_max(meet.high, bucket, wp.where((meet.kind[c] & 1) != 0, _PIECES, meet.piece[c]))
 
 
 @wp.kernel
@@ -157,8 +147,13 @@ def find_normals(
     """Out of the tissue, the longer the flatter its surface is. With A = Σ d Dᵀ over what a mass is tied to, at D at
     rest and at d now, F = A B⁻¹ is how the tissue is deformed there, and a surface's normal N becomes
     cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
+    reach = meet_reach(meet.spacing)
+    runaways = wp.where(stale(meet.count), 0, meet.count[_RUN])
     for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
-        if meet.alert[c] != 0:
+        near = meet.candidates[c] != 0
+        for n in range(wp.where(near, 0, runaways)):
+            near = near or wp.length(meet.x[meet.runaway[n]] - meet.x[c]) <= reach
+        if near:
             i = meet.place[c]
             own = load3(position, lattice.slots, i)
             out = wp.vec3()
@@ -187,23 +182,72 @@ def find_normals(
 
 
 @wp.func
-def place_of_partner(
+def may_meet(
     c: int,
     d: int,
-    partners: wp.array(dtype=wp.int32),
-    partner: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
+    spacing: float,
+    piece: wp.array(dtype=wp.int32),
+    kind: wp.array(dtype=wp.int32),
+    rest: wp.array(dtype=wp.vec3),
+    place: wp.array(dtype=wp.int32),
+    tied: wp.array(dtype=wp.int32),
 ):
-    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
-    at = _PARTNERS * c + partners[c]
-    if partners[c] >= _PARTNERS:
-        wp.atomic_add(count, 2, 1)
-        at = at - 1
-        if d > partner[at]:
-            at = -1
-    else:
-        partners[c] = partners[c] + 1
-    return at
+    """Of another piece, or parted and not tied, or folded over."""
+    meets = piece[c] != piece[d]
+    if not meets:
+        parted = (kind[c] & 1) != 0
+        other_parted = (kind[d] & 1) != 0
+        meets = parted and other_parted
+        if parted != other_parted:
+            meets = wp.length(rest[d] - rest[c]) > FOLDED * spacing
+        if meets:
+            other = place[d]
+            for k in range(_NEIGHBOURS):
+                meets = meets and tied[_NEIGHBOURS * c + k] != other
+    return meets
+
+
+@wp.kernel
+def list_candidates(
+    # params
+    threads: int,
+    # out
+    meet: Meet,
+):
+    """Whom each mass may meet until they have moved. Where there are too many for the list, all are."""
+    reach = list_reach(meet.spacing)
+    for c in range(wp.tid(), wp.where(stale(meet.count), meet.count[0], 0), threads):
+        found = wp.int32(0)
+        x = meet.x[c]
+        piece = meet.piece[c]
+        parted = (meet.kind[c] & 1) != 0
+        meet.at[c] = x
+        own = cell_of(x, reach)
+        for n in range(27):
+            cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
+            bucket = bucket_of(cell)
+            d = meet.head[bucket]
+            if not parted and meet.low[bucket] == piece and meet.high[bucket] == piece:
+                d = wp.int32(-1)  # whole tissue meets nothing of its own piece
+            while d >= 0:
+                meets = d != c and (parted or (meet.kind[d] & 1) != 0 or meet.piece[d] != piece)
+                if meets:
+                    meets = wp.length(meet.x[d] - x) <= reach
+                if meets:
+                    # Cells far from each other may share a bucket.
+                    meets = cell_of(meet.x[d], reach) == cell
+                if meets:
+                    meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
+                if meets:
+                    if found < _CANDIDATES:
+                        at = _CANDIDATES * c + found
+                        while at > _CANDIDATES * c and meet.candidate[wp.max(at - 1, 0)] > d:
+                            meet.candidate[at] = meet.candidate[at - 1]
+                            at = at - 1
+                        meet.candidate[at] = d
+                    found = wp.min(found + 1, _CANDIDATES + 1)
+                d = meet.after[d]
+        meet.candidates[c] = found
 
 
 @wp.func
@@ -231,6 +275,26 @@ def pair_of(
     return along, weight, touch
 
 
+@wp.func
+def place_of_partner(
+    c: int,
+    d: int,
+    partners: wp.array(dtype=wp.int32),
+    partner: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+):
+    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
+    at = _PARTNERS * c + partners[c]
+    if partners[c] >= _PARTNERS:
+        wp.atomic_add(count, 2, 1)
+        at = at - 1
+        if d > partner[at]:
+            at = -1
+    else:
+        partners[c] = partners[c] + 1
+    return at
+
+
 @wp.kernel
 def find_partners(
     # params
@@ -238,66 +302,61 @@ def find_partners(
     # out
     meet: Meet,
 ):
-    """Who may meet each mass in this tick: near, of another piece, or parted and not tied, or folded over; and facing
-    it, or a point above it, or as near as two edges come."""
+    """Who may meet each mass in this tick: its candidates and runaways that face it, or are a point above it, or as
+    near as two edges come."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
+    fresh = stale(meet.count)
     for c in range(wp.tid(), count, threads):
         meet.partners[c] = 0
         x = meet.x[c]
-        piece = meet.piece[c]
-        parted = (meet.kind[c] & 1) != 0
         normal = meet.normal[c]
-        own = cell_of(x, reach)
-        for n in range(wp.where(meet.alert[c] != 0, 27, 0)):
-            cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
-            d = meet.head[bucket_of(cell)]
-            while d >= 0:
-                same = meet.piece[d] == piece
-                meets = not same
-                if same:
-                    other_parted = (meet.kind[d] & 1) != 0
-                    meets = parted and other_parted
-                    if parted != other_parted:
-                        meets = wp.length(meet.rest[d] - meet.rest[c]) > FOLDED * meet.spacing
-                at = wp.int32(0)
-                way = wp.vec3()
-                far = float(0.0)
-                if meets:
-                    way = meet.x[d] - x
-                    far = wp.length(way)
-                    meets = far <= reach and far >= 1.0e-9
-                if meets:
-                    # Cells far from each other may share a bucket.
-                    meets = cell_of(meet.x[d], reach) == cell
-                along = wp.vec3()
-                weight = float(0.0)
-                touch = float(0.0)
-                if meets:
-                    offsets = meet.offset[c] + meet.offset[d]
-                    along, weight, touch = pair_of(
-                        way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
-                    )
-                    meets = weight > 0.0
-                if meets and same:
-                    place = meet.place[d]
-                    for k in range(_NEIGHBOURS):
-                        meets = meets and meet.tied[_NEIGHBOURS * c + k] != place
-                if meets:
-                    at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
-                if meets and at >= 0:
-                    # In the order of their numbers, so that sums over them are the same on every device.
-                    while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
-                        meet.partner[at] = meet.partner[at - 1]
-                        meet.along[at] = meet.along[at - 1]
-                        meet.weight[at] = meet.weight[at - 1]
-                        meet.reach[at] = meet.reach[at - 1]
-                        at = at - 1
-                    meet.partner[at] = d
-                    meet.along[at] = along
-                    meet.weight[at] = weight
-                    meet.reach[at] = touch
-                d = meet.after[d]
+        listed = meet.candidates[c]
+        every = listed > _CANDIDATES
+        runaways = wp.int32(0)
+        if not fresh:
+            every = every or meet.runs[c] != 0
+            runaways = wp.where(every, 0, meet.count[_RUN])
+        listed = wp.where(every, count, listed)
+        for k in range(listed + runaways):
+            d = wp.int32(k)
+            compared = bool(every)
+            if k >= listed:
+                d = meet.runaway[k - listed]
+                compared = True
+            elif not every:
+                d = meet.candidate[_CANDIDATES * c + k]
+            way = meet.x[d] - x
+            far = wp.length(way)
+            meets = far <= reach and far >= 1.0e-9
+            if meets and compared:
+                meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
+            elif meets and not fresh:
+                # It comes once more, among the runaways.
+                meets = meet.runs[d] == 0
+            along = wp.vec3()
+            weight = float(0.0)
+            touch = float(0.0)
+            if meets:
+                offsets = meet.offset[c] + meet.offset[d]
+                along, weight, touch = pair_of(
+                    way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
+                )
+            at = wp.int32(-1)
+            if weight > 0.0:
+                at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
+            if at >= 0:
+                # In the order of their numbers, so that sums over them are the same on every device.
+                while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+                    meet.partner[at] = meet.partner[at - 1]
+                    meet.along[at] = meet.along[at - 1]
+                    meet.weight[at] = meet.weight[at - 1]
+                    meet.reach[at] = meet.reach[at - 1]
+                    at = at - 1
+                meet.partner[at] = d
+                meet.along[at] = along
+                meet.weight[at] = weight
+                meet.reach[at] = touch
         total = float(0.0)
         for k in range(meet.partners[c]):
             total += meet.weight[_PARTNERS * c + k]
@@ -314,6 +373,9 @@ def find_shares(
     # out
     meet: Meet,
 ):
+    if wp.tid() == 0:
+        meet.count[_STALE] = 0
+        meet.count[_RUN] = 0
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
         for k in range(meet.partners[c]):
