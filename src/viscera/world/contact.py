@@ -204,7 +204,7 @@ class Contact:
 def _at_handle(tool: Tool, force: Vector3, torque: Vector3) -> tuple[Vector3, Vector3]:
     """What a hand at the handle feels of what the tip does [N], [N·m]."""
     trocar = tool.instrument.trocar
-    if trocar is None:
+    if trocar is None or not (any(force) or any(torque)):
         return force, torque
     return felt_at_handle(force, torque, tool.tip, trocar, tool.instrument.length)
 

@@ -210,7 +210,8 @@ class Tubes:
 
     def _put_on(self, now: Moment) -> None:
         pressed = now.using(Clips)
-        self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
+        if self._down.any():
+            self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
             if tool.number >= HANDS or self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
                 continue
