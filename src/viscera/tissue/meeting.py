@@ -181,7 +181,7 @@ class Meeting:
         if pieces < 2 and not bool((whole["kind"] & PARTED).any()):
             begin = np.zeros_like(begin)  # one whole piece meets nothing
         meet.begin.assign(begin.astype(np.int32))
-        meet.count.assign(np.array([begin[-1], 0, 0, min(pieces, PIECES), 1, 0], dtype=np.int32))
+        meet.count.assign(np.array([begin[-1], 0, 0, 1, 0], dtype=np.int32))
 
     @property
     def _room(self) -> int:
@@ -229,7 +229,7 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.spacing = max(tissue.params.spacing for tissue in tissues)
     meet.friction, meet.dt = friction, float(tissues[0].constants.dt)
     meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
-    meet.count, meet.begin = zeros(6), zeros(len(tissues) + 1)
+    meet.count, meet.begin = zeros(5), zeros(len(tissues) + 1)
     meet.place, meet.piece, meet.kind = (zeros(room) for _ in range(3))
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
     meet.rest, meet.x, meet.v, meet.normal = (zeros(room, wp.vec3) for _ in range(4))

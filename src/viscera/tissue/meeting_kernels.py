@@ -49,8 +49,8 @@ class Meet:
     table: float
     """Height of the table over the common origin [m]; far below where there is none."""
     count: wp.array(dtype=wp.int32)
-    """How many they are; how many are listed; how many pairs found no room; pieces that are told apart; 1 where
-    candidates are to be found anew; how many run away."""
+    """How many they are; how many are listed; how many pairs found no room; 1 where candidates are to
+    be found anew; how many run away."""
     begin: wp.array(dtype=wp.int32)
     """First mass of each lattice, and behind the last one."""
     place: wp.array(dtype=wp.int32)

@@ -48,7 +48,7 @@ SURE = wp.constant(0.3)
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
 _NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
 _RUNAWAYS = wp.constant(RUNAWAYS)
-_STALE, _RUN = wp.constant(4), wp.constant(5)
+_STALE, _RUN = wp.constant(3), wp.constant(4)
 """Places in `Meet.count`."""
 
 
