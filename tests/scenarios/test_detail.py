@@ -5,23 +5,27 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import viscera
+from viscera.blood import film as films
 from viscera.detail import AUTO, parse_detail
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import ToolInput
 from viscera.scenarios import Scenario, Setting, catalogue
 from viscera.scenarios import fit as fitting
-from viscera.scenarios.bleeding.settings import FILM, FINEST, film_params
+from viscera.scenarios._film import FINEST, finer_film
+from viscera.scenarios.bleeding.settings import FILM
 from viscera.scenarios.fit import FRAME_BUDGET, LADDER, TICK_BUDGET, Fit, Pace, choose_cores, fit, search
 from viscera.timing import FRAME
 from viscera.view import Camera
-from viscera.world import Contents
+from viscera.world import Contents, Moment, System
 
 # --- counts ---
 
@@ -123,9 +127,10 @@ def test_as_much_blood_is_lost_at_any_detail(cpu: Device) -> None:
 
 def test_a_finer_film_is_the_same_film() -> None:
     """Its thickness (volume over h²), what pressure does over a length (k·h) and what viscosity does (σ·h²)."""
-    assert film_params(1.0) is FILM
+    assert finer_film(FILM, 1.0) is FILM
     for detail in (0.1, 0.5, 2.0, 4.0, 100.0):
-        fine, blood = film_params(detail), film_params(detail).fluids[0]
+        fine = finer_film(FILM, detail)
+        blood = fine.fluids[0]
         usual = FILM.fluids[0]
         assert fine.particle_volume == pytest.approx(FILM.particle_volume / min(detail, FINEST))
         assert fine.particle_volume / fine.radius**2 == pytest.approx(FILM.particle_volume / FILM.radius**2)
@@ -272,3 +277,39 @@ def test_a_world_is_made_as_fine_as_the_machine_carries(
     world = viscera.make(Scenario("nothing", build), device=cpu, detail="auto")
     assert world.detail == seen[-1] == LADDER[-1]
     assert world.scene().detail == world.detail
+
+
+def test_a_trial_runs_systems_beside_the_ticks_and_as_full_as_they_get(cpu: Device) -> None:
+    """A turn of 5 ms is the systems', not a tick's; and nobody fills a world whose systems are at work."""
+    turn, at_work, filled = 5.0, threading.Event(), 0
+
+    def work(_: Moment) -> None:
+        at_work.set()
+        time.sleep(1e-3 * turn)
+        at_work.clear()
+
+    def heaviest() -> None:
+        nonlocal filled
+        assert not at_work.is_set()
+        filled += 1
+
+    def build(setting: Setting) -> Contents:
+        camera = Camera((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0)
+        bounds = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        return Contents(camera=camera, bounds=bounds, systems=[System(name="slow", frame=work)], heaviest=heaviest)
+
+    world = viscera.make(Scenario("slow", build), device=cpu)
+    pace = fitting.measure(world)
+    assert filled >= fitting.WARM_FRAMES
+    assert pace.frame_ms >= turn
+    assert pace.tick_ms < 0.2 * turn
+
+
+@pytest.mark.parametrize("name", ["spurt", "artery", pytest.param("incision", marks=pytest.mark.slow)])
+def test_a_trial_is_as_full_of_blood_as_a_hand_lets_it_get(name: str, cpu: Device) -> None:
+    world = viscera.make(name, device=cpu, detail=0.25)
+    for _ in range(8):
+        world.contents.heaviest()
+        world.step(16)
+    film = world.system("film").holds
+    assert 0.25 * film.state.capacity < films.count(film) <= 0.6 * film.state.capacity

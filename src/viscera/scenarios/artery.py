@@ -21,6 +21,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._artery import artery_drill
+from viscera.scenarios._film import FINEST, finer_film, pour
 from viscera.timing import FRAME
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
@@ -48,6 +49,7 @@ PIECES = 9
 """Of the vessel within, each with a wound of its own."""
 TEXELS = 256
 PARTICLES, DROPS = 4_000, 1_000
+FILM = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
 
 SHEATH = Material(
     "vessel in its sheath",
@@ -107,10 +109,10 @@ def build(setting: Setting) -> Contents:
     home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
     instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction(), kit.grasper()]
     line = np.linspace([-0.018, 0.0, HEIGHT], [0.018, 0.0, HEIGHT], PIECES + 1)
-    fluids = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
-    film = make_film_on(organ, fluids, round(setting.detail * PARTICLES))
+    fluids, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
+    film = make_film_on(organ, fluids, round(finer * PARTICLES))
     assert film.surface is not None
-    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(setting.detail * DROPS))
+    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(finer * DROPS))
     wounds = make_wounds(film.surface, fluids, film.state, dt=FRAME, drops=drops.state)
     centres = organ.body.mesh.corners.mean(axis=1)
     tops = [_above(centres, 0.5 * (line[k] + line[k + 1])) for k in range(PIECES)]
@@ -120,20 +122,21 @@ def build(setting: Setting) -> Contents:
     tissue.set_drive(1.0, 1.0)
     tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
     vessel = cut_vessel(organ, bleeders.holds, line)
+    systems = [
+        cutting(organ),
+        vessel,
+        artery_drill(vessel.holds, bleeders.holds),
+        bleeders,
+        flying(organ.name, drops),
+        flowing(film),
+        accounting(film, wounds, drops),
+        painting(organ, film),
+        lattice_picture(organ),
+    ]
     return Contents(
         organs=[organ],
         tools=kit.hand_out(instruments, home, SHEATH.friction),
-        systems=[
-            cutting(organ),
-            vessel,
-            artery_drill(vessel.holds, bleeders.holds),
-            bleeders,
-            flying(organ.name, drops),
-            flowing(film),
-            accounting(film, wounds, drops),
-            painting(organ, film),
-            lattice_picture(organ),
-        ],
+        systems=systems,
         goals=GOALS,
         camera=camera,
         bounds=bounds,
@@ -141,6 +144,7 @@ def build(setting: Setting) -> Contents:
         rubbing=RUBBING,
         table=TABLE,
         script=script,
+        heaviest=lambda: pour(organ, systems),
     )
 
 

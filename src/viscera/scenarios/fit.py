@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -51,8 +52,9 @@ closer its masses are."""
 EXPONENTS = (0.5, 2.5)
 """Powers that are believed."""
 
-WARM_FRAMES, MEASURED_PAIRS = 8, 6
-"""Frames that a trial runs for before it is measured, and pairs of frames while it is."""
+WARM_FRAMES, MOST_WARM_FRAMES, MEASURED_PAIRS = 8, 150, 6
+"""Frames that a trial runs for before it is measured, at least and until the hand touches something; and pairs of
+frames while it is."""
 LONGEST_TRIAL = 1.0
 """A world that is this slow has shown enough [s]."""
 DOUBTFUL = 2.5
@@ -75,7 +77,7 @@ class Pace:
     tick_ms: float
     """Time of a tick [ms]."""
     frame_ms: float
-    """Time of what a frame takes beside its ticks [ms]."""
+    """Time of the systems' turn in a frame, beside its ticks [ms]."""
     one_core: bool = False
     """Whether both have to take turns."""
 
@@ -188,12 +190,18 @@ def _guess(tried: dict[int, Pace], rung: int) -> int:
 
 
 def measure(world: World) -> Pace:
-    """Runs a world with its own hand and as much in it as it may have to carry. One that seems a little too slow has a
-    second chance: something else may have wanted the machine."""
+    """Runs a world as a session does, systems beside the ticks, with its own hand and as much in it as it may have to
+    carry. One that seems a little too slow has a second chance: something else may have wanted the machine."""
+    if _one_core(world):
+        world.take_turns_inline()
     started = time.perf_counter()
-    for _ in range(WARM_FRAMES):
+    for frame in range(MOST_WARM_FRAMES):
+        # Some hands take their time before they touch anything.
+        if frame >= WARM_FRAMES and (world.peak_force > 0.0 or not world.organs):
+            break
+        world.wait()
         world.contents.heaviest()
-        _frame_times(world)
+        _run_frame(world)
         if time.perf_counter() - started > LONGEST_TRIAL:
             break
     pace = _measure_once(world)
@@ -203,33 +211,38 @@ def measure(world: World) -> Pace:
 def _measure_once(world: World) -> Pace:
     started = time.perf_counter()
     ticks: list[float] = []
-    frames: list[float] = []
-    while len(frames) < MEASURED_PAIRS and (len(frames) < 1 or time.perf_counter() - started < LONGEST_TRIAL):
-        first, second = _frame_times(world), _frame_times(world)
-        ticks += first[:-1] + second[:-1]
+    turns: list[float] = []
+    while len(turns) < MEASURED_PAIRS and (len(turns) < 1 or time.perf_counter() - started < LONGEST_TRIAL):
+        before = _turns_ms(world)
         # Some systems sleep every other frame, so two frames are one measurement.
-        frames.append(0.5 * (first[-1] + second[-1]))
-    tick = _usual(ticks)
+        ticks += _run_frame(world) + _run_frame(world)
+        world.wait()
+        turns.append(0.5 * (_turns_ms(world) - before))
     masses = sum(len(organ.body.nodes) for organ in world.organs)
-    one_core = not world.device.is_cuda and available_cores() < 2
-    return Pace(world.detail, masses, tick, max(0.0, _usual(frames) - tick), one_core)
+    return Pace(world.detail, masses, statistics.median(ticks), statistics.median(turns), _one_core(world))
 
 
-def _frame_times(world: World) -> list[float]:
-    """Times of the ticks of one frame, its systems within the last [ms]."""
+def _one_core(world: World) -> bool:
+    """Whether ticks and systems have to take turns."""
+    return not world.device.is_cuda and available_cores() < 2
+
+
+def _run_frame(world: World) -> list[float]:
+    """Times of the ticks of one frame, its systems' turn of the frame before beside them [ms]."""
     times = []
     for _ in range(TICKS_PER_FRAME):
         for one in world.script(world.tick):
             world.apply(one)
         start = time.perf_counter()
-        world.step()
+        world.advance()
         times.append(1e3 * (time.perf_counter() - start))
     return times
 
 
-def _usual(times: list[float]) -> float:
-    """The lower quartile: what the machine does when nothing else is in the way."""
-    return sorted(times)[len(times) // 4]
+def _turns_ms(world: World) -> float:
+    """What the systems have taken so far, all turns together [ms]."""
+    frames = world.tick / TICKS_PER_FRAME
+    return frames * sum(ms for part, ms in world.stages.items() if part != "tissue")
 
 
 def _build(entry: Scenario, device: Device, mesh: Path | None, detail: float) -> World:

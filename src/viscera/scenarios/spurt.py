@@ -23,6 +23,7 @@ from viscera.blood.wounds.wounds import make_wounds, set_opening, set_vessel
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._film import FINEST, finer_film, pour
 from viscera.scenarios._pad import HOME_HEIGHT
 from viscera.skin import make_skin
 from viscera.timing import FRAME
@@ -45,6 +46,7 @@ from viscera.world.systems.wounds import Vessels, Wound, bleeding
 MASSES = 2_000
 TEXELS = 512
 PARTICLES, DROPS = 5_000, 2_048
+FILM = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0, hysteresis=DropParams().hysteresis)
 ANCHORED = 0.004
 """Up to here it holds fast to the table [m]."""
 SWAB = 4.0e-3
@@ -99,15 +101,16 @@ def build(setting: Setting) -> Contents:
         force_scale=0.1,
         goals=GOALS,
         script=lambda world, tick: script(organ, artery, tick),
+        heaviest=lambda: pour(organ, systems),
     )
 
 
 def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
-    params = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 120.0, dilution=2.0, hysteresis=DropParams().hysteresis)
-    film = make_film_on(organ, params, round(setting.detail * PARTICLES))
+    params, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
+    film = make_film_on(organ, params, round(finer * PARTICLES))
     assert film.surface is not None
-    drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(setting.detail * DROPS))
+    drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(finer * DROPS))
     stains = make_stains_around(drops, tools)
     pools = make_pools(film, drops)
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)

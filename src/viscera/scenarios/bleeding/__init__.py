@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood import film as films
 from viscera.blood.drops.drops import DropParams, make_drops
-from viscera.blood.film.film import QUEUE
 from viscera.blood.picture.trails import make_trails
 from viscera.blood.pools.pools import make_pools
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
@@ -27,6 +24,7 @@ from viscera.heat.conduction import make_heat
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._film import FINEST, finer_film, pour
 from viscera.scenarios._organ import Top, seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
@@ -34,9 +32,8 @@ from viscera.scenarios.bleeding.dressing import Dressing
 from viscera.scenarios.bleeding.settings import (
     BILE_DUCT,
     BILE_OPENING,
-    FINEST,
+    FILM,
     dressing_parameters,
-    film_params,
     patient_parameters,
 )
 from viscera.timing import FRAME
@@ -131,7 +128,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.2,
         levels=LEVELS,
         script=lambda world, tick: script(organ, vessels[0], tick, top),
-        heaviest=lambda: pour(organ, {system.name: system.holds for system in blood}),
+        heaviest=lambda: pour(organ, blood),
     )
 
 
@@ -139,7 +136,7 @@ def bleed(
     organ: Organ, vessels: list[Wound], tools: list[Tool], setting: Setting, top: Top | None
 ) -> tuple[list[System], list[LiveParameter]]:
     """All that has to do with blood, in the order of a frame, and its settings."""
-    params = film_params(setting.detail)
+    params = finer_film(FILM, setting.detail)
     finer = min(setting.detail, FINEST)
     film = make_film_on(organ, params, round(finer * PARTICLES))
     assert film.surface is not None
@@ -170,17 +167,6 @@ def bleed(
         dressing.system(),
     ]
     return systems, [*patient_parameters(wounding.holds, film), *dressing_parameters(gauze, dressing)]
-
-
-def pour(organ: Organ, systems: dict[str, Any]) -> None:
-    """An eighth of all the blood that there may be, over the upper side, until half of it is there: as much as a hand
-    with suction lets come together."""
-    film = systems["film"]
-    centres = organ.body.mesh.corners.mean(axis=1)[organ.body.mesh.face_vectors[:, 2] > 0.0]
-    count = min(film.state.capacity // 8, QUEUE // 2)
-    if films.count(film) + count <= film.state.capacity // 2:
-        chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)
-        films.add(film, centres[chosen], "blood")
 
 
 def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:

@@ -24,42 +24,6 @@ within 0.1 %); with 5 it keeps trembling at 1.3 mm/s, with 4 at 12."""
 FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), dt=FRAME / STEPS, dilution=2.0, clot_rate=1.0 / 90.0, dissolve_rate=0.4)
 """Blood at rest is half clotted after a minute; saline thins it within a second and dissolves clots in a few."""
 
-FINEST = 16.0
-"""Detail at which the film's particles are as small as a texel; more is not seen."""
-
-
-def film_params(detail: float) -> FilmParams:
-    """The same film of so many times as many particles, each so much smaller.
-
-    A film keeps its thickness, so the radius h goes with 1/√detail. What a person sees of pressure and viscosity goes
-    with k·h and σ·h²: the constants grow as the radius shrinks. Pressure in a step, k·dt²/h, stays what is calm: steps
-    get shorter with h, and no longer than they are at detail 1.
-    """
-    detail = min(detail, FINEST)
-    if detail == 1.0:
-        return FILM
-    share = detail**-0.5
-    """Of the radius."""
-    steps = math.ceil(round(FRAME / FILM.dt) * max(1.0, 1.0 / share))
-    fluids = tuple(
-        replace(
-            fluid,
-            stiffness=fluid.stiffness / share,
-            near_stiffness=fluid.near_stiffness / share,
-            viscosity=fluid.viscosity / share**2,
-        )
-        for fluid in FILM.fluids
-    )
-    return replace(
-        FILM,
-        fluids=fluids,
-        radius=share * FILM.radius,
-        dt=FRAME / steps,
-        particle_volume=FILM.particle_volume / detail,
-        separation=FILM.separation / share,
-    )
-
-
 BILE_DUCT = VesselParams(0.0, 0.0, 1.0e-3, density=BILE.density)
 BILE_OPENING = 0.8e-3
 """A torn duct, wide enough to well up instead of spurting; its pressure follows from the leak that is asked for."""
@@ -172,7 +136,7 @@ def patient_parameters(bleeding: Vessels, film: Film) -> list[LiveParameter]:
     wounds = bleeding.wounds
     usual = wounds.vessels[:-1]
     finer = film.params.separation / FILM.separation
-    """Of pressures of the film, see `film_params`."""
+    """Of pressures of the film, see `finer_film`."""
 
     def set_pressure(value: float) -> None:
         share = 0.01 * value

@@ -16,6 +16,7 @@ from viscera.heat.burn import make_burn
 from viscera.heat.conduction import make_heat
 from viscera.instruments import Clips, Cuts, Instrument, kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._film import pour
 from viscera.scenarios._pad import HEATING, LIVING_LIVER
 from viscera.scenarios.cholecystectomy import body as parts
 from viscera.scenarios.cholecystectomy.body import Field, make_field
@@ -170,6 +171,11 @@ def build(setting: Setting) -> Contents:
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
     eyes = Eyes(organ, patient, field, fluids.tubes)
+
+    def heaviest() -> None:
+        smoke.holds.wake()
+        pour(organ, fluids.after)
+
     return Contents(
         organs=[organ],
         tools=tools,
@@ -193,7 +199,7 @@ def build(setting: Setting) -> Contents:
         table=TABLE,
         scenery=around(),
         script=Surgeon(operation(eyes, tools[SCISSORS].instrument)).script,
-        heaviest=smoke.holds.wake,
+        heaviest=heaviest,
     )
 
 

@@ -11,6 +11,7 @@ from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams
 from viscera.blood.wounds.vessels import VESSELS, VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds, set_vessel
 from viscera.scenarios import Setting
+from viscera.scenarios._film import FINEST, finer_film
 from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.scenarios.cholecystectomy.patient import Patient
@@ -30,6 +31,7 @@ from viscera.world.systems.tubes import Tube, Tubes, tubes_through
 from viscera.world.systems.wounds import Wound, bleeding
 
 PARTICLES, DROPS = 4_000, 800
+FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), clot_rate=1.0 / 90.0, dilution=1.0)
 HOLES, OOZING = 6, 40
 """In the gall bladder's wall, and places of cut faces that ooze, at most."""
 ARTERY_OPENING = 0.15e-3
@@ -64,10 +66,10 @@ class Fluids:
 
 def make_fluids(organ: Organ, setting: Setting, patient: Patient, field: Field, burning: Burning) -> Fluids:
     """On the organ at rest, after `stiffening` was made."""
-    params = FilmParams(fluids=(BLOOD, BILE, SALINE), clot_rate=1.0 / 90.0, dilution=1.0)
-    film = make_film_on(organ, params, round(setting.detail * PARTICLES))
+    params, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
+    film = make_film_on(organ, params, round(finer * PARTICLES))
     assert film.surface is not None
-    drops = make_drops(film.surface, params, film.state, None, FRAME, round(setting.detail * DROPS))
+    drops = make_drops(film.surface, params, film.state, None, FRAME, round(finer * DROPS))
     wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
     tubes = tubes_of(patient, field)
     aside = _aside(organ)

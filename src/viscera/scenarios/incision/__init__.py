@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios._film import pour
 from viscera.scenarios.incision.blood import make_blood
 from viscera.scenarios.incision.drill import DEPTH, incision_drill, line_at, line_ends, marked
 from viscera.scenarios.incision.hot_hook import POWER, make_burns
@@ -129,6 +130,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.02,
         rubbing=RUBBING,
         script=script,
+        heaviest=lambda: pour(organ, blood),
     )
 
 

@@ -9,6 +9,7 @@ from viscera.blood.film.params import BLOOD, SALINE, FilmParams
 from viscera.blood.wounds.vessels import VESSELS, vessel_mmhg
 from viscera.blood.wounds.wounds import make_wounds
 from viscera.scenarios import Setting
+from viscera.scenarios._film import FINEST, finer_film
 from viscera.timing import FRAME
 from viscera.world import Organ
 from viscera.world.system import System
@@ -21,6 +22,7 @@ from viscera.world.systems.ooze import oozing
 from viscera.world.systems.wounds import Wound, bleeding
 
 PARTICLES, DROPS = 3_000, 500
+FILM = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
 ARTERY = vessel_mmhg(60.0, 45.0, 0.3, 20.0)
 """A small artery of the skin: pressures of an arteriole (blood/wounds/vessels.py), 0.3 mm wide."""
 OPENING = 0.1e-3
@@ -44,10 +46,10 @@ def make_blood(organ: Organ, setting: Setting) -> list[System]:
     x = float(np.random.default_rng([setting.seed, 1]).uniform(0.25, 0.75) * (high[0] - low[0]) + low[0])
     # From one side to the other, below the middle of the line.
     line = np.linspace([x, -REACH, high[2] - BELOW], [x, REACH, high[2] - BELOW], PIECES + 1)
-    fluids = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
-    film = make_film_on(organ, fluids, round(setting.detail * PARTICLES))
+    fluids, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
+    film = make_film_on(organ, fluids, round(finer * PARTICLES))
     assert film.surface is not None
-    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(setting.detail * DROPS))
+    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(finer * DROPS))
     wounds = make_wounds(film.surface, fluids, film.state, dt=FRAME, drops=drops.state)
     tops = [(x, float(y), organ.height(x, float(y))) for y in 0.5 * (line[:-1, 1] + line[1:, 1])]
     waiting = [Wound(tops[0], OOZE, OOZE_OPENING, oozes=True)] * OOZING
