@@ -62,7 +62,7 @@ def run(structure: Any, wall: str, seconds: int, seed: int, detail: float, **pla
         for tick in range(1000 * second, 1000 * (second + 1)):
             for one in world.script(tick):
                 world.apply(one)
-            world.step()
+            world.advance()
         if second % LOOKS == LOOKS - 1 or second == seconds - 1:
             outside, missing, count = look(world)
             total["outside"] += outside

@@ -36,6 +36,7 @@ def drive(folder: Path, *checks: str) -> dict[str, Any]:
     return found | {"said": said, "recording": recording}
 
 
+@pytest.mark.slow
 def test_a_pin_over_the_nodule_is_found_and_its_result_stays(tmp_path: Path) -> None:
     driven = drive(tmp_path, "found")
     found = driven["found"]

@@ -94,7 +94,8 @@ def test_the_drive_is_continuous_whatever_is_changed() -> None:
     assert np.abs(ends[-500:]).max() < 1e-6
 
 
-@pytest.mark.parametrize("per_minute", [60.0, pytest.param(120.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("per_minute", [60.0, 120.0])
 def test_the_force_on_a_resting_probe_beats_at_the_heart_rate(per_minute: float) -> None:
     """Over a whole number of beats all power lies at the rate and its harmonics, most of it at the rate."""
     world = living(seed=1, parameters={"heart_rate": per_minute})
