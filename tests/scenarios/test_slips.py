@@ -6,13 +6,20 @@ import inspect
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from viscera import cli
+import viscera
+from viscera import cli, drops, film, kit, materials, systems
 from viscera.cli.doing import print_result
+from viscera.device import Device
+from viscera.errors import InputError
+from viscera.inputs import ToolInput
+from viscera.render.looks import MATERIALS
+from viscera.scenarios import Scenario, Setting
 from viscera.tissue.params import LatticeParams
-from viscera.view import Goal, Measure, Parameter
+from viscera.view import LOOKS, Goal, Measure, Parameter
 from viscera.world import Contents, LiveParameter, Moment, System
 
 ROOM = """\
@@ -35,6 +42,90 @@ def build(setting):
 
 SCENARIO = Scenario("room", build)
 """
+
+
+def told_of(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Runs a file of somebody's own for a moment; the exit code."""
+    file = folder / "mine.py"
+    file.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["viscera", "run", str(file), "--headless", "--seconds", "0.05", *arguments])
+    with pytest.raises(SystemExit) as over:
+        cli.main()
+    return int(over.value.code or 0)
+
+
+def test_a_build_that_gives_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = ROOM.replace("SCRIPT", "return []").replace("FRAME", "pass").replace("return Contents(", "made = Contents(")
+    assert told_of(text, tmp_path, monkeypatch) == 2
+    assert "build of 'room' gave None." in capsys.readouterr().err
+
+
+def test_a_look_that_nothing_has_is_refused(cpu: Device) -> None:
+    body = viscera.block((4, 4, 3), 0.004)
+    with pytest.raises(InputError, match=r"organ 'block' cannot look like 'livr'\. Did you mean 'liver'"):
+        viscera.organ("block", body, cpu, look="livr", material=materials.FAT, anchored=body.positions[:, 2] < 0.001)
+
+
+def test_a_mesh_that_nobody_uses_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mesh = tmp_path / "organ.stl"
+    mesh.write_text("x")
+    text = ROOM.replace("SCRIPT", "return []").replace("FRAME", "pass")
+    assert told_of(text, tmp_path, monkeypatch, "--mesh", str(mesh)) == 2
+    assert "room does not use the mesh." in capsys.readouterr().err
+
+
+def test_a_part_that_is_not_there_is_named_with_those_that_are() -> None:
+    world = viscera.make("palpation", device="cpu", detail=0.25)
+    with pytest.raises(InputError, match=r"no organ 'tisue'\. Did you mean 'tissue'"):
+        world.organ("tisue")
+    with pytest.raises(InputError, match="the world has no system 'fim'"):
+        world.system("fim")
+
+
+def test_whoever_rinses_needs_saline_and_is_told() -> None:
+    """It came out as the film's first fluid: a jet of blood."""
+
+    def build(setting: Setting) -> Contents:
+        body = viscera.block((6, 6, 3), 0.004)
+        made = viscera.organ(
+            "block", body, setting.device, texels=64, material=materials.FAT, anchored=body.positions[:, 2] < 0.001
+        )
+        pus = film.FilmFluid("pus", density=1_050.0)
+        wet = systems.make_film_on(made, film.FilmParams(fluids=(pus, film.BLOOD)), capacity=500)
+        camera, bounds = viscera.looking_down([made], (0.1, -0.9, 0.9))
+        tools = kit.hand_out([kit.irrigator()], (0.0, 0.0, 0.03))
+        spray = drops.make(wet)
+        return Contents(
+            organs=[made], tools=tools, camera=camera, bounds=bounds,
+            systems=[systems.flying("block", spray), systems.flowing(wet)],
+        )  # fmt: skip
+
+    with pytest.warns(UserWarning, match="to rinse, a film needs saline"):
+        world = viscera.make(Scenario("dry", build), device="cpu")
+    world.apply(ToolInput(0, (0.0, 0.0, 0.02), grip=1.0))
+    world.step(160)
+    assert film.count(world.system("film").holds) == 0
+    assert int(world.system("drops").holds.state.count.numpy()[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"density": 1.09}, r"kg/m³, 100 to 20000"),
+        ({"density": 1_050.0, "absorption": (1.0, 2.0, 3.0), "body": (200.0, 180.0, 50.0)}, "from 0 to 1"),
+    ],
+)
+def test_a_fluid_in_other_units_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        film.FilmFluid("pus", **given)
+
+
+def test_every_look_can_be_drawn() -> None:
+    assert {*MATERIALS, "steel"} == set(LOOKS)
 
 
 @pytest.mark.parametrize(

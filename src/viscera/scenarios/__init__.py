@@ -151,6 +151,8 @@ def find_scenario(name: str) -> Scenario:
 
 def _built(entry: Scenario, setting: Setting) -> Contents:
     """What a scenario builds; a slip in a user's own file is told with its line."""
+    from viscera.world import Contents
+
     try:
         contents = entry.build(setting)
     except VisceraError:
@@ -161,6 +163,12 @@ def _built(entry: Scenario, setting: Setting) -> Contents:
             raise
         what = str(error).rstrip(".")
         raise InputError(f"{place}: {type(error).__name__}: {what}.", "Mend that line.") from error
+    if not isinstance(contents, Contents):
+        raise InputError(
+            f"build of {entry.name!r} gave {contents!r}.", "End it with `return Contents(...)` (docs/scenarios.md)."
+        )
+    if setting.mesh_is_unread:
+        raise InputError(f"{entry.name} does not use the mesh.", "Read `setting.mesh` in build, or leave --mesh out.")
     if entry.no_tissue and contents.organs:
         raise InputError(f"{entry.name} has organs, but says no_tissue.", "Leave no_tissue out.")
     return contents

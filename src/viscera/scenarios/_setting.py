@@ -7,8 +7,9 @@ thing in the same size at any detail, made of more and smaller parts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from viscera.device import Device
 
@@ -26,6 +27,18 @@ class Setting:
     """A mesh that the user gave."""
     detail: float = 1.0
     """Times the scenario's stated counts."""
+    _read: set[str] = field(default_factory=set, compare=False, repr=False)
+    """Which of these somebody asked for."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "mesh":
+            object.__getattribute__(self, "_read").add(name)
+        return object.__getattribute__(self, name)
+
+    @property
+    def mesh_is_unread(self) -> bool:
+        """Whether the user gave a mesh that nobody has asked for."""
+        return "mesh" not in self._read and self.mesh is not None
 
     def count(self, stated: int) -> int:
         """Of masses or particles."""

@@ -56,13 +56,17 @@ __all__ = [
 ]
 
 
+LOOKS = ("tissue", "liver", "fat", "vessel", "skin", "gauze", "steel", "earth")
+"""How a surface can look."""
+
+
 @dataclass(frozen=True)
 class Surface:
     """A triangle mesh whose vertices move. Its vertices are the snapshot array called `array`."""
 
     name: str
     material: str
-    """How it looks: `tissue`, `liver`, `fat`, `vessel`, `steel`, `earth`."""
+    """How it looks, one of `LOOKS`."""
     triangles: IntArray
     """Vertex indices, shape (triangles, 3), counter-clockwise seen from outside."""
     array: str

@@ -119,7 +119,8 @@ class Contents:
             if idle:
                 _warn(
                     f"{tool.instrument.name}: no system of this world acts on {', '.join(idle)}, so it does nothing "
-                    "when pressed. List one that does (docs/scenarios.md).",
+                    "when pressed. List one that does (docs/scenarios.md)"
+                    f"{'; to rinse, a film needs saline among its fluids' if 'Rinses' in idle else ''}.",
                     build,
                 )
         for organ in self.organs:

@@ -29,7 +29,7 @@ from viscera.tissue.pieces import Pieces
 from viscera.tissue.shadow import Shadow
 from viscera.tissue.surface import follow_lattice
 from viscera.tissue.touching import touch_surface
-from viscera.view import Surface
+from viscera.view import LOOKS, Surface
 from viscera.world.floor import Floor
 from viscera.world.names import closest_names
 from viscera.world.system import Field, Show
@@ -173,8 +173,8 @@ def organ(
 ) -> Organ:
     """An organ of a body in one go. `lattice` are fields of `LatticeParams` besides those that the body gives:
     `material` and `anchored` (which masses hold fast) at least; `stiffest` is the material's own Young's modulus unless
-    given. With `texels` it has a skin, with so many along a side. With `burns` its lattice has room for burnt tissue,
-    which is stiffer, at the price of more substeps."""
+    given. It looks like `look`, one of `viscera.view.LOOKS`. With `texels` it has a skin, with so many along a side.
+    With `burns` its lattice has room for burnt tissue, which is stiffer, at the price of more substeps."""
     from viscera.skin import make_skin
     from viscera.tissue.burning import with_burn_headroom
 
@@ -241,6 +241,8 @@ def make_organ(
     name: str, look: str, body: Body, tissue: Tissue, skin: Skin | None = None, cuts: CutSurface | None = None
 ) -> Organ:
     """The organ as a world has it: its surface hangs on its lattice, and its skin, made of the body's mesh, on that."""
+    if look not in LOOKS:
+        raise InputError(f"organ {name!r} cannot look like {look!r}.", closest_names(look, LOOKS))
     held = embed(body.mesh.vertices, body.nodes, body.origin, body.spacing)
     touch_surface(tissue, body.mesh)
     device = tissue.device.warp

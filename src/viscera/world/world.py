@@ -31,6 +31,7 @@ from viscera.world import showing, state, stopwatch
 from viscera.world.contact import Contact
 from viscera.world.contents import Contents
 from viscera.world.live import Live
+from viscera.world.names import part_called
 from viscera.world.organ import Organ
 from viscera.world.settings import Settings
 from viscera.world.system import Saved, System
@@ -330,10 +331,10 @@ class World:
         return list(self.contents.tools)
 
     def organ(self, name: str) -> Organ:
-        return next(organ for organ in self.contents.organs if organ.name == name)
+        return part_called(name, "organ", self.contents.organs)
 
     def system(self, name: str) -> System:
-        return next(system for system in self.contents.systems if system.name == name)
+        return part_called(name, "system", self.contents.systems)
 
     # --- state ---
 

@@ -29,6 +29,9 @@ MOST_VISCOUS = 0.25
 most. All neighbours act at once: with 0.5, which would stop a lone pair, a crowd of 64 gains energy; with 0.25 it does
 not (measured). A film at rest has 15."""
 
+LIGHTEST, HEAVIEST = 100.0, 20_000.0
+"""Of a fluid [kg/m³]: what lies beyond is most likely in another unit."""
+
 Search = Literal["grid", "linked", "binned"]
 
 
@@ -87,6 +90,15 @@ class FilmFluid:
         for name, colour in (("absorption", self.absorption), ("body", self.body)):
             if colour is not None and not (len(colour) == 3 and all(math.isfinite(c) and c >= 0.0 for c in colour)):
                 raise InputError(f"{name} = {colour} is no colour.", "Give three numbers from 0 on: red, green, blue.")
+        if not LIGHTEST <= self.density <= HEAVIEST:
+            raise InputError(
+                f"fluid {self.name!r}: density = {self.density:g} is not possible.",
+                f"It is in kg/m³, {LIGHTEST:g} to {HEAVIEST:g}; water has 1000.",
+            )
+        if self.body is not None and max(self.body) > 1.0:
+            raise InputError(
+                f"fluid {self.name!r}: body = {self.body} is no colour.", "It is linear RGB, each from 0 to 1."
+            )
         if (self.absorption is None) != (self.body is None):
             given, lacking = ("absorption", "body") if self.body is None else ("body", "absorption")
             raise InputError(

@@ -36,7 +36,10 @@ def show_drops(
     i = first + wp.tid()
     if i < drops.count[0]:
         x = drops.position[i]
-        shown_out[i] = wp.vec4(x[0], x[1], x[2], drops.fluid[i][blood])
+        red = float(0.0)
+        if blood >= 0:
+            red = drops.fluid[i][blood]
+        shown_out[i] = wp.vec4(x[0], x[1], x[2], red)
 
 
 def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = None) -> System:
@@ -44,7 +47,8 @@ def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = 
     device, capacity = drops.device, drops.state.position.shape[0]
     shown = wp.zeros(capacity, dtype=wp.vec4, device=device.warp)
     airborne = device.port(1, wp.int32)
-    blood = drops.film.fluid("blood")
+    fluids = [fluid.name for fluid in drops.film.fluids]
+    blood = fluids.index("blood") if "blood" in fluids else -1
 
     def record_show(stage: Stage) -> None:
         stage.launch(show_drops, capacity, [blood, drops.state.view, shown])
@@ -63,7 +67,7 @@ def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = 
             aim.take(now)
         if not awake(rest):
             return
-        suction, nozzle = _turn(now, Sucks), _turn(now, Rinses)
+        suction, nozzle = _turn(now, Sucks), _turn(now, Rinses) if "saline" in fluids else None
         given = {}
         if suction is not None:
             tool, sucks = suction
@@ -94,7 +98,8 @@ def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = 
         name="drops",
         organ=name,
         frame=frame,
-        uses=(Rinses, Sucks),
+        # Without saline there is nothing to rinse with, and the world says so.
+        uses=(Rinses, Sucks) if "saline" in fluids else (Sucks,),
         after=("wounds", "rest"),
         save=kept.save,
         load=kept.load,
