@@ -171,7 +171,7 @@ export interface Camera {
 /** A triangle mesh whose vertices move. Its vertices are the snapshot array called `array`. */
 export interface Surface {
   name: string;
-  /** How it looks: `tissue`, `liver`, `fat`, `vessel`, `steel`, `earth`. */
+  /** How it looks, one of `LOOKS`. */
   material: string;
   /** Vertex indices, shape (triangles, 3), counter-clockwise seen from outside. */
   triangles: Uint8Array;
