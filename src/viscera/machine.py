@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from importlib import metadata
+from pathlib import Path
 
 
 def package_version(name: str) -> str | None:
@@ -30,12 +32,26 @@ def versions() -> dict[str, str | None]:
     }
 
 
+def processor_kind() -> str:
+    """What a name may leave out: machines that are rented call processors of three generations the same."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines():
+            word, _, value = line.partition(":")
+            found[word.strip()] = value.strip()
+    if "cpu family" not in found:
+        return platform.machine()
+    widest = next((one for one in ("avx512f", "avx2") if one in found.get("flags", "").split()), "")
+    return " ".join(filter(None, (f"family {found['cpu family']}", f"model {found.get('model', '?')}", widest)))
+
+
 def describe() -> dict[str, object]:
     """Machine and versions, as they go into every file of measurements."""
     from viscera.device import available_cores, processor_name
 
     return {
         "cpu": processor_name(),
+        "cpu_kind": processor_kind(),
         "cores": available_cores(),
         "system": f"{platform.system()} {platform.release()}",
         "versions": versions(),

@@ -208,6 +208,7 @@ def test_the_gall_bladder_lies_in_its_bed() -> None:
     assert fundus[2] < front[:, 2].max()
 
 
+@pytest.mark.slow
 def test_the_example_ends_in_its_check(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

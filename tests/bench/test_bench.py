@@ -196,6 +196,7 @@ def test_json_has_no_nan() -> None:
     assert json.loads(json.dumps(report.to_json([row]), allow_nan=False))[0]["extra"] == {"a": [None], "b": 1.5}
 
 
+@pytest.mark.slow
 def test_benchmarks_need_numpy_and_warp_alone() -> None:
     """A bare GPU machine has nothing else; importing every benchmark there must work."""
     code = """

@@ -22,6 +22,7 @@ def test_shapes_have_about_as_many_masses_as_asked_for(shape: str) -> None:
     assert {"box": filled > 0.9, "liver": 0.3 < filled < 0.5, "tube": filled < 0.03}[shape]
 
 
+@pytest.mark.slow
 def test_every_storage_steps_the_same_springs() -> None:
     """A ragged lattice; float32 sums in another order differ by some 1e-6 of the largest displacement."""
     device = open_device("cpu", cores=1)

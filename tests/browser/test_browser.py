@@ -363,8 +363,12 @@ def no_errors(found: dict[str, Any]) -> None:
             assert check.get("errors", []) == [], name
 
 
-def test_the_page_logs_no_errors(live: dict[str, Any], troubles: dict[str, Any]) -> None:
+def test_the_page_logs_no_errors(live: dict[str, Any]) -> None:
     no_errors(live)
+
+
+@pytest.mark.slow
+def test_the_page_logs_no_errors_in_trouble(troubles: dict[str, Any]) -> None:
     no_errors(troubles)
 
 
@@ -373,6 +377,7 @@ def test_the_page_logs_no_errors_where_tissue_is_painted(skin: dict[str, Any]) -
     no_errors(skin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["firstHint", "lostLine", "crash", "problem", "starting", "orbit", "fingers", "otherProtocol"]
 )
@@ -380,6 +385,7 @@ def test_troubles(troubles: dict[str, Any], name: str) -> None:
     passed(troubles, name)
 
 
+@pytest.mark.slow
 def test_each_device_has_a_row_with_its_force_and_why_it_fades(troubles: dict[str, Any]) -> None:
     found = passed(troubles, "hands")
     left = "Left Touch, tool 1; 0.30 N; "
@@ -389,6 +395,7 @@ def test_each_device_has_a_row_with_its_force_and_why_it_fades(troubles: dict[st
     assert found["one"]["rows"] == [left, away]
 
 
+@pytest.mark.slow
 def test_the_strongest_force_is_seen_as_a_colour_and_heard_when_asked_for(troubles: dict[str, Any]) -> None:
     found = passed(troubles, "hands")
     # √(0.8 N / 1 N) and √(0.3 N / 1 N) of the way from hue 43 and lightness 66 to 3 and 58.
@@ -399,6 +406,7 @@ def test_the_strongest_force_is_seen_as_a_colour_and_heard_when_asked_for(troubl
     assert found["sounds"] == ["false", "true", "false"]
 
 
+@pytest.mark.slow
 def test_every_tool_that_feels_a_force_has_an_arrow_at_its_tip(troubles: dict[str, Any], pictures: Path) -> None:
     def drawn(name: str, place: dict[str, float]) -> bool:
         row, column = round(place["y"]), round(place["x"])
@@ -411,6 +419,7 @@ def test_every_tool_that_feels_a_force_has_an_arrow_at_its_tip(troubles: dict[st
     assert [drawn("one_hand", place) for place in first + second] == [True, True, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laptop", "small", "tablet"])
 def test_nothing_sticks_out_or_overlaps(troubles: dict[str, Any], name: str) -> None:
     found = passed(troubles, name)

@@ -26,6 +26,7 @@ def together(*meshes: TriangleMesh) -> TriangleMesh:
     return TriangleMesh(np.concatenate([m.vertices for m in meshes]), triangles.astype(np.int32), "both")
 
 
+@pytest.mark.slow
 def test_a_fine_even_sphere_gets_an_atlas(tmp_path: Path) -> None:
     """81 920 triangles: xatlas ended the process."""
     mesh = icosphere(0.04, 6)

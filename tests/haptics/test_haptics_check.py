@@ -82,6 +82,7 @@ def test_a_headless_run_has_no_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.slow
 def test_without_the_device_the_page_is_served_with_a_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "viscera", "serve", "palpation", "--device", "cpu", "--port", "0", "--detail", "1"]
     process = subprocess.Popen(
@@ -122,6 +123,7 @@ def test_check_says_and_saves_what_it_found(
     assert (tmp_path / "check.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quickly")
 def test_a_check_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(checking, "TOLERANCE", 1e-9)

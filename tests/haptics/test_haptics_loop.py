@@ -580,6 +580,7 @@ def test_a_session_is_killed_under_a_hand_and_comes_back(tmp_path: Path) -> None
     assert all(getattr(given, "direct", False) for given in inputs)
 
 
+@pytest.mark.slow
 def test_live_with_a_hand_is_the_same_world_replayed(tmp_path: Path) -> None:
     options = {"factory": DEFAULT_FACTORY, "device": "cpu", "seed": 3}
     with HapticProcess(HapticSpec(("hand",))) as haptic:  # noqa: SIM117

@@ -207,6 +207,7 @@ def test_a_mapping_file_without_an_end_is_refused(viscera: Command, tmp_path: Pa
         assert "is no file" in answer.err
 
 
+@pytest.mark.slow
 def test_a_kernel_cache_that_cannot_be_written_is_told(viscera: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*anything: object, **more: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -375,6 +376,7 @@ def test_bench_prints_one_array_and_saves(viscera: Command, tmp_path: Path, monk
     assert (tmp_path / "bench.png").is_file()
 
 
+@pytest.mark.slow
 def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     """From the terminal: an address, an answer behind it, and after Ctrl-C a recording that replays."""
     command = [

@@ -67,7 +67,7 @@ def test_detail_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "bleeding" else pytest.mark.slow) for name in catalogue()]
+    "name", [pytest.param(name, marks=() if name == "cautery" else pytest.mark.slow) for name in catalogue()]
 )
 def test_every_scenario_has_half_of_everything_at_half_the_detail(name: str, cpu: Device) -> None:
     whole, half = (catalogue()[name].build(Setting(cpu, 0, detail=detail)) for detail in (1.0, 0.5))
@@ -305,7 +305,9 @@ def test_a_trial_runs_systems_beside_the_ticks_and_as_full_as_they_get(cpu: Devi
     assert pace.tick_ms < 0.2 * turn
 
 
-@pytest.mark.parametrize("name", ["spurt", "artery", pytest.param("incision", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["artery", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spurt", "incision"))]
+)
 def test_a_trial_is_as_full_of_blood_as_a_hand_lets_it_get(name: str, cpu: Device) -> None:
     world = viscera.make(name, device=cpu, detail=0.25)
     for _ in range(8):

@@ -142,6 +142,7 @@ def test_a_headless_result_has_measures_and_goals(cpu: Device, tmp_path: Path, m
     assert sorted(recording.checkpoints) == [64, 128]
 
 
+@pytest.mark.slow
 def test_a_script_may_end_in_show(tmp_path: Path) -> None:
     """Without a guard: the session neither runs the script again nor serves a second time."""
     script = tmp_path / "my_room.py"

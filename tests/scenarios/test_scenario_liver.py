@@ -111,6 +111,7 @@ def test_the_force_on_a_resting_probe_beats_at_the_heart_rate(per_minute: float)
     assert amplitude[between].max() < 0.1 * amplitude.max()
 
 
+@pytest.mark.slow
 def test_without_a_pulse_the_force_is_still() -> None:
     world = living(seed=1, parameters={"pulse": 0.0})
     force = rest(world, SETTLED + 2_000)[SETTLED:]
@@ -167,6 +168,7 @@ def test_it_hangs_on_its_back(shared: World) -> None:
         assert at[params.anchored & here][:, 2].max() == at[here][:, 2].min()
 
 
+@pytest.mark.slow
 def test_every_seed_hides_the_tumour_elsewhere_and_it_is_felt() -> None:
     places = []
     for seed in (1, 2, 3):
@@ -293,6 +295,7 @@ def test_a_users_liver_is_laid_on_its_back(tmp_path: Path) -> None:
     assert rest(world, 600)[-1] > 0.03
 
 
+@pytest.mark.slow
 def test_what_is_no_liver_still_becomes_an_organ_or_is_refused(tmp_path: Path) -> None:
     ball = living(mesh=saved(icosphere(0.05, 4), tmp_path / "ball.stl"))
     assert np.isfinite(rest(ball, 200)).all()

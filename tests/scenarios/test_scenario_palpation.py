@@ -85,7 +85,8 @@ def mark(world: World, x: float, y: float) -> dict[str, float]:
     return world.measure_values()
 
 
-@pytest.mark.parametrize(("seed", "difficulty"), [(3, EASY), pytest.param(8, MEDIUM, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "difficulty"), [(3, EASY), (8, MEDIUM)])
 def test_a_searcher_who_only_feels_finds_the_nodule(made: World, seed: int, difficulty: float) -> None:
     world = begin(made, seed, difficulty)
     assert mark(world, *search(world))["found"] == 0.0, "a pin alone says nothing"

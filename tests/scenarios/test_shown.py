@@ -171,7 +171,7 @@ def numbers(array: m.ExactArray) -> NDArray[Any]:
     return np.frombuffer(array.data, f"<{array.kind}").reshape(array.count, array.components)
 
 
-@pytest.mark.parametrize("name", ["cut", "xray", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+@pytest.mark.parametrize("name", ["cut", *(pytest.param(name, marks=pytest.mark.slow) for name in ("xray", *OTHERS))])
 def test_a_browser_has_the_world_as_it_is(name: str, tmp_path: Path) -> None:
     file = str(FOLDER / f"{name}.py")
     with (

@@ -20,6 +20,7 @@ CASES = {
 """Small ones, half a minute in all. The seed is fixed: `make soak` is for fresh ones."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ATTACKS))
 def test_a_little_of_every_attack_finds_nothing(name: str) -> None:
     worker = Worker(ATTACKS[name])

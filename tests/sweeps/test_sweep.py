@@ -52,6 +52,7 @@ def in_this_process(plan: Plan, runs: Sequence[Run], workers: int) -> Iterator[R
     return (do_run(plan, run) for run in runs)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_broken_off_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow.parquet
 

@@ -111,6 +111,7 @@ def test_slabs_on_one_device_equal_one_lattice(device: Device, count: int, nativ
     assert sum(touched) >= 2
 
 
+@pytest.mark.slow
 def test_volume_torsion_creep_and_materials_cross_the_cuts(device: Device) -> None:
     nodes = organ()
     rng = np.random.default_rng(5)
@@ -257,6 +258,7 @@ def test_cpu_and_cuda_share_a_lattice() -> None:
     assert error < 1e-4
 
 
+@pytest.mark.slow
 def test_many_cores_do_not_change_it() -> None:
     nodes = np.stack(np.meshgrid(*(np.arange(n) for n in (40, 30, 40)), indexing="ij"), axis=-1).reshape(-1, 3)
     params = params_of(nodes.astype(np.int32))

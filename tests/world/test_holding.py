@@ -128,6 +128,7 @@ def fuzz(world: World, seconds: float, seed: int) -> None:
     assert np.abs(world.organs[0].tissue.displacement()).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_whatever_hands_do_nothing_stays(cpu: Device) -> None:
     fuzz(make(cpu), 3.0, seed=1)
 
