@@ -221,6 +221,7 @@ def test_a_force_that_is_not_a_number_is_forgotten() -> None:
 # --- hand, coupling, link, guard and a wall together -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     stiffness=st.floats(30.0, 1e6),

@@ -218,6 +218,7 @@ def test_many_worlds_are_the_same_as_each_alone_and_begin_again_by_themselves(re
     worlds.close()
 
 
+@pytest.mark.slow
 def test_pictures_depth_parts_and_points_are_of_one_scene() -> None:
     """A cloud's points are seen by the camera at their depth, and lie on the tissue or the probe."""
     env = make("Reach", observe=("state", "points", "depth", "segmentation", "rgb"), **SMALL)

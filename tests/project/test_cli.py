@@ -417,6 +417,7 @@ def test_serving_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     assert done.recording.header.detail == done.world.detail == 0.5
 
 
+@pytest.mark.slow
 def test_a_mesh_with_overlapping_texture_coordinates_is_told(
     viscera: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def pictures_of(path: Path) -> list[Any]:
         return [picture.to_ndarray(format="rgb24").astype(int) for picture in file.decode(video=0)]
 
 
+@pytest.mark.slow
 def test_a_film_has_the_pictures_that_a_replay_sees(recording: Path, tmp_path: Path) -> None:
     pytest.importorskip("av")
     made = film(recording, tmp_path / "run.mp4", SMALL)

@@ -148,7 +148,6 @@ def test_polyps_are_seen_in_the_air_of_an_empty_colon() -> None:
         assert 0.4 * foot < less.max() < 3.0 * foot
 
 
-@pytest.mark.slow
 def test_a_saved_world_goes_on_to_the_bit(filled: World) -> None:
     """Also one that is saved in the middle of a pulse; afterwards the wall moves."""
     kept = filled.save_state()

@@ -72,6 +72,7 @@ def test_forceps_burn_what_lies_between_their_jaws(world: World) -> None:
     assert closed["coagulated"] > 0.5
 
 
+@pytest.mark.slow
 def test_its_own_hand_follows_the_line(world: World) -> None:
     done = []
     for tick in range(1600):

@@ -78,6 +78,7 @@ class Nothing:
         self.shown += 1
 
 
+@pytest.mark.slow
 def test_every_moment_is_the_same_from_wherever_one_jumps(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playing, "KEEP_TICKS", 320)
     nothing: Any = Nothing()

@@ -85,6 +85,7 @@ def test_a_wave_runs_along_the_bowel(tube: tuple[TriangleMesh, Bowel]) -> None:
     assert not bowel.advance()
 
 
+@pytest.mark.slow
 def test_control_points_are_edited_within_bounds(tube: tuple[TriangleMesh, Bowel]) -> None:
     _, bowel = tube
     live = bowel.table()

@@ -86,6 +86,7 @@ def check(found: dict[str, tuple[float, float, float]]) -> None:
         assert stays == 0.0, tool
 
 
+@pytest.mark.slow
 def test_tissue_gives_back_less_than_was_put_in(cpu: Device) -> None:
     check(strokes("palpation", cpu))
 
