@@ -209,6 +209,7 @@ def measure(world: World) -> Pace:
 
 
 def _measure_once(world: World) -> Pace:
+    world.wait()
     started = time.perf_counter()
     ticks: list[float] = []
     turns: list[float] = []
