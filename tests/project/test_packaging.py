@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -104,8 +105,8 @@ def test_a_source_package_carries_the_page(checkout: Path) -> None:
     done = build(checkout, "build_sdist")
     assert done.returncode == 0, done.stderr
     archive = next((checkout / "dist").glob("*.tar.gz"))
-    shutil.unpack_archive(archive, checkout / "unpacked", filter="data")
-    assert list((checkout / "unpacked").glob("*/src/viscera/server/static/index.html"))
+    with tarfile.open(archive) as packed:
+        assert any(name.endswith("/src/viscera/server/static/index.html") for name in packed.getnames())
 
 
 def test_a_wheel_without_a_page_is_refused(checkout: Path) -> None:
