@@ -305,6 +305,18 @@ def test_a_trial_runs_systems_beside_the_ticks_and_as_full_as_they_get(cpu: Devi
     assert pace.tick_ms < 0.2 * turn
 
 
+def test_blood_is_poured_where_the_surface_is_and_not_where_it_rests(cpu: Device) -> None:
+    world = viscera.make("artery", device=cpu, detail=0.25)
+    tissue = world.organs[0].tissue
+    lifted = np.where(tissue.params.anchored[:, None], 0.0, [0.0, 0.0, 0.02])
+    tissue.set_motion(lifted, np.zeros_like(lifted))
+    world.step(32)
+    before = films.count(world.system("film").holds)
+    world.contents.heaviest()
+    world.step(16)
+    assert films.count(world.system("film").holds) > before
+
+
 @pytest.mark.parametrize(
     "name", ["artery", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spurt", "incision"))]
 )

@@ -1,10 +1,12 @@
 """Every scenario in real time, its own hand at work: whether ticks come when they are due, whatever the systems do.
 
 As a session does it: a tick each millisecond, systems and pictures beside them, inputs recorded where the machine has
-what recordings need. `ms` is the median of a tick, hand in to force out. `cuts` counts what a hand would feel: moments
-in which no new force came for more than 2 ms, after which the haptic loop lets go. `tissue` and `systems` are shares of
-real time. Rows `beside a busy process` run while another process keeps one core busy; rows `headless` run as fast as
-they can, ticks and systems side by side.
+what recordings need. Where the scenario's own hand is done after some seconds, another one works on for the rest of
+the minute (`_working_hand.py`). `ms` is the median of a tick, hand in to force out. `cuts` counts what a hand would
+feel: moments in which no new force came for more than 2 ms, after which the haptic loop lets go. `tissue` and `systems`
+are shares of real time, `systems_full` the same of the last third, when the world is as full as it gets. Rows `beside a
+busy process` run while another process keeps one core busy; rows `headless` run as fast as they can, ticks and systems
+side by side.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from viscera.bench._working_hand import WorkingHand
 from viscera.bench.registry import Row, benchmark, timed
 from viscera.device import Device
 from viscera.haptics.priority import SessionPriority, step_back
 from viscera.inputs import Behind, Input
 from viscera.scenarios import FIRST, catalogue, make
 from viscera.session.clock import Pacer
-from viscera.timing import TICK, TICKS_PER_FRAME
+from viscera.timing import FRAME, TICK, TICKS_PER_FRAME
 from viscera.view import AnyArray
 from viscera.world import World
 
@@ -37,10 +40,17 @@ SECONDS, QUICK_SECONDS = 60.0, 3.0
 LARGE, MILLION, LARGE_SECONDS = ("liver", "cautery", "bleeding"), 1_000_000, 10.0
 WARM_UP = 1.0
 """Programs are recorded in the first second [s]."""
+SCRIPTED = 10.0
+"""For so long a scenario's own hand works before the other one takes over [s]."""
+LASTING = ("palpation", "liver", "cholecystectomy")
+"""Whose own hand works for the whole minute."""
+WARM_TICKS = round(WARM_UP / TICK)
 STALL = 2e-3
 """Without a new force for so long, the haptic loop lets go of the hand [s]."""
 
 Record = Callable[[int, Input], None]
+Given = Callable[[int], list[Input]]
+"""What the hand does before a tick."""
 
 
 def headline(device: Device) -> Row:
@@ -98,9 +108,10 @@ def live_row(
 def headless_row(device: Device, name: str, seconds: float) -> Row:
     """One scenario as fast as it goes, ticks and systems side by side."""
     world = make(name, device=device, seed=1)
+    given = hand_of(world, seconds)
     start = time.perf_counter()
-    for tick in range(round(seconds / TICK)):
-        for one in world.script(tick):
+    for _ in range(round(seconds / TICK)):
+        for one in given(world.tick):
             world.apply(one)
         world.advance()
     world.wait()
@@ -115,7 +126,8 @@ def headless_row(device: Device, name: str, seconds: float) -> Row:
 def run_live(
     world: World, seconds: float, record: Record, *, first: bool = False, alone: bool = False
 ) -> dict[str, Any]:
-    """What ticks and systems did over so many seconds of wall clock."""
+    """What ticks and systems did over so many seconds of simulated time."""
+    given = hand_of(world, seconds)
     live = world.go_live()
     priority = SessionPriority(time.perf_counter()) if first else None
     slot: dict[str, AnyArray] = {n: np.zeros(spec.shape, dtype=spec.kind) for n, spec in world.array_specs().items()}
@@ -125,14 +137,17 @@ def run_live(
     pacer = Pacer()
     begin = last = time.perf_counter()
     turns = live.begun
-    for number in range(-round(WARM_UP / TICK), ticks):
+    begin_full, turns_full = begin, turns
+    for number in range(-WARM_TICKS, ticks):
         if number == 0:
             begin, behind, turns = time.perf_counter(), 0, live.begun
             world.peak_force = 0.0
+        if number == ticks - ticks // 3:
+            begin_full, turns_full = time.perf_counter(), live.begun
         # What the scenario's hand thinks is not the tick's, but what it does is.
-        given = [*world.script(world.tick), *([Behind()] if alone else [])]
+        inputs = [*given(world.tick), *([Behind()] if alone else [])]
         start = time.perf_counter()
-        for one in given:
+        for one in inputs:
             world.apply(one)
             record(world.tick, one)
         world.advance()
@@ -149,7 +164,7 @@ def run_live(
             work[number], gaps[number] = end - start, end - last
         last = end
         pacer.wait()
-    wall = time.perf_counter() - begin
+    end, turned = time.perf_counter(), live.begun
     live.settle()
     world.wait()
     got_priority = priority is not None and priority.first
@@ -161,13 +176,23 @@ def run_live(
     return columns | {
         "within_2ms": float((work <= STALL).mean()),
         "cuts": int((gaps > STALL).sum()),
-        "tissue": ticks * TICK / wall,
-        "systems": (live.begun - turns) * TICKS_PER_FRAME * TICK / wall,
+        "tissue": ticks * TICK / (end - begin),
+        "systems": (turned - turns) * FRAME / (end - begin),
+        "systems_full": (turned - turns_full) * FRAME / (end - begin_full),
         "ticks_behind": behind,
         "peak_force": world.peak_force,
         "real_time_priority": got_priority,
         "cores": world.device.cores,
     }
+
+
+def hand_of(world: World, seconds: float) -> Given:
+    """The scenario's own, and where that is done before the end the one that works on."""
+    if world.scenario in LASTING:
+        return lambda tick: [*world.script(tick)]
+    scripted = round(SCRIPTED / TICK)
+    worker = WorkingHand(world, scripted, WARM_TICKS + round(seconds / TICK) - scripted)
+    return lambda tick: [*world.script(tick)] if tick < scripted or not worker.works else [*worker.inputs(tick)]
 
 
 @contextlib.contextmanager

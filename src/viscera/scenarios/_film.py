@@ -11,6 +11,7 @@ import numpy as np
 from viscera.blood import film as films
 from viscera.blood.film.film import QUEUE
 from viscera.blood.film.params import FilmParams
+from viscera.geometry.mesh import TriangleMesh
 from viscera.timing import FRAME
 from viscera.world import Organ, System
 
@@ -54,7 +55,10 @@ def pour(organ: Organ, systems: Sequence[System]) -> None:
     """Onto its film, over the upper side: an eighth of all the blood that there may be, until half of it is there. As
     much as a hand with suction lets come together."""
     film = next(system.holds for system in systems if system.name == "film")
-    centres = organ.body.mesh.corners.mean(axis=1)[organ.body.mesh.face_vectors[:, 2] > 0.0]
+    # Where the surface is now: a hand may have drawn it far from where it rests.
+    skin = organ.need_skin()
+    now = TriangleMesh(skin.vertices.numpy().astype(np.float64), skin.mesh.triangles, organ.name)
+    centres = now.corners.mean(axis=1)[now.face_vectors[:, 2] > 0.0]
     count = min(film.state.capacity // 8, QUEUE // 2)
     if films.count(film) + count <= film.state.capacity // 2:
         chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)

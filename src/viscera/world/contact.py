@@ -47,6 +47,8 @@ class Contact:
         """Place in the lattices of each tool that is in the body."""
         self._inside: set[int] = set()
         """Tools that were in the body in the last tick."""
+        self._gone: dict[int, ToolState | None] = {}
+        """Tools that are out of the body, and of which nothing is left in it, as they were last seen there."""
         self.cutters = Cutters(tools, organs)
         """The edges of those that cut."""
         self.grippers = Grippers(tools, organs)
@@ -64,8 +66,11 @@ class Contact:
         """Tools follow their hands for one tick."""
         for tool, pushes, holding, passive in zip(self._tools, self._pushes, self.holdings, self.passives, strict=True):
             if not tool.active:
-                self._leave(tool, holding, passive)
+                if tool.number not in self._gone:
+                    self._leave(tool, holding, passive)
+                    self._gone[tool.number] = None
                 continue
+            self._gone.pop(tool.number, None)
             self.grippers.before(tool)
             tool.go(self._way(tool, holding), TICK)
             self._inside.add(tool.number)
@@ -112,7 +117,7 @@ class Contact:
         bars = self._turn(tool, holding)
         way = holding.allow(tool.wish(TICK))
         for organ in self._organs:
-            way = organ.floor.keep_out(bars, tool.bars.radii, way)
+            way = organ.floor.keep_out(tool.number, bars, tool.bars.radii, way)
         below = self._table - float((bars[:, :, 2].min(axis=1) - tool.bars.radii).min(initial=math.inf)) - float(way[2])
         return way + np.array([0.0, 0.0, below]) if below > 0.0 else way
 
@@ -137,6 +142,7 @@ class Contact:
     def restore(self) -> None:
         """After a state was loaded: solid tools are where their hands were left, at the start of the next tick."""
         self._inside = {tool.number for tool in self._tools if tool.active}
+        self._gone.clear()
         for tool in self._tools:
             if tool.number in self._solids and tool.number in self.slots:
                 self._solids[tool.number].place(tool.tip, tool.orientation, tool.jaws, jump=True)
@@ -165,6 +171,10 @@ class Contact:
         """What each hand feels, the sum over all organs, and the strongest force among them [N]."""
         states, strongest = [], 0.0
         for tool, holding, passive in zip(self._tools, self.holdings, self.passives, strict=True):
+            gone = self._gone.get(tool.number)
+            if gone is not None and gone.grip == tool.grip:
+                states.append(gone)
+                continue
             fx = fy = fz = tx = ty = tz = 0.0
             slot = self.slots.get(tool.number)
             if slot is not None:
@@ -181,6 +191,8 @@ class Contact:
             held = (tool.number, (x, y, z), (qx, qy, qz, qw), self.grippers.shown_grip(tool), tool.active)
             force, torque = (fx, fy, fz), (tx, ty, tz)
             states.append(ToolState(*held, force, torque, *_at_handle(tool, force, torque)))
+            if tool.number in self._gone:
+                self._gone[tool.number] = states[-1]
         return states, strongest
 
     def _holds(self, tool: Tool) -> bool:

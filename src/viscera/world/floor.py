@@ -25,6 +25,8 @@ REACH = 0.75
 BAND = 3
 """Cells around an anchor in which its distance is kept; beyond that it is far."""
 PLACES = np.linspace(0.0, 1.0, 5)[:, None]
+STEEPEST = 2.0
+"""More than any slope of what is interpolated between distances, √3 at most."""
 WORKING = 0.05
 """Of each bar, so much from either end of its axis that comes near tissue is looked at, in five places [m]."""
 
@@ -45,32 +47,49 @@ class Floor:
         """No tool above this is held back [m]."""
         self._spacing = params.spacing
         self._values: NDArray[np.float64] | None = None
+        self._clear: dict[int, tuple[NDArray[np.float64], float]] = {}
+        """Of each tool: where its bars were when they were last looked at [m], and how far they were from being held
+        back [m]."""
         if len(anchors):
             field = distance_field(mesh, params.spacing, 2.0 * params.spacing, tissue.device)
             self._origin = field.origin
             far = _distance(anchors, field.origin, params.spacing, field.dims) - REACH * params.spacing
             self._values = np.maximum(far, field.values.numpy().astype(np.float64))
+            self._most = np.array(self._values.shape) - 1
 
     def keep_out(
-        self, bars: NDArray[np.float64], radii: NDArray[np.float64], way: NDArray[np.float64]
+        self, tool: int, bars: NDArray[np.float64], radii: NDArray[np.float64], way: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The way that a tool may go which wants to go `way` [m], but for the table. Its bars, ends of their axes of
+        """The way that this tool may go which wants to go `way` [m], but for the table. Its bars, ends of their axes of
         shape (bars, 2, 3) [m], are outside as it starts."""
-        if float(bars[:, :, 2].min()) + float(way[2]) - float(radii.max()) > self.top:
+        if self._values is None or float(bars[:, :, 2].min()) + float(way[2]) - float(radii.max()) > self.top:
+            return way
+        there = bars + way
+        before, room = self._clear.get(tool, (there, 0.0))
+        if float(np.abs(there - before).max()) < room:
             return way
         axis = bars[:, 1] - bars[:, 0]
         length = np.linalg.norm(axis, axis=1, keepdims=True)
         part = axis * np.minimum(1.0, WORKING / np.maximum(length, 1e-9))
         points = (bars[:, None, 0] + PLACES * part[:, None]).reshape(-1, 3)
         radius = np.repeat(radii, len(PLACES))
-        for _ in range(2):
+        for attempt in range(2):
             clear, slope = self._clearance(points + way)
             short = radius - clear
             worst = int(np.argmax(short))
             if short[worst] <= 0.0:
+                if attempt == 0:
+                    self._clear[tool] = there, self._room(points + way, clear - radius)
                 break
             way = way + short[worst] * slope[worst]
         return way
+
+    def _room(self, points: NDArray[np.float64], clear: NDArray[np.float64]) -> float:
+        """How far every coordinate of a bar's ends may change before a point of it can be held back [m]. Within the
+        grid a distance changes by no more than `STEEPEST` times the way; from outside, the way into it comes first."""
+        local = (points - self._origin) / self._spacing
+        outside = np.maximum(np.maximum(-local, local - self._most), 0.0).max(axis=1) * self._spacing
+        return float(np.where(np.isinf(clear), outside, clear / STEEPEST).min()) / np.sqrt(3.0)
 
     def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
         """Distance from what holds fast on a grid [m], where its first node is [m], and its spacing [m]; None where
@@ -82,7 +101,7 @@ class Floor:
         if self._values is None:
             return np.full(len(points), np.inf), np.zeros_like(points)
         local = (points - self._origin) / self._spacing
-        most = np.array(self._values.shape) - 1
+        most = self._most
         outside = ((local < 0.0) | (local > most)).any(axis=1)
         cell = np.minimum(np.maximum(local, 0.0).astype(np.int64), most - 1)
         x, y, z = np.clip(local - cell, 0.0, 1.0).T

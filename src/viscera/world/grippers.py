@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,12 +25,15 @@ class Grippers:
         self._mouth: dict[int, Mouth] = {}
         self._effect: dict[int, Grasps] = {}
         self._closed: dict[int, float] = {}
+        self._besides: dict[int, NDArray[np.int64]] = {}
+        """Bars of each that are no jaws."""
         for tool in tools:
             grasps = tool.instrument.effect(Grasps)
             if grasps is None or not organs:
                 continue
             self._mouth[tool.number] = mouth_of(tool, grasps)
             self._jaw[tool.number], self._effect[tool.number] = len(self._jaw), grasps
+            self._besides[tool.number] = np.setdiff1d(np.arange(tool.bars.count), grasps.parts)
         if len(self._jaw) > JAWS:
             raise InputError(f"{len(self._jaw)} instruments grasp.", f"At most {JAWS} can: leave some out.")
         if self._jaw:
@@ -77,7 +81,7 @@ class Grippers:
         takes = tool.pressed and tool.jaws > self._closed[tool.number]
         if not takes and self.held(tool, organ) == 0:
             return bars
-        return np.setdiff1d(np.arange(tool.bars.count), self._effect[tool.number].parts)
+        return self._besides[tool.number]
 
     def shown_grip(self, tool: Tool) -> float:
         """Of a tool that holds something: how far its jaws could close."""
@@ -112,6 +116,6 @@ def mouth_frames(tool: Tool, grasps: Grasps) -> NDArray[np.float64]:
         left, right = bars[grasps.parts[0], 0], bars[grasps.parts[1], 0]
         across, up = right - left, 0.5 * (left + right) - tip
         row[0] = tip
-        row[1] = across / np.linalg.norm(across)
-        row[2] = up / np.linalg.norm(up)
+        row[1] = across / math.sqrt(float(across @ across))
+        row[2] = up / math.sqrt(float(up @ up))
     return found

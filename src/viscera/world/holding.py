@@ -117,4 +117,4 @@ def _steady(direction: NDArray[np.float64], felt: Vector3) -> None:
         return
     share = STEADY if direction.any() else 1.0
     mean = (1.0 - share) * direction + (share / size) * np.array(felt)
-    direction[:] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    direction[:] = mean / max(math.sqrt(float(mean @ mean)), 1e-9)
