@@ -20,7 +20,7 @@ PHENOMENA = {"tissue", "heat", "blood", "water", "grid"}
 
 UPWARD = {
     ("viscera.world.world", "scenarios", "types"): "a world keeps the entry that it was made of",
-    ("viscera.world.showing", "scenarios", "types"): "the scene has the entry's title and instructions",
+    ("viscera.world.doors", "scenarios", "types"): "the scene has the entry's title and instructions",
 }
 """All imports that point up, none of them at run time, and why."""
 

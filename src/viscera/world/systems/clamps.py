@@ -155,7 +155,7 @@ class Clamping:
     def measures(self) -> list[tuple[Measure, float]]:
         return [(HELD, float(self.held.sum())), (SLIPPED, float(self.numbers[0])), (NO_ROOM, float(self.numbers[1]))]
 
-    def system(self) -> System:
+    def system(self) -> System[Clamping]:
         arrays = {"down": self._down, "due": self._due, "held": self.held, "wound": self.wound, "numbers": self.numbers}
         self._look()
         kept = Kept(arrays, self.loaded)
@@ -173,6 +173,6 @@ class Clamping:
         )
 
 
-def clamping(organ: Organ, vessels: Vessels | None = None) -> System:
+def clamping(organ: Organ, vessels: Vessels | None = None) -> System[Clamping]:
     """Before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds, `let_clamp` comes before."""
     return Clamping(organ, vessels).system()

@@ -6,7 +6,7 @@ Writes `ORGAN.temperature`. An organ that is as warm as the body, with no pedal 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from viscera.heat.network import rebuild_network
 from viscera.instruments import Heats, Tool
 from viscera.units import MILLIMETRE
 from viscera.view import Measure, Parameter
+from viscera.world.names import closest_names
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveParameter, Moment, System, having
 
@@ -70,13 +71,28 @@ PERFUSION = Parameter(
     group="Tissue",
 )
 
+SETTINGS = tuple(one.name for one in (POWER, BY_DISTANCE, LAYER, PERFUSION))
+"""What a user may change about it."""
 
-def heating(organ: Organ, heat: Heat, burn: Burn, tools: Sequence[Tool], *, every: int = 1) -> System:
+
+def heating(
+    organ: Organ,
+    heat: Heat,
+    burn: Burn,
+    tools: Sequence[Tool],
+    *,
+    every: int = 1,
+    settings: Collection[str] = SETTINGS,
+) -> System[Heat]:
     """The tools that heat, and conduction. `heat` is made with a step of `every` frames: with 2 it takes its turn in
-    every second frame; tools are swept, so none is missed. How burnt tissue is decides where current goes (`burn`)."""
+    every second frame; tools are swept, so none is missed. How burnt tissue is decides where current goes (`burn`).
+    `settings` are those that a user may change; all, where none are named."""
     if organ.need_skin() is not heat.skin:
         raise InputError(f"this heat is not that of {organ.name}.", "Make it of the organ's own skin.")
-    return _Heating(organ, heat, burn, tools).system(every)
+    unknown = sorted(set(settings) - set(SETTINGS))
+    if unknown:
+        raise InputError(f"heating has no setting {unknown[0]!r}.", closest_names(unknown[0], SETTINGS))
+    return _Heating(organ, heat, burn, tools).system(every, settings)
 
 
 class _Heating:
@@ -101,7 +117,7 @@ class _Heating:
         self._programs.setdefault(self._all, self._recorded(self._all))
         self._field = organ.write_field("temperature", heat.temperature)
 
-    def system(self, every: int) -> System:
+    def system(self, every: int, settings: Collection[str]) -> System[Heat]:
         poses = {f"pose{place}": metal.end for place, metal in enumerate(self._metal)}
         given = {f"given{place}": one.delivered.host for place, one in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
@@ -109,6 +125,7 @@ class _Heating:
         kept = Kept(flags | poses | given, own=own)
         return System(
             name="heat",
+            organ=self.organ.name,
             frame=self.frame,
             every=every,
             writes=(f"{self.organ.name}.temperature",),
@@ -116,7 +133,7 @@ class _Heating:
             save=kept.save,
             load=kept.load,
             measures=lambda: [(POWER_GIVEN, self._given())],
-            parameters=self._parameters(),
+            parameters=[live for live in self._parameters() if live.parameter.name in settings],
             holds=self.heat,
         )
 

@@ -107,7 +107,7 @@ class Search:
             moved = self._organ.vertices.numpy()[self._over] - self._rest[self._over]
             self._middle[0] = (*(self._target + moved), 0.0, 0.0, 0.0, 1.0, 1.0)
 
-    def system(self) -> System:
+    def system(self) -> System[Search]:
         pins = {"pins": self._shown, "vertex": self._vertex, "count": self._count, "down": self._down}
         kept = Kept(pins | {"middle": self._middle})
         look = Markers(f"{self._organ.name}.pins", "pin", PIN_SIZE, PINS)
