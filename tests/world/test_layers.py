@@ -160,3 +160,11 @@ def test_what_is_below_session_runs_on_numpy_and_warp_alone() -> None:
 def test_what_only_looks_at_a_world_does_not_load_warp(module: str) -> None:
     """Warp takes a second to start, and much memory: the server's process has none of it."""
     run_with("top == 'warp'", f"import {module}")
+
+
+def test_a_tick_and_a_frame_are_read_in_one_sitting() -> None:
+    """What happens in them, and in which order, is all that world.py is about: less than 250 lines."""
+    lines = FILES["viscera.world.world"].read_text().splitlines()
+    assert len(lines) < 250
+    assert any("def _tick" in line for line in lines)
+    assert any("def _begin_turn" in line for line in lines)

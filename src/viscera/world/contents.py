@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.explaining import explained
 from viscera.inputs import Input, Vector3
-from viscera.instruments import Grasps, Pushes, Tool
+from viscera.instruments import MOST_TOOLS, Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.names import closest_names
@@ -128,7 +128,7 @@ class Contents:
             still = [how for kind, how in organ.expects.items() if kind not in listed]
             if still:
                 _warn(f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).", build)
-        self._check_trocars()
+        self._check_tools()
         if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
             raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
@@ -210,7 +210,14 @@ class Contents:
                     f"There are: {', '.join(sorted(known)) or 'none'}.",
                 )
 
-    def _check_trocars(self) -> None:
+    def _check_tools(self) -> None:
+        if len(self.tools) > MOST_TOOLS:
+            raise InputError(f"{len(self.tools)} tools are too many.", f"Allowed are up to {MOST_TOOLS}.")
+        if [tool.number for tool in self.tools] != list(range(len(self.tools))):
+            raise InputError(
+                f"tools have the numbers {[tool.number for tool in self.tools]}.",
+                "Number them 0, 1, … in their order, as `kit.hand_out` does.",
+            )
         for tool in self.tools:
             one = tool.instrument
             if one.trocar is None:

@@ -100,6 +100,8 @@ class _Heating:
         self.organ, self.heat, self.burn = organ, heat, burn
         self._device = heat.skin.device
         self._hands = having(tools, Heats)
+        for tool in tools:
+            tool.fixed[Heats] = tool.instrument.effect(Heats)
         self._metal = [make_tool(tool.instrument.name, _solid(tool), self._device) for tool, _ in self._hands]
         self.electrodes: list[Electrode] = [
             make_electrode(metal, burn, ElectrodeParams(power=one.power, reach=one.reach, bipolar=one.bipolar))
@@ -145,8 +147,9 @@ class _Heating:
             hand, electrode = now.tools[tool.number], self.electrodes[place]
             self._metal[place].place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
             self._inside[place] = hand.active
-            electrode.press(hand.pressed)
-            if hand.pressed:
+            heats = hand.pressed and hand.instrument.effect(Heats) is not None  # a switch may have taken it away
+            electrode.press(heats)
+            if heats:
                 on.append(place)
                 self._rest[0] = 0
             elif electrode.delivered.host.any():

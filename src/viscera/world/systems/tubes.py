@@ -27,13 +27,13 @@ from viscera.blood.wounds.wounds import set_opening, set_place, set_whole
 from viscera.errors import InputError
 from viscera.geometry.embedding import embed
 from viscera.geometry.topology import components
-from viscera.instruments import Clips, Tool
+from viscera.instruments import MOST_TOOLS, Clips, Tool
 from viscera.tissue.burning import Burning
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
-from viscera.world.systems.search import COME, HANDS
+from viscera.world.systems.search import COME
 from viscera.world.systems.wounds import CLIP_SIZE, Vessels
 
 CLIPS = 24
@@ -173,7 +173,7 @@ class Tubes:
         """Number of the tube, share of its length, and whether it holds: 1; 0 for none, -1 for one that slipped."""
         self.numbers = np.zeros(2, dtype=np.int64)
         """Slipped, refused."""
-        self._down = np.zeros(HANDS, dtype=np.bool_)
+        self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
         self.leaks = np.full((len(tubes), 2), -1, dtype=np.int64)
         """The place at which what comes from either end leaves; -1 for none."""
         self.opened = np.zeros((len(tubes), 2))
@@ -213,9 +213,9 @@ class Tubes:
     def _put_on(self, now: Moment) -> None:
         pressed = now.using(Clips)
         if self._down.any():
-            self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
+            self._down &= np.isin(np.arange(MOST_TOOLS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
-            if tool.number >= HANDS or self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+            if self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
                 continue
             self._down[tool.number] = True
             self._clip(tool, one)
