@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 
-from viscera import heat
 from viscera.heat import burns
 from viscera.instruments import Clips, Cuts, Instrument, kit
 from viscera.scenarios import Scenario, Setting
@@ -48,7 +47,7 @@ from viscera.world import Contents, Organ, cuttable, looking_down
 from viscera.world.systems.burns import burning
 from viscera.world.systems.burnt_cuts import burnt_cutting
 from viscera.world.systems.cuts import cutting
-from viscera.world.systems.heat import heating
+from viscera.world.systems.heat import heating, make_heat_on
 from viscera.world.systems.scope import scope, through_trocar
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
@@ -161,7 +160,7 @@ def build(setting: Setting) -> Contents:
     camera, bounds = looking_down([organ], (-0.08, -0.72, 0.78))
     home = (0.0, -0.05, 0.07)
     tools = kit.hand_out(instruments(), home, 0.1, apart=0.012)
-    warmth = heat.make(organ.need_skin(), LIVING_LIVER, dt=HEATING * FRAME)
+    warmth = make_heat_on(organ, LIVING_LIVER, dt=HEATING * FRAME)
     burn = burns.make(warmth)
     opening = cutting(organ)
     hot, scorched = heating(organ, warmth, burn, tools, every=HEATING), burning(organ, burn, every=HEATING)

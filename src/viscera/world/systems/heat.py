@@ -17,10 +17,13 @@ from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.geometry.parts import PartShape, make_tool
 from viscera.heat.burn import Burn, set_burn
-from viscera.heat.conduction import Heat, set_heat, step_heat
+from viscera.heat.conduction import Heat, HeatParams, set_heat, step_heat
 from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
+from viscera.heat.materials import HeatMaterials
 from viscera.heat.network import rebuild_network
 from viscera.instruments import Heats, Tool
+from viscera.timing import FRAME
+from viscera.tissue.beneath import property_beneath
 from viscera.units import MILLIMETRE
 from viscera.view import Measure, Parameter
 from viscera.world.names import closest_names
@@ -71,8 +74,22 @@ PERFUSION = Parameter(
     group="Tissue",
 )
 
+THERMAL = ("conductivity", "density", "heat_capacity")
+"""What heat takes of a material."""
+
 SETTINGS = tuple(one.name for one in (POWER, BY_DISTANCE, LAYER, PERFUSION))
 """What a user may change about it."""
+
+
+def make_heat_on(organ: Organ, params: HeatParams | None = None, *, dt: float = FRAME) -> Heat:
+    """Heat on an organ's skin, for steps of `dt` [s]. Where its lattice has several materials, each texel conducts and
+    stores heat as the material beneath it does, `params` says the rest; else it is what `params` says everywhere."""
+    params, skin, tissue = params or HeatParams(), organ.need_skin(), organ.tissue
+    if len(tissue.params.materials) == 1:
+        return heats.make(skin, params, dt=dt)
+    main = replace(params, **{name: getattr(tissue.params.materials[0], name) for name in THERMAL})
+    beneath = HeatMaterials(*(property_beneath(tissue, skin, name) for name in THERMAL))
+    return heats.make(skin, main, materials=beneath, dt=dt)
 
 
 def heating(
