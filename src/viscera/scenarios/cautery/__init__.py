@@ -20,7 +20,7 @@ from viscera.scenarios._organ import seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
-from viscera.timing import FRAME
+from viscera.timing import FRAME, TICK
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal, Level
 from viscera.world import Contents, World, looking_down, trocar_beside
@@ -85,7 +85,7 @@ def build(setting: Setting) -> Contents:
         """A hand that takes the hook along the line at 8 mm/s with the pedal down, every 10 ms."""
         if tick % 10:
             return []
-        way = min(SPEED * 0.001 * tick, float(lengths[-1]))
+        way = min(SPEED * TICK * tick, float(lengths[-1]))
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
         # Of the surface at rest: the hook presses it down, and would follow it ever deeper.
         z = organ.height(x, y, None if top is None else top.vertices)
