@@ -13,13 +13,9 @@ import argparse
 import math
 from pathlib import Path
 
-from viscera.device import open_device
+from viscera import open_device, water
 from viscera.errors import VisceraError
-from viscera.water.emitter import add_drain, add_emitter
-from viscera.water.params import FluidParams
-from viscera.water.sph import step_fluid, step_work
-from viscera.water.state import CREATED, DRAINED, LOST, REFUSED, make_fluid, particles
-from viscera.water.walls import block, box_walls
+from viscera.water.state import CREATED, DRAINED, LOST, REFUSED
 
 LENGTH, HEIGHT, SPACING = 0.30, 0.08, 0.004
 """[m]"""
@@ -36,17 +32,17 @@ def main() -> int:
     parser.add_argument("--picture", type=Path)
     chosen = parser.parse_args()
     lower, upper = (0.0, 0.0), (LENGTH, HEIGHT)
-    params = FluidParams(
+    params = water.FluidParams(
         spacing=SPACING, lower=lower, upper=upper, dt=STEP, dimension=2, equation="incompressible",
         gravity=(9.81 * math.sin(TILT), -9.81 * math.cos(TILT), 0.0),
     )  # fmt: skip
-    walls = box_walls(lower, upper, SPACING, params.radius, open_sides=("+y",))
+    walls = water.box_walls(lower, upper, SPACING, params.radius, open_sides=("+y",))
     device = open_device()
-    first = block((0.10, 0.0), (0.14, 2 * SPACING), SPACING)
-    fluid = make_fluid(params, first, device, walls=walls, capacity=len(walls) + 2_500)
-    emitter = add_emitter(fluid, (3 * SPACING, 2 * SPACING + HALF_WIDTH), (SPEED, 0.0), HALF_WIDTH)
-    add_drain(fluid, box=((LENGTH - 0.03, -HEIGHT), (LENGTH + HEIGHT, HEIGHT)))
-    program = device.record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
+    first = water.block((0.10, 0.0), (0.14, 2 * SPACING), SPACING)
+    fluid = water.make(params, first, walls=walls, capacity=len(walls) + 2_500, device=device)
+    emitter = water.add_emitter(fluid, (3 * SPACING, 2 * SPACING + HALF_WIDTH), (SPEED, 0.0), HALF_WIDTH)
+    water.add_drain(fluid, box=((LENGTH - 0.03, -HEIGHT), (LENGTH + HEIGHT, HEIGHT)))
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
 
     steps = round(chosen.seconds / STEP)
     account: list[tuple[int, int, int]] = []
@@ -70,7 +66,7 @@ def main() -> int:
 
         figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
         axes.scatter(*walls.T, s=4, c="0.5")
-        axes.scatter(*particles(fluid)["position"][:, :2].T, s=8)
+        axes.scatter(*water.particles(fluid)["position"][:, :2].T, s=8)
         axes.set_aspect("equal")
         figure.savefig(chosen.picture)
     assert report[LOST] == 0, "a particle is no longer finite"

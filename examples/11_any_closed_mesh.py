@@ -16,17 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from viscera import open_device, water
 from viscera.anatomy import gallbladder
 from viscera.bench.vessels import lower_half
-from viscera.device import open_device
 from viscera.errors import InputError, VisceraError
 from viscera.geometry import TriangleMesh, build_query, load_mesh, require_closed, signed_distance
-from viscera.water.boundary.contacts import ContactParams
-from viscera.water.boundary.vessel import Vessel
-from viscera.water.boundary.walls import make_walls
-from viscera.water.params import FluidParams
-from viscera.water.sph import step_fluid, step_work
-from viscera.water.state import make_fluid, particles, set_params
 
 TURNS = 8
 """Directions that gravity takes, one after the other."""
@@ -45,23 +39,23 @@ def main() -> int:
     low, high = (tuple(corner.tolist()) for corner in mesh.bounds)
     extent = float(np.max(np.subtract(high, low)))
     sound = 5.0 * math.sqrt(2.0 * 9.81 * extent)  # five times the speed of a fall through the whole
-    params = FluidParams(
+    params = water.FluidParams(
         spacing=spacing, lower=low, upper=high, dt=0.3 * spacing / sound, kernels="spline", viscosity=0.05,
         sound_speed=sound,
     )  # fmt: skip
-    fluid = make_fluid(params, lower_half(mesh, chosen.particles, spacing), device)
-    walls = make_walls(mesh, radius=0.5 * spacing, device=device)
-    fluid.boundaries.append(Vessel(fluid, walls, ContactParams(friction=0.05)))
-    program = device.record(lambda stage: step_fluid(stage, fluid), work=step_work(fluid))
+    fluid = water.make(params, lower_half(mesh, chosen.particles, spacing), device=device)
+    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device)
+    water.add_vessel(fluid, walls, water.ContactParams(friction=0.05))
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
 
     query, nearest, moved = build_query(mesh), math.inf, 0.0
-    start = particles(fluid)["position"].mean(axis=0)
+    start = water.particles(fluid)["position"].mean(axis=0)
     for turn in range(TURNS):
         angle = 2.0 * math.pi * turn / TURNS
-        set_params(fluid, replace(params, gravity=(9.81 * math.sin(angle), -9.81 * math.cos(angle), 0.0)))
+        water.set(fluid, replace(params, gravity=(9.81 * math.sin(angle), -9.81 * math.cos(angle), 0.0)))
         for _ in range(chosen.steps // TURNS):
             program.run()
-        found = particles(fluid)["position"]
+        found = water.particles(fluid)["position"]
         depth = -signed_distance(query, found)
         assert len(found) == chosen.particles, "particles vanished"
         assert (depth > 0.0).all(), f"{(depth <= 0.0).sum()} particles are outside"
@@ -75,7 +69,7 @@ def main() -> int:
 
     torn = TriangleMesh(mesh.vertices, mesh.triangles[1:], "torn")
     try:
-        make_walls(torn, radius=0.5 * spacing, device=device)
+        water.make_walls(torn, radius=0.5 * spacing, device=device)
     except InputError as refusal:
         print(f"refused: {refusal.message}")
     else:

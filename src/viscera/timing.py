@@ -6,5 +6,7 @@ TICK = 0.001
 TICKS_PER_FRAME = 16
 """What is seen, and every system beside the tissue, advances once in so many ticks."""
 
+TICKS_PER_SECOND = round(1.0 / TICK)
+
 FRAME = TICKS_PER_FRAME * TICK
 """[s]"""

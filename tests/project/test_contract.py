@@ -49,6 +49,7 @@ PHENOMENA = (
     Phenomenon("ledger", "Ledger", None, lacks=("set", "follow")),
     Phenomenon("water", "Fluid", "FluidParams", lacks=("follow",)),
     Phenomenon("grid", "Grid", "GridParams"),
+    Phenomenon("xray", "Xray", "XrayParams", lacks=("follow",)),
 )
 each = pytest.mark.parametrize("phenomenon", PHENOMENA, ids=lambda p: p.name)
 

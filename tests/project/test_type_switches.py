@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "tests", "examples", "verify", "benchmarks", "docs", "typings")
+FOLDERS = ("src", "tests", "examples", "verify", "soak", "benchmarks", "docs", "typings")
 SWITCH = re.compile(r"#\s*(pyright|mypy):(?!\s*ignore\[report\w+\])|#\s*type:\s*ignore")
 """Anything but `pyright: ignore[reportX]`."""
 IGNORED = re.compile(r"#\s*pyright:\s*ignore\[")

@@ -300,6 +300,8 @@ def test_the_commit_says_when_sources_were_changed(folder: Path, monkeypatch: py
     assert current_commit(tree(folder)) == f"{clean}+"
     monkeypatch.setenv(sources.COMMIT_VARIABLE, "0123456789abcdef")
     assert current_commit(tree(folder)) == "0123456789ab"
+    monkeypatch.setenv(sources.COMMIT_VARIABLE, "ref: refs/heads/main")  # what .git/HEAD says is no commit
+    assert current_commit(tree(folder)) == f"{clean}+"
 
 
 # --- stale ------------------------------------------------------------------------------------------------------------

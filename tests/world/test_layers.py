@@ -20,7 +20,7 @@ PHENOMENA = {"tissue", "heat", "blood", "water", "grid"}
 
 UPWARD = {
     ("viscera.world.world", "scenarios", "types"): "a world keeps the entry that it was made of",
-    ("viscera.world.showing", "scenarios", "types"): "the scene has the entry's title and instructions",
+    ("viscera.world.doors", "scenarios", "types"): "the scene has the entry's title and instructions",
 }
 """All imports that point up, none of them at run time, and why."""
 
@@ -160,3 +160,11 @@ def test_what_is_below_session_runs_on_numpy_and_warp_alone() -> None:
 def test_what_only_looks_at_a_world_does_not_load_warp(module: str) -> None:
     """Warp takes a second to start, and much memory: the server's process has none of it."""
     run_with("top == 'warp'", f"import {module}")
+
+
+def test_a_tick_and_a_frame_are_read_in_one_sitting() -> None:
+    """What happens in them, and in which order, is all that world.py is about: less than 250 lines."""
+    lines = FILES["viscera.world.world"].read_text().splitlines()
+    assert len(lines) < 250
+    assert any("def _tick" in line for line in lines)
+    assert any("def _begin_turn" in line for line in lines)

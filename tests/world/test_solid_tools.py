@@ -17,7 +17,7 @@ from viscera.inputs import ToolInput
 from viscera.instruments import Instrument, Pushes, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.tissue.materials import SOFT_TISSUE
-from viscera.tissue.params import Creep
+from viscera.tissue.params import Creep, Remedies, RestSkipping
 from viscera.world import Contents, World, block, looking_down, organ
 
 RADIUS = 0.008
@@ -102,3 +102,23 @@ def test_features_of_the_lattice_can_be_asked_for_in_a_scenario(cpu: Device) -> 
     plain = press(world_with(Pushes(RADIUS), cpu), 400)[2]
     assert press(creeping, 400)[2] < 0.9 * plain  # it gives way
     assert press(cut, 400)[2] == plain
+    held = world_with(Pushes(RADIUS), cpu, remedies=Remedies(shape=100.0))
+    assert press(held, 400)[2] > 1.1 * plain  # springs to where masses were hold against the ball too
+
+
+def test_tissue_that_rests_can_be_left_out_of_the_ticks_of_a_scenario(cpu: Device) -> None:
+    """It sleeps until a tool touches it, and feels as it does awake: within 1 %, as forces below the bound are lost."""
+    resting = world_with(Pushes(RADIUS), cpu, drag=40.0, rest_skipping=RestSkipping(force=1e-7, speed=1e-5))
+
+    def awake() -> int:
+        tissue = resting.organs[0].tissue
+        now = tissue.ticks * tissue.substeps
+        return int((tissue.constants.awake.numpy().reshape(2, -1)[now % 2] == now).sum())
+
+    resting.step(2)
+    assert awake() == 0
+    felt = press(resting, 200)[2]
+    assert awake() > 0
+    full = world_with(Pushes(RADIUS), cpu, drag=40.0)
+    full.step(2)
+    assert felt == pytest.approx(press(full, 200)[2], rel=0.01)

@@ -13,13 +13,13 @@ import warp as wp
 from numpy.typing import NDArray
 
 import viscera
-from viscera import Contents, Scenario, Setting, World, drops, film, systems, wounds
+from viscera import Contents, Scenario, Setting, World, burns, drops, film, heat, systems, wounds
 from viscera.blood.film.border import film_count
 from viscera.blood.wounds.vessels import vessel_mmhg
 from viscera.device import Device, Program
 from viscera.errors import InputError, StateError
 from viscera.inputs import Input, Reset, SetParameter, SetTable, ToolInput
-from viscera.instruments import Instrument, Pushes, Rinses, Sucks, Tool, kit
+from viscera.instruments import MOST_TOOLS, Heats, Instrument, Pushes, Rinses, Sucks, Tool, kit
 from viscera.scenarios import catalogue
 from viscera.states import copy_out
 from viscera.timing import FRAME, TICKS_PER_FRAME
@@ -72,6 +72,40 @@ def test_a_goal_without_its_measure_is_refused() -> None:
 def test_a_world_refuses_what_its_contents_refuse(cpu: Device) -> None:
     with pytest.raises(InputError, match="'twice'"):
         made_of(lambda setting: contents(System(name="twice"), System(name="twice")), cpu)
+
+
+def test_more_tools_than_systems_have_rows_for_are_refused(cpu: Device) -> None:
+    tools = kit.hand_out([kit.probe(2e-3)] * (MOST_TOOLS + 1), (0.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="17 tools are too many") as refused:
+        made_of(lambda setting: contents(tools=tools), cpu)
+    assert refused.value.hint == "Allowed are up to 16."
+    with pytest.raises(InputError, match=r"numbers \[1\]"):
+        made_of(lambda setting: contents(tools=tools[1:2]), cpu)
+
+
+def test_a_switch_takes_heat_away_and_gives_it_back_and_never_gives_another(cpu: Device) -> None:
+    """Electrodes are made with the world: what heats later without one is refused, in place of doing nothing."""
+    organ = block(cpu)
+    tools = kit.hand_out([kit.forceps(30.0), kit.probe(2e-3)], (0.0, 0.0, TOP + 0.02))
+    warmth = heat.make(organ.need_skin())
+    heating = systems.heating(organ, warmth, burns.make(warmth), tools)
+    hot = cast("Heats", tools[0].instrument.effect(Heats))
+
+    def press() -> float:
+        for tool in tools:
+            tool.take(ToolInput(tool.number, (0.0, 0.0, TOP), grip=1.0))
+            tool.tip[:] = (0.0, 0.0, TOP)
+        heating.frame(Moment(16, tools, dict, 1))
+        return float({one.name: value for one, value in heating.measures()}["power"])
+
+    rest = [effect for effect in tools[0].instrument.effects if not isinstance(effect, Heats)]
+    tools[0].does(*rest)
+    assert press() == 0.0
+    tools[0].does(*rest, hot)
+    assert press() > 0.0
+    for tool, effect in ((tools[0], Heats(power=hot.power + 1.0, reach=hot.reach)), (tools[1], hot)):
+        with pytest.raises(InputError, match=f"{tool.instrument.name} cannot come to do Heats"):
+            tool.does(effect)
 
 
 def test_an_organ_has_one_writer_of_a_field_and_it_comes_first(cpu: Device) -> None:

@@ -6,6 +6,7 @@
 import { h, icon, setText } from "./panels/dom";
 import { clock } from "./panels/format";
 import type { Handle } from "./handle";
+import { FRAME } from "./protocol";
 
 const LOOK_EVERY = 200; // [ms]
 
@@ -29,7 +30,7 @@ export function sidesOf(address: string): [string, string] {
 
 export class Compare {
   private readonly sides: Side[];
-  private readonly slider = h("input", { type: "range", min: 0, max: 1, step: 0.016, value: 0, "aria-label": "Time of both runs", on: { input: () => this.dragged() } });
+  private readonly slider = h("input", { type: "range", min: 0, max: 1, step: FRAME, value: 0, "aria-label": "Time of both runs", on: { input: () => this.dragged() } });
   private readonly time = h("output", { class: "drill-time" }, clock(0));
   private readonly play: HTMLButtonElement;
   private heldUntil = 0;
@@ -56,7 +57,7 @@ export class Compare {
   private look(): void {
     const watched = this.sides.map(({ handle }) => handle()?.watched() ?? null);
     const lengths = watched.map((one) => (one === null ? 0 : one.seconds - one.begin));
-    this.slider.max = String(Math.max(...lengths, 0.016));
+    this.slider.max = String(Math.max(...lengths, FRAME));
     const first = this.sides[0].handle();
     const shown = watched[0];
     if (first?.frame == null || shown === null || performance.now() < this.heldUntil) return;

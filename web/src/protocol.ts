@@ -4,6 +4,8 @@ export const PRESSED = 0.5;
 
 export const PROTOCOL = 8;
 
+export const FRAME = 0.016;
+
 /** Largest message a browser may send [bytes]. */
 export const MAX_CLIENT_MESSAGE = 4096;
 

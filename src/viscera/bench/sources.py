@@ -248,8 +248,10 @@ def our_sources() -> SourceTree:
 
 def current_commit(tree: SourceTree) -> str | None:
     """The commit of the sources, with a plus when they were changed since; None where nobody knows."""
-    if told := os.environ.get(COMMIT_VARIABLE):
-        return told[:12]
+    # A file such as .git/HEAD may name a branch instead: that is no commit.
+    told = os.environ.get(COMMIT_VARIABLE, "").strip()
+    if re.fullmatch(r"[0-9a-f]{7,40}\+?", told):
+        return told[:12] + ("+" if told.endswith("+") else "")
     folders = [str(folder) for folder in tree.packages.values()] + [str(tree.root / "web" / "src")]
     try:
         head = _git(tree.root, "rev-parse", "--short=12", "HEAD")

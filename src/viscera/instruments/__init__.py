@@ -20,11 +20,12 @@ from viscera.instruments.effects import (
 )
 from viscera.instruments.instrument import Instrument, Part
 from viscera.instruments.room import Room, room_around
-from viscera.instruments.tool import FASTEST_TOOL, Tool, check_tool_input
+from viscera.instruments.tool import FASTEST_TOOL, MOST_TOOLS, Tool, check_tool_input
 from viscera.instruments.trocar import felt_at_handle, tip_for
 
 __all__ = [
     "FASTEST_TOOL",
+    "MOST_TOOLS",
     "PRESSED",
     "Clips",
     "Cuts",

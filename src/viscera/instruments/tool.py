@@ -42,6 +42,8 @@ FARTHEST = 2.0
 POINTER_FOLLOW_TIME = 0.012
 """T for a pointer in a browser [s]: two frames of lag, no audible steps in the force."""
 
+MOST_TOOLS = 16
+"""In one world: systems keep a row for each."""
 
 JAW_TIME = 0.06
 """In which jaws open or close all the way [s], at the soonest; as the page shows it."""
@@ -80,6 +82,9 @@ class Tool:
     """How far its jaws are closed: they follow the grip."""
     blocked: bool = False
     """Whether what is between its jaws keeps them from closing further."""
+    fixed: dict[type, Effect | None] = field(default_factory=dict)
+    """Effects that a system has made ready for when the world was made: each can be taken away and given back, another
+    one of its type cannot be given (None: none of that type)."""
 
     @property
     def pressed(self) -> bool:
@@ -112,6 +117,14 @@ class Tool:
     def does(self, *effects: Effect) -> None:
         """From now on the instrument has these effects: what a switch on it chooses, as in
         `LiveParameter(parameter, tissue=…)`, which a recording keeps."""
+        for effect in effects:
+            if self.fixed.get(type(effect), effect) != effect:
+                was = self.fixed[type(effect)]
+                raise InputError(
+                    f"{self.instrument.name} cannot come to do {effect}: {was or 'nothing of its kind'} was made ready "
+                    "when the world was made.",
+                    "Make the instrument with that effect; `does` may take it away and give it back.",
+                )
         self.instrument = replace(self.instrument, effects=effects)
 
     def take(self, command: ToolInput) -> None:

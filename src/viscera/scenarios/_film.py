@@ -1,19 +1,36 @@
-"""Films of scenarios with blood: as fine as the detail asks for, and as full as they get."""
+"""Blood of scenarios: a film with drops and wounds, as fine as the detail asks for and as full as it gets, and what is
+composed of them where blood also splashes, stands in pools and stains."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from viscera.blood import drops as sprays
 from viscera.blood import film as films
+from viscera.blood import pools as standing
+from viscera.blood import wounds as openings
+from viscera.blood.drops import DropParams, Drops
+from viscera.blood.film import Film, FilmParams
 from viscera.blood.film.film import QUEUE
-from viscera.blood.film.params import FilmParams
+from viscera.blood.picture.image import FilmImage
+from viscera.blood.picture.trails import make_trails
+from viscera.blood.wounds import Wounds
 from viscera.geometry.mesh import TriangleMesh
+from viscera.instruments import Tool
 from viscera.timing import FRAME
 from viscera.world import Organ, System
+from viscera.world.systems.drops import flying
+from viscera.world.systems.film import flowing, make_film_on
+from viscera.world.systems.film_picture import painting
+from viscera.world.systems.ledger import accounting
+from viscera.world.systems.pools import pooling
+from viscera.world.systems.resting import Rest
+from viscera.world.systems.stains import Aim, make_stains_around, staining
+from viscera.world.systems.wounds import Vessels, Wound, bleeding
 
 FINEST = 16.0
 """Detail at which the film's particles are as small as a texel; more is not seen."""
@@ -51,10 +68,72 @@ def finer_film(params: FilmParams, detail: float) -> FilmParams:
     )
 
 
-def pour(organ: Organ, systems: Sequence[System]) -> None:
+@dataclass(frozen=True, eq=False)
+class Blood:
+    """On one organ."""
+
+    organ: Organ
+    film: Film
+    drops: Drops
+    wounds: Wounds
+
+    def systems(self, bleeders: System[Vessels]) -> list[System]:
+        """In the order of a frame, for scenarios in which blood runs, drips and is seen."""
+        return [
+            bleeders,
+            flying(self.organ.name, self.drops),
+            flowing(self.film),
+            accounting(self.film, self.wounds, self.drops),
+            painting(self.organ, self.film),
+        ]
+
+
+def make_blood(
+    organ: Organ, params: FilmParams, detail: float, particles: int, drops: int, spray: DropParams | None = None
+) -> Blood:
+    """A film of so many particles, so many drops in the air at once, both at detail 1, and wounds that feed them: none
+    yet. On the organ at rest."""
+    finer = min(detail, FINEST)
+    film = make_film_on(organ, finer_film(params, detail), round(finer * particles))
+    flight = sprays.make(film, spray, capacity=round(finer * drops))
+    return Blood(organ, film, flight, openings.make(film, drops=flight))
+
+
+@dataclass(frozen=True, eq=False)
+class Bleeding:
+    """Blood that splashes, stands in pools, stains and comes to rest."""
+
+    systems: list[System]
+    """In the order of a frame."""
+    vessels: Vessels
+    image: FilmImage
+
+
+def bleed(blood: Blood, wounds: Sequence[Wound], tools: Sequence[Tool]) -> Bleeding:
+    """All that has to do with blood, from these wounds, around these tools."""
+    organ, film, drops = blood.organ, blood.film, blood.drops
+    stains = make_stains_around(drops, tools)
+    pools = standing.make(film, drops)
+    wounding = bleeding(organ, blood.wounds, wounds)
+    rest, aim = Rest(film, drops, wounding.holds, pools), Aim(stains, tools)
+    picture = painting(organ, film, pools, rest, aim)
+    make_trails(drops, picture.holds)
+    systems = [
+        wounding,
+        rest.system(),
+        flying(organ.name, drops, rest, aim),
+        pooling(pools, rest),
+        staining(stains, aim, rest),
+        flowing(film, rest),
+        accounting(film, blood.wounds, drops),
+        picture,
+    ]
+    return Bleeding(systems, wounding.holds, picture.holds)
+
+
+def pour(organ: Organ, film: Film) -> None:
     """Onto its film, over the upper side: an eighth of all the blood that there may be, until half of it is there. As
     much as a hand with suction lets come together."""
-    film = next(system.holds for system in systems if system.name == "film")
     # Where the surface is now: a hand may have drawn it far from where it rests.
     skin = organ.need_skin()
     now = TriangleMesh(skin.vertices.numpy().astype(np.float64), skin.mesh.triangles, organ.name)

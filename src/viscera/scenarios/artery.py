@@ -11,18 +11,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from viscera.blood.drops.drops import make_drops
-from viscera.blood.film.params import BLOOD, SALINE, FilmParams
-from viscera.blood.wounds.vessels import vessel_mmhg
-from viscera.blood.wounds.wounds import make_wounds
+from viscera.blood.film import BLOOD, SALINE, FilmParams
+from viscera.blood.wounds import vessel_mmhg
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import capsule
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._artery import artery_drill
-from viscera.scenarios._film import FINEST, finer_film, pour
-from viscera.timing import FRAME
+from viscera.scenarios._film import make_blood, pour
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
@@ -31,11 +28,7 @@ from viscera.view import Goal
 from viscera.world import Contents, World, cuttable, fill, looking_down
 from viscera.world.systems.cut_vessels import cut_vessel
 from viscera.world.systems.cuts import cutting
-from viscera.world.systems.drops import flying
-from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import painting
 from viscera.world.systems.lattice_view import lattice_picture
-from viscera.world.systems.ledger import accounting
 from viscera.world.systems.wounds import Wound, bleeding
 
 RADIUS, LENGTH, HEIGHT = 0.006, 0.044, 0.016
@@ -109,14 +102,10 @@ def build(setting: Setting) -> Contents:
     home = (0.0, 0.0, HEIGHT + RADIUS + 0.03)
     instruments = [kit.scalpel(), kit.scissors(), kit.clip_applier(), kit.suction(), kit.grasper()]
     line = np.linspace([-0.018, 0.0, HEIGHT], [0.018, 0.0, HEIGHT], PIECES + 1)
-    fluids, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
-    film = make_film_on(organ, fluids, round(finer * PARTICLES))
-    assert film.surface is not None
-    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(finer * DROPS))
-    wounds = make_wounds(film.surface, fluids, film.state, dt=FRAME, drops=drops.state)
+    blood = make_blood(organ, FILM, setting.detail, PARTICLES, DROPS)
     centres = organ.body.mesh.corners.mean(axis=1)
     tops = [_above(centres, 0.5 * (line[k] + line[k + 1])) for k in range(PIECES)]
-    bleeders = bleeding(organ, wounds, [Wound(top, VESSEL, OPENING) for top in tops])
+    bleeders = bleeding(organ, blood.wounds, [Wound(top, VESSEL, OPENING) for top in tops])
     # Wounds are put onto the surface at rest.
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
@@ -126,11 +115,7 @@ def build(setting: Setting) -> Contents:
         cutting(organ),
         vessel,
         artery_drill(vessel.holds, bleeders.holds),
-        bleeders,
-        flying(organ.name, drops),
-        flowing(film),
-        accounting(film, wounds, drops),
-        painting(organ, film),
+        *blood.systems(bleeders),
         lattice_picture(organ),
     ]
     return Contents(
@@ -144,7 +129,7 @@ def build(setting: Setting) -> Contents:
         rubbing=RUBBING,
         table=TABLE,
         script=script,
-        heaviest=lambda: pour(organ, systems),
+        heaviest=lambda: pour(organ, blood.film),
     )
 
 

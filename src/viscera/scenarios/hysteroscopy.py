@@ -12,10 +12,10 @@ from functools import cache
 
 import numpy as np
 
-from viscera.blood.wounds.vessels import vessel_mmhg
+from viscera import heat
+from viscera.blood.wounds import vessel_mmhg
 from viscera.geometry.atlas import Atlas, unique_atlas
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import HeatParams, make_heat
+from viscera.heat import burns
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Rinses, Sucks, kit
 from viscera.scenarios import Scenario, Setting
@@ -82,18 +82,17 @@ def build(setting: Setting) -> Contents:
         _with(kit.suction(), Sucks(rate=SUCTION)),
     ]
     tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, trocar=trocar_beside(camera, right=0.6))
-    heat = make_heat(organ.need_skin(), HeatParams(air_transfer=SALINE_COOLS))
-    burn = make_burn(heat)
+    warmth = heat.make(organ.need_skin(), heat.HeatParams(air_transfer=SALINE_COOLS))
+    burn = burns.make(warmth)
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     vessels = open_vessels(organ.body, setting.seed, top)
     systems = [
-        heating(organ, heat, burn, tools),
+        # Of the generator's settings only its power: the rest belongs to the drill of cautery.
+        heating(organ, warmth, burn, tools, settings=("power",)),
         burning(organ, burn),
         stiffening(organ, burn),
         bathing(organ, vessels, tools, setting.detail),
     ]
-    # Of the generator's settings only its power: the rest belongs to the drill of cautery.
-    systems[0].parameters = systems[0].parameters[:1]
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that lets it bleed for a second, then holds the forceps on each vessel."""

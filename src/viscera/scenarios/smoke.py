@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import make_heat
+from viscera import heat
+from viscera.heat import burns
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
@@ -49,14 +49,14 @@ def build(setting: Setting) -> Contents:
     trocar = trocar_beside(camera, right=0.0, near=0.35)
     instruments = [kit.hook(POWER), kit.evacuator(), kit.forceps()]
     tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, apart=0.04, trocar=trocar)
-    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
-    burn = make_burn(heat)
-    systems = [
-        heating(organ, heat, burn, tools, every=HEATING),
+    warmth = heat.make(organ.need_skin(), LIVING_LIVER, dt=HEATING * FRAME)
+    burn = burns.make(warmth)
+    hot = [
+        heating(organ, warmth, burn, tools, every=HEATING),
         burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools, setting.detail),
     ]
+    smoke = smoking(organ, burn, tools, setting.detail)
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     spot = (0.0, 0.0) if top is None else tuple(top.thickest().tolist())
 
@@ -76,14 +76,14 @@ def build(setting: Setting) -> Contents:
     return Contents(
         organs=[organ],
         tools=tools,
-        systems=systems,
+        systems=[*hot, smoke],
         parameters=tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY),
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
         goals=GOALS,
         script=script,
-        heaviest=systems[-1].holds.wake,
+        heaviest=smoke.holds.wake,
     )
 
 

@@ -14,34 +14,24 @@ from functools import cache
 
 import numpy as np
 
-from viscera.blood.drops.drops import DropParams, Drops, make_drops, set_drops
-from viscera.blood.film.params import BLOOD, SALINE, FilmParams
-from viscera.blood.picture.trails import make_trails
-from viscera.blood.pools.pools import make_pools
-from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
-from viscera.blood.wounds.wounds import make_wounds, set_opening, set_vessel
+from viscera.blood import drops as sprays
+from viscera.blood.drops import DropParams, Drops
+from viscera.blood.film import BLOOD, SALINE, FilmParams
+from viscera.blood.wounds import VesselParams, set_opening, set_vessel, vessel_mmhg
 from viscera.inputs import Input, ToolInput
-from viscera.instruments import Tool, kit
+from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._film import FINEST, finer_film, pour
+from viscera.scenarios._film import bleed, make_blood, pour
 from viscera.scenarios._pad import HOME_HEIGHT
 from viscera.skin import make_skin
-from viscera.timing import FRAME
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import MILLIMETRE, MINUTE
 from viscera.view import Goal, Parameter
-from viscera.world import Body, Contents, Organ, System, fill, looking_down, make_organ, trocar_beside
+from viscera.world import Body, Contents, Organ, fill, looking_down, make_organ, trocar_beside
 from viscera.world.system import LiveParameter
-from viscera.world.systems.drops import flying
-from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import painting
-from viscera.world.systems.ledger import accounting
-from viscera.world.systems.pools import pooling
-from viscera.world.systems.resting import Rest
-from viscera.world.systems.stains import Aim, make_stains_around, staining
-from viscera.world.systems.wounds import Vessels, Wound, bleeding
+from viscera.world.systems.wounds import Vessels, Wound
 
 MASSES = 2_000
 TEXELS = 512
@@ -90,45 +80,20 @@ def build(setting: Setting) -> Contents:
     instruments = [kit.swab(SWAB), kit.suction(), kit.irrigator(), kit.clip_applier()]
     tools = kit.hand_out(instruments, middle, LIVER.friction, trocar=trocar_beside(camera))
     artery = Wound(on_a_hill(organ.body), _vessel(PRESSURE.default), OPENING.default * MILLIMETRE)
-    systems, parameters = bleed(organ, artery, tools, setting)
+    blood = make_blood(organ, FILM, setting.detail, PARTICLES, DROPS)
+    bleeding = bleed(blood, [artery], tools)
     return Contents(
         organs=[organ],
         tools=tools,
-        systems=systems,
-        parameters=parameters,
+        systems=bleeding.systems,
+        parameters=_parameters(bleeding.vessels, blood.drops),
         camera=camera,
         bounds=bounds,
         force_scale=0.1,
         goals=GOALS,
         script=lambda world, tick: script(organ, artery, tick),
-        heaviest=lambda: pour(organ, systems),
+        heaviest=lambda: pour(organ, blood.film),
     )
-
-
-def bleed(organ: Organ, artery: Wound, tools: list[Tool], setting: Setting) -> tuple[list[System], list[LiveParameter]]:
-    """All that has to do with blood, in the order of a frame, and its settings."""
-    params, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
-    film = make_film_on(organ, params, round(finer * PARTICLES))
-    assert film.surface is not None
-    drops = make_drops(film.surface, params, film.state, DropParams(), FRAME, round(finer * DROPS))
-    stains = make_stains_around(drops, tools)
-    pools = make_pools(film, drops)
-    wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
-    vessels = bleeding(organ, wounds, [artery])
-    rest, aim = Rest(film, drops, vessels.holds, pools), Aim(stains, tools)
-    picture = painting(organ, film, pools, rest, aim)
-    make_trails(drops, picture.holds)
-    systems = [
-        vessels,
-        rest.system(),
-        flying(organ.name, drops, rest, aim),
-        pooling(pools, rest),
-        staining(stains, aim, rest),
-        flowing(film, rest),
-        accounting(film, wounds, drops),
-        picture,
-    ]
-    return systems, _parameters(vessels.holds, drops)
 
 
 def _parameters(vessels: Vessels, drops: Drops) -> list[LiveParameter]:
@@ -141,8 +106,8 @@ def _parameters(vessels: Vessels, drops: Drops) -> list[LiveParameter]:
         LiveParameter(PRESSURE, lambda value: set_vessel(wounds, 0, _vessel(value))),
         LiveParameter(HEART_RATE, beats),
         LiveParameter(OPENING, lambda value: set_opening(wounds, 0, value * MILLIMETRE)),
-        LiveParameter(BOUNCE, lambda value: set_drops(drops, replace(drops.params, bounce_speed=value))),
-        LiveParameter(DRAG, lambda value: set_drops(drops, replace(drops.params, drag=0.01 * value))),
+        LiveParameter(BOUNCE, lambda value: sprays.set(drops, replace(drops.params, bounce_speed=value))),
+        LiveParameter(DRAG, lambda value: sprays.set(drops, replace(drops.params, drag=0.01 * value))),
     ]
 
 

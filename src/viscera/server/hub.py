@@ -38,6 +38,7 @@ from viscera.server.wishes import (
 from viscera.session import commands as c
 from viscera.session.channel import TooLarge
 from viscera.session.process import SessionSpec
+from viscera.timing import TICK
 
 MAX_CLIENTS = 64
 
@@ -284,8 +285,8 @@ class Hub:
             self._tell("running", report.note)
         elif isinstance(report, c.Recorded):
             name = "" if self._running.spec.watch is None else self._running.spec.watch.name
-            moments = [(tick / 1000.0, what) for tick, what in report.marks]
-            self._watched_recording = m.Watched(recording=name, seconds=report.tick / 1000.0, marks=moments)
+            moments = [(tick * TICK, what) for tick, what in report.marks]
+            self._watched_recording = m.Watched(recording=name, seconds=report.tick * TICK, marks=moments)
             self._tell()
         elif isinstance(report, c.Source):
             if self._watched_recording is not None:

@@ -16,6 +16,7 @@ from viscera.inputs import Quaternion, ToolInput, Vector3
 from viscera.instruments.effects import PRESSED
 from viscera.scores import Score
 from viscera.session.wire import PROTOCOL
+from viscera.timing import FRAME
 from viscera.view import Frame, Scene
 
 MAX_CLIENT_MESSAGE = 4096
@@ -27,7 +28,7 @@ MIN_SPEED = 0.05
 MAX_SPEED = 16.0
 """Fastest at which a recording is shown, if the machine can."""
 
-__all__ = ["PRESSED", "PROTOCOL", "Quaternion", "Vector3"]
+__all__ = ["FRAME", "PRESSED", "PROTOCOL", "Quaternion", "Vector3"]
 
 
 class _Message(msgspec.Struct, tag_field="type", kw_only=True):

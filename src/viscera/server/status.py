@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from viscera.server import messages as m
+from viscera.timing import TICK
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -49,7 +50,7 @@ class Status:
 
 def at_time(tick: int) -> str:
     """As part of a sentence; nothing where no tick is known."""
-    return f" at {tick / 1000:.1f} s" if tick else ""
+    return f" at {tick * TICK:.1f} s" if tick else ""
 
 
 def advice(log: str, kept: int | None) -> str:

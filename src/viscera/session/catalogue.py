@@ -10,6 +10,7 @@ import msgspec
 from viscera.errors import RecordingError, VisceraError
 from viscera.session.archive import read_recording
 from viscera.session.logfile import Recording, TrialRecord
+from viscera.timing import TICK
 
 MOST = 100
 """Recordings that are listed, the newest first."""
@@ -37,7 +38,7 @@ def summarise(recording: Recording) -> Summary:
         scenario=header.scenario,
         seed=header.seed,
         created=header.created,
-        seconds=recording.tick / 1000.0,
+        seconds=recording.tick * TICK,
         complete=recording.complete,
         trials=recording.trials,
     )

@@ -34,6 +34,7 @@ from viscera.session.snapshot import Segment, SnapshotWriter
 from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
 from viscera.session.wire import pack
+from viscera.timing import TICK
 
 EXIT_FAILED = 1
 """Exit code after a `Failed` report."""
@@ -182,7 +183,7 @@ class _Process:
         if before:
             self.world.load_state(recording.checkpoints[max(before)]())
         feed(self.world, recording, until=tick, progress=self._progress)
-        self.note = f"Goes on from {path.name} at {tick / 1000:.2f} s."
+        self.note = f"Goes on from {path.name} at {tick * TICK:.2f} s."
         self._record(lambda: Recorder.create(self.spec.recordings or default_folder(), recording.header))
         if self.recorder is not None:
             for at, given in recording.inputs:

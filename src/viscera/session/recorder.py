@@ -40,6 +40,7 @@ from viscera.session.logfile import (
     pack_state,
     to_record,
 )
+from viscera.timing import TICK
 
 FLUSH_S = 1.0
 """Between two blocks of inputs, and so the most that a killed session loses [s]. The loop flushes a little earlier."""
@@ -257,7 +258,7 @@ class Recorder:
 
     def _give_up(self, reason: str) -> None:
         self.notice = (
-            f"Recording stopped at {self.kept_tick / 1000:.1f} s: {reason}. The simulation goes on; what was recorded"
+            f"Recording stopped at {self.kept_tick * TICK:.1f} s: {reason}. The simulation goes on; what was recorded"
             f" until then is kept in {self.path}."
             " Make room on the disk and start a new session to record again."
         )

@@ -19,6 +19,7 @@ from viscera.scores import Score, score
 from viscera.session.archive import read_recording
 from viscera.session.logfile import Recording
 from viscera.session.recorder import hash_file, versions
+from viscera.timing import TICK
 
 DEFAULT_FACTORY = "viscera.scenarios:make"
 """What makes a world: `module:function`, called as `viscera.make` is."""
@@ -154,7 +155,7 @@ def feed(
                 return
             if progress is not None:
                 done = (world.tick - start) / (end - start)
-                progress(f"replaying {world.tick / 1000:.1f} of {end / 1000:.1f} s", done)
+                progress(f"replaying {world.tick * TICK:.1f} of {end * TICK:.1f} s", done)
             next_report = world.tick + REPORT_TICKS
         next_input = inputs[position][0] if position < len(inputs) else end
         world.step(min(next_input, next_report, end) - world.tick)
@@ -200,7 +201,7 @@ def resume(
         world.close()
         world = make_world(recording, cores=cores, factory=factory, progress=progress)
         return _before_failure(world, recording, last)
-    note = f"Resumed from its log at {world.tick / 1000:.2f} s."
+    note = f"Resumed from its log at {world.tick * TICK:.2f} s."
     if recording.damage:
         note = f"{note} {_dropped(recording)}"
     return Resumed(world, recording, recording.valid_length, not recording.damage, note)
@@ -212,7 +213,7 @@ def _before_failure(world: Any, recording: Recording, last: int | None) -> Resum
         keep = recording.checkpoint_ends[last]
     else:
         keep = recording.header_end
-    note = f"Resumed at {world.tick / 1000:.2f} s, the last checkpoint before the state broke."
+    note = f"Resumed at {world.tick * TICK:.2f} s, the last checkpoint before the state broke."
     return Resumed(world, recording, keep, False, note)
 
 
@@ -256,4 +257,4 @@ def _why_incomplete(recording: Recording) -> str:
 
 def _dropped(recording: Recording) -> str:
     what = recording.damage or "Its last block is not whole."
-    return f"{what} Its last {recording.torn_bytes} bytes, all after {recording.tick / 1000:.2f} s, are lost."
+    return f"{what} Its last {recording.torn_bytes} bytes, all after {recording.tick * TICK:.2f} s, are lost."

@@ -23,6 +23,7 @@ from viscera.errors import InputError
 from viscera.session.archive import read_recording
 from viscera.session.playing import Player
 from viscera.session.replay import DEFAULT_FACTORY, make_world
+from viscera.timing import TICK, TICKS_PER_SECOND
 from viscera.video.captions import Captions, lines_of
 from viscera.view import AnyArray, Camera, Frame, Scene
 from viscera.xray.files import CODECS, require
@@ -106,7 +107,7 @@ def film(
             player.advance(tick)
             easel.show(world)
             if progress is not None and number % 15 == 0:
-                progress(f"{tick / 1000.0:.1f} s filmed", number / len(ticks))
+                progress(f"{tick * TICK:.1f} s filmed", number / len(ticks))
         easel.close()
         os.replace(partial, out)
     finally:
@@ -118,12 +119,12 @@ def film(
 
 def picture_ticks(what: Film, last: int) -> list[int]:
     """The ticks at which pictures are taken: each at its time, to the nearest millisecond."""
-    first, end = round(1000.0 * what.begin), last if what.end is None else min(last, round(1000.0 * what.end))
+    first, end = round(TICKS_PER_SECOND * what.begin), last if what.end is None else min(last, round(TICKS_PER_SECOND * what.end))
     if first >= end:
         raise InputError(
-            f"the recording ends at {last / 1000.0:.2f} s, before {what.begin:g} s.", "Begin earlier (--from)."
+            f"the recording ends at {last * TICK:.2f} s, before {what.begin:g} s.", "Begin earlier (--from)."
         )
-    step = 1000.0 / what.rate
+    step = TICKS_PER_SECOND / what.rate
     return [first + round(k * step) for k in range(int((end - first) / step) + 1)]
 
 

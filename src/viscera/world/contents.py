@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.explaining import explained
 from viscera.inputs import Input, Vector3
-from viscera.instruments import Grasps, Pushes, Tool
+from viscera.instruments import MOST_TOOLS, Grasps, Pushes, Tool
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.names import closest_names
@@ -99,10 +99,8 @@ class Contents:
     def check(self, build: Callable[..., Contents] | None = None) -> None:
         """Refuses what cannot work together, with what to do, and warns of what has no use; of a scenario, in the name
         of the function that built it."""
-        names = [organ.name for organ in self.organs] + [system.name for system in self.systems]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise InputError(f"two parts of the world are called {twice.pop()!r}.", "Give each its own name.")
+        self.name_systems()
+        self._check_names()
         self._check_order()
         written: set[str] = set()
         for system in self.systems:
@@ -124,15 +122,53 @@ class Contents:
                     build,
                 )
         for organ in self.organs:
-            still = [how for system, how in organ.expects.items() if system not in names]
+            listed = {
+                system.kind for system in self.systems if organ.name in self.about(system) or not self.about(system)
+            }
+            still = [how for kind, how in organ.expects.items() if kind not in listed]
             if still:
                 _warn(f"{organ.name}: what was put onto it stands still. List {still[0]} (docs/scenarios.md).", build)
-        self._check_trocars()
+        self._check_tools()
         if self.rubbing is not None and not (math.isfinite(self.rubbing) and self.rubbing >= 0.0 and self.organs):
             raise InputError(f"rubbing = {self.rubbing!r} is not possible.", "Give 0 or more, and an organ; or None.")
         if not (math.isfinite(self.force_scale) and self.force_scale > 0.0):
             raise InputError(f"force_scale = {self.force_scale!r} is not allowed.", "Give metres per newton, above 0.")
         self._check_levels()
+
+    def about(self, system: System) -> list[str]:
+        """Names of the organs that a system is about; none where it is about none, or about the world."""
+        if system.organ:
+            return [system.organ]
+        return [organ.name for organ in self.organs if any(organ.skin is skin for skin in system.skins)]
+
+    def name_systems(self) -> None:
+        """Of several systems of one kind, each about an organ of its own, the names say which: `heat of liver`."""
+        kinds = [system.kind for system in self.systems]
+        for system in self.systems:
+            organs = self.about(system)
+            if kinds.count(system.kind) > 1 and organs:
+                system.name_after(" and ".join(organs))
+
+    def _check_names(self) -> None:
+        """Names are places: in a saved state, among timings, measures, settings and what is seen."""
+        systems = self.systems
+        for what, names in (
+            ("parts of the world are called", [one.name for one in (*self.organs, *systems)]),
+            ("systems measure", [measure.name for system in systems for measure, _ in system.measures()]),
+            ("settings are called", [live.parameter.name for live in self.all_parameters()]),
+            ("tables are called", [live.table.name for live in self.all_tables()]),
+            ("things to see are called", [name for system in systems for show in system.shows for name in show.arrays]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"two {what} {twice[0]!r}.", "Give each its own name.")
+
+    def all_parameters(self) -> list[LiveParameter]:
+        """The scenario's own first, then its systems'."""
+        return [*self.parameters, *(live for system in self.systems for live in system.parameters)]
+
+    def all_tables(self) -> list[LiveTable]:
+        return [*self.tables, *(live for system in self.systems for live in system.tables)]
 
     def _check_order(self) -> None:
         organs = [organ.name for organ in self.organs]
@@ -142,7 +178,9 @@ class Contents:
                     f"system {system.name!r} is about the organ {system.organ!r}, which the world does not have.",
                     closest_names(system.organ, organs),
                 )
-            late = [other.name for other in self.systems[place + 1 :] if other.name in system.after]
+            mine = set(self.about(system))
+            later = [other for other in self.systems[place + 1 :] if other.kind in system.after]
+            late = [other.name for other in later if not mine or not self.about(other) or mine & set(self.about(other))]
             if late:
                 raise InputError(
                     f"system {late[0]!r} is listed after {system.name!r}, which needs what it does in the same frame.",
@@ -157,8 +195,7 @@ class Contents:
         if self.levels and tuple(self.goals) != self.levels[0].goals:
             raise InputError("a drill's goals are not those of its first level.", "Give them in the levels alone.")
         measured = {measure.name for system in self.systems for measure, _ in system.measures()} | {"time"}
-        known = {live.parameter.name for live in self.parameters}
-        known |= {live.parameter.name for system in self.systems for live in system.parameters}
+        known = {live.parameter.name for live in self.all_parameters()}
         for level in self.all_levels():
             for goal in level.goals:
                 if goal.measure not in measured:
@@ -173,7 +210,14 @@ class Contents:
                     f"There are: {', '.join(sorted(known)) or 'none'}.",
                 )
 
-    def _check_trocars(self) -> None:
+    def _check_tools(self) -> None:
+        if len(self.tools) > MOST_TOOLS:
+            raise InputError(f"{len(self.tools)} tools are too many.", f"Allowed are up to {MOST_TOOLS}.")
+        if [tool.number for tool in self.tools] != list(range(len(self.tools))):
+            raise InputError(
+                f"tools have the numbers {[tool.number for tool in self.tools]}.",
+                "Number them 0, 1, … in their order, as `kit.hand_out` does.",
+            )
         for tool in self.tools:
             one = tool.instrument
             if one.trocar is None:

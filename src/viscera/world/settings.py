@@ -18,10 +18,8 @@ class Settings:
 
     def __init__(self, scenario: str, contents: Contents) -> None:
         self._scenario = scenario
-        parameters = [*contents.parameters, *(live for system in contents.systems for live in system.parameters)]
-        tables = [*contents.tables, *(live for system in contents.systems for live in system.tables)]
-        self._parameters = {live.parameter.name: live for live in parameters}
-        self._tables = {live.table.name: live for live in tables}
+        self._parameters = {live.parameter.name: live for live in contents.all_parameters()}
+        self._tables = {live.table.name: live for live in contents.all_tables()}
         self.values = {name: live.parameter.default for name, live in self._parameters.items()}
         self.rows: dict[str, Rows] = {name: live.table.rows for name, live in self._tables.items()}
         self._due: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""What of a world is seen: its scene, the arrays of a snapshot, and how they are filled."""
+"""What of a world is seen: its scene, frames and snapshots, the arrays of a snapshot, and how they are filled."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 from viscera.view import (
     AnyArray,
     ArraySpec,
+    Frame,
     LatticeView,
     Markers,
     Overlay,
     Particles,
     Picture,
     Scene,
+    Snapshot,
     Stains,
     Surface,
     Texture,
@@ -26,7 +28,8 @@ from viscera.world.contents import Contents
 from viscera.world.system import Show
 
 if TYPE_CHECKING:
-    from viscera.scenarios import Scenario
+    from viscera.world.doors import Doors
+    from viscera.world.live import Live
 
 _LISTS: dict[str, type] = {
     "surfaces": Surface,
@@ -50,11 +53,10 @@ def all_shows(contents: Contents) -> list[Show]:
     return [*(organ.show() for organ in contents.organs), *still, *systems]
 
 
-def make_scene(
-    entry: Scenario, seed: int, detail: float, contents: Contents, shows: Sequence[Show], settings: dict[str, Any]
-) -> Scene:
+def make_scene(world: Doors) -> Scene:
+    contents, entry = world.contents, world.entry
     lists: dict[str, Any] = {
-        name: tuple(show.what for show in shows if isinstance(show.what, kind)) for name, kind in _LISTS.items()
+        name: tuple(show.what for show in world.shows if isinstance(show.what, kind)) for name, kind in _LISTS.items()
     }
     asked = {goal.measure for level in contents.all_levels() for goal in level.goals}
     measures = [measure for system in contents.systems for measure, _ in system.measures()]
@@ -63,8 +65,8 @@ def make_scene(
         title=entry.title,
         summary=entry.summary,
         instructions=entry.instructions,
-        seed=seed,
-        detail=detail,
+        seed=world.seed,
+        detail=world.detail,
         masses=sum(len(organ.body.nodes) for organ in contents.organs),
         bounds=contents.bounds,
         camera=contents.camera,
@@ -73,9 +75,38 @@ def make_scene(
         measures=tuple(one for one in measures if not one.side or one.name in asked),
         levels=contents.all_levels(),
         hides=any(system.hides is not None for system in contents.systems),
+        parameters=world.settings.parameters,
+        tables=world.settings.tables,
         **lists,
-        **settings,
     )
+
+
+def make_frame(world: Doors, kept: Live | None) -> Frame:
+    """All that a snapshot says besides its arrays. Live, what systems show is of the last turn they finished, which is
+    `kept`."""
+    if kept is None:
+        world.turns.wait()
+    return Frame(
+        tick=world.tick,
+        time=world.time,
+        tools=world.tools,
+        parameters=dict(world.settings.values),
+        counts=counts(world.shows) if kept is None else kept.counts,
+        versions=versions(world.shows) if kept is None else kept.versions,
+        measures=world.measure_values() if kept is None else kept.measures,
+        drill=world.drill_state() if kept is None else kept.drill,
+        tables=dict(world.settings.rows),
+        stages=world.stages,
+        ticks=world.tick_times,
+    )
+
+
+def make_snapshot(world: Doors) -> Snapshot:
+    """The world as it is now, its surfaces brought up to date; the caller owns the copies."""
+    world.show_now()
+    arrays = {name: np.zeros(spec.shape, dtype=spec.kind) for name, spec in array_specs(world.shows).items()}
+    write_arrays(world.shows, arrays)
+    return Snapshot(**vars(world.frame()), arrays=arrays)
 
 
 def array_specs(shows: Sequence[Show]) -> dict[str, ArraySpec]:

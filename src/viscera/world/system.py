@@ -2,16 +2,20 @@
 
 A system is made by a function in `world/systems/` (or by a scenario's own), from phenomena that know nothing of each
 other. It reads the world as it was at the end of a frame, while the next ticks already run in another thread; what it
-does to tissue is put in force at the end of a later frame, the next one unless it is too slow (`lands`). Systems meet
-in named arrays only (`Field`): heat writes an organ's temperature, burns read it and write the burn level, wounds and
-stiffening read that. A field counts its changes, so that whoever reads it sleeps while nothing changes.
+does to tissue is put in force at the end of a later frame, the next one unless it is too slow (`lands`).
+
+Systems meet in two ways, both seen where the scenario composes them. What is a number per texel is a named array of the
+organ's skin (`Field`): heat writes the temperature, burns read it and write the burn level, wounds and stiffening read
+that. A field counts its changes, so that whoever reads it sleeps while nothing changes. What is more than that is
+handed over as an argument with a type of its own: drops are made on a `Film`, `oozing` opens wounds of the `Vessels`
+that `bleeding(...)` holds. No system looks another one up while the world runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -24,6 +28,7 @@ from viscera.view import Measure, Parameter, Shown, Table, ToolState
 Rows = tuple[tuple[float, ...], ...]
 Saved = dict[str, NDArray[Any]]
 AnyEffect = TypeVar("AnyEffect")
+Held = TypeVar("Held")
 
 
 def ignore(_: Any) -> None:
@@ -138,13 +143,18 @@ class Hidden(Protocol):
         """Shows where it is."""
 
 
+NOTHING = cast("Any", None)
+
+
 @explained
 @dataclass(kw_only=True)
-class System:
-    """Everything is made when the world is; `frame` allocates nothing."""
+class System(Generic[Held]):
+    """Everything is made when the world is; `frame` allocates nothing. A `System[Film]` is about a `Film`, which it
+    `holds`."""
 
     name: str
-    """Of its part in the timings and of its arrays in a saved state; one of a kind in a world."""
+    """Of its part in the timings and of its arrays in a saved state. Where a world has several of a kind, each about
+    its own organ, the world gives them `KIND of ORGAN` (`about`)."""
     frame: Callable[[Moment], None] = ignore
     """Advances by `every` frames, from organs and tools as they were at that moment. It runs beside the ticks: of a
     lattice it may see and change the shadow only (`Organ.shadow`)."""
@@ -162,8 +172,10 @@ class System:
     """Effects of instruments that it acts on."""
     organ: str = ""
     """The organ that it is about, where it knows that by name: a world without it is refused."""
+    skins: Sequence[object] = ()
+    """Where it does not: the skins that it lies on, as those of a film; the world knows whose they are."""
     after: tuple[str, ...] = ()
-    """Names of systems that come before it where a world has them; another order is refused."""
+    """Kinds of systems that come before it where a world has them for the same organ; another order is refused."""
     save: Callable[[], Saved] = dict
     """All that changes and cannot be made again from the rest, as copies by name."""
     load: Callable[[Saved], None] = ignore
@@ -183,8 +195,42 @@ class System:
     """The same, in rows."""
     hides: Hidden | None = None
     """What it hides, where there is a drill to find it."""
-    holds: Any = None
-    """What it is about (a `Film`, a `Heat`), for those who look at it from Python."""
+    holds: Held = NOTHING
+    """What it is about (a `Film`, a `Heat`), for those who make other systems of it, and who look at it from Python."""
+    kind: str = ""
+    """Which phenomenon it is: its name, before the world gave it its organ's too."""
+
+    def __post_init__(self) -> None:
+        self.kind = self.kind or self.name
+
+    def name_after(self, organ: str) -> None:
+        """One of several of its kind: its name, and the names of all that it measures and lets change, say of which
+        organ."""
+        if self.name != self.kind:
+            return
+        self.name = f"{self.kind} of {organ}"
+        measures = self.measures
+        self.measures = lambda: [(_of(measure, organ), value) for measure, value in measures()]
+        self.parameters = [replace(live, parameter=_of(live.parameter, organ)) for live in self.parameters]
+        self.tables = [replace(live, table=_of(live.table, organ)) for live in self.tables]
+
+
+Told = TypeVar("Told", Measure, Parameter, Table)
+
+
+def _of(one: Told, organ: str) -> Told:
+    """The same, of this organ."""
+    return replace(one, name=f"{one.name}_of_{organ}", label=f"{one.label} ({organ})")
+
+
+def that_holds(kind: type[Held], system: System[Any]) -> System[Held]:
+    """The system, which is about something of this type; refused where it is not."""
+    if not isinstance(system.holds, kind):
+        raise InputError(
+            f"system {system.name!r} holds a {type(system.holds).__name__}, not a {kind.__name__}.",
+            f"Ask for a {type(system.holds).__name__}.",
+        )
+    return system
 
 
 class Kept:

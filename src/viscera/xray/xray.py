@@ -75,6 +75,7 @@ class Xray:
     report: Any
     """Port of int32 (1,): 1 where something stood behind the source."""
     exposure: Any
+    """`Exposure` of the next pulse, shape (1,)."""
     counted: NDArray[np.float64]
     """Pulses; time of fluoroscopy [s]; dose area product [Gy·m²]; air kerma per pulse at the detector with nothing in
     the beam [Gy]; I₀ of the next picture."""
@@ -308,6 +309,7 @@ def save(xray: Xray) -> Arrays:
 
 
 def load(xray: Xray, arrays: Arrays) -> None:
+    """Puts it into a state that `save` gave."""
     copy_in("X-ray", _kept(xray), arrays)
     xray.aimed = False
 

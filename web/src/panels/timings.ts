@@ -1,9 +1,9 @@
 // Where the time of a frame goes, and how long the hand waits for the picture.
 
-import type { Frame } from "../protocol";
+import { FRAME, type Frame } from "../protocol";
 import { card, h, setText } from "./dom";
 
-const FRAME_TIME = 16; // [ms] of simulated time in a frame
+const FRAME_TIME = 1000 * FRAME; // [ms] of simulated time
 const UPDATE_EVERY = 500; // [ms]
 const TICKING = "tissue"; // the stage that ticks are made of; all others run beside them
 

@@ -14,17 +14,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.blood.drops.drops import DropParams, make_drops
-from viscera.blood.picture.trails import make_trails
-from viscera.blood.pools.pools import make_pools
-from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
-from viscera.blood.wounds.wounds import make_wounds
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import make_heat
+from viscera import heat
+from viscera.blood.drops import DropParams
+from viscera.blood.wounds import VesselParams, vessel_mmhg
+from viscera.heat import burns
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._film import FINEST, finer_film, pour
+from viscera.scenarios._film import FINEST, Blood, bleed, make_blood, pour
 from viscera.scenarios._organ import Top, seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
@@ -42,19 +39,12 @@ from viscera.view import Goal, Level
 from viscera.world import Body, Contents, Organ, System, looking_down, trocar_beside
 from viscera.world.system import LiveParameter
 from viscera.world.systems.burns import burning
-from viscera.world.systems.drops import flying
-from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import painting
 from viscera.world.systems.gauze import Gauze, covering
 from viscera.world.systems.heat import heating
 from viscera.world.systems.ink import ink_on
-from viscera.world.systems.ledger import accounting
-from viscera.world.systems.pools import pooling
-from viscera.world.systems.resting import Rest
 from viscera.world.systems.smoke import smoking
-from viscera.world.systems.stains import Aim, make_stains_around, staining
 from viscera.world.systems.stiffening import stiffening
-from viscera.world.systems.wounds import Wound, bleeding
+from viscera.world.systems.wounds import Wound
 
 PARTICLES = 5_000
 """Of blood and saline on the organ, 0.2 to 0.4 µL each: 1 to 2 mL. Chosen for two cores."""
@@ -105,68 +95,46 @@ def build(setting: Setting) -> Contents:
     instruments = [kit.suction(), kit.irrigator(), kit.forceps(POWER), kit.clip_applier(), kit.swab()]
     camera, bounds = looking_down([organ], (0.05, -0.75, 0.95))
     tools = kit.hand_out(instruments, above(organ.body), LIVER.friction, trocar=trocar_beside(camera))
-    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
-    burn = make_burn(heat)
-    burns = [
-        heating(organ, heat, burn, tools, every=HEATING),
+    warmth = heat.make(organ.need_skin(), LIVING_LIVER, dt=HEATING * FRAME)
+    burn = burns.make(warmth)
+    hot = [
+        # Of the generator's settings only its power: the rest belongs to the drill of cautery.
+        heating(organ, warmth, burn, tools, every=HEATING, settings=("power",)),
         burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
         smoking(organ, burn, tools, setting.detail),
     ]
-    # Of the generator's settings only its power: the rest belongs to the drill of cautery.
-    burns[0].parameters = burns[0].parameters[:1]
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     vessels = open_vessels(organ.body, setting.seed, top)
-    blood, parameters = bleed(organ, vessels, tools, setting, top)
+    finer = min(setting.detail, FINEST)
+    rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
+    blood = make_blood(organ, FILM, setting.detail, PARTICLES, DROPS, rinsing)
+    systems, parameters = dress(blood, vessels, tools, top)
     return Contents(
         organs=[organ],
         tools=tools,
-        systems=[*burns, *blood],
+        systems=[*hot, *systems],
         parameters=[*parameters, *tissue_parameters(organ.tissue, STIFFNESS, VISCOSITY)],
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
         levels=LEVELS,
         script=lambda world, tick: script(organ, vessels[0], tick, top),
-        heaviest=lambda: pour(organ, blood),
+        heaviest=lambda: pour(organ, blood.film),
     )
 
 
-def bleed(
-    organ: Organ, vessels: list[Wound], tools: list[Tool], setting: Setting, top: Top | None
+def dress(
+    blood: Blood, vessels: list[Wound], tools: list[Tool], top: Top | None
 ) -> tuple[list[System], list[LiveParameter]]:
-    """All that has to do with blood, in the order of a frame, and its settings."""
-    params = finer_film(FILM, setting.detail)
-    finer = min(setting.detail, FINEST)
-    film = make_film_on(organ, params, round(finer * PARTICLES))
-    assert film.surface is not None
-    rinsing = replace(RINSING, jet_volume=RINSING.jet_volume / finer)
-    drops = make_drops(film.surface, params, film.state, rinsing, FRAME, round(finer * DROPS))
-    stains = make_stains_around(drops, tools)
-    pools = make_pools(film, drops)
-    wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
-    wounding = bleeding(organ, wounds, [*vessels, bile_duct(organ.body, vessels, top)])
-    rest, aim = Rest(film, drops, wounding.holds, pools), Aim(stains, tools)
-    picture = painting(organ, film, pools, rest, aim)
-    make_trails(drops, picture.holds)
+    """All that has to do with blood and what is laid on it, in the order of a frame, and its settings."""
+    organ = blood.organ
+    bleeding = bleed(blood, [*vessels, bile_duct(organ.body, vessels, top)], tools)
     drawing, ink = ink_on(organ)
-    gauze = Gauze(organ, film, picture.holds, ink, beside(organ.body, vessels[0], top))
-    across = None if top is None else top.longest_line
-    dressing = Dressing(organ, wounds, gauze, ink, across)
-    systems = [
-        wounding,
-        rest.system(),
-        flying(organ.name, drops, rest, aim),
-        pooling(pools, rest),
-        staining(stains, aim, rest),
-        flowing(film, rest),
-        accounting(film, wounds, drops),
-        picture,
-        drawing,
-        covering(gauze),
-        dressing.system(),
-    ]
-    return systems, [*patient_parameters(wounding.holds, film), *dressing_parameters(gauze, dressing)]
+    gauze = Gauze(organ, blood.film, bleeding.image, ink, beside(organ.body, vessels[0], top))
+    dressing = Dressing(organ, blood.wounds, gauze, ink, None if top is None else top.longest_line)
+    systems = [*bleeding.systems, drawing, covering(gauze), dressing.system()]
+    return systems, [*patient_parameters(bleeding.vessels, blood.film), *dressing_parameters(gauze, dressing)]
 
 
 def open_vessels(body: Body, seed: int, top: Top | None = None) -> list[Wound]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import make_heat
+from viscera import heat
+from viscera.heat import burns
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit, tip_for
 from viscera.scenarios import Scenario, Setting
@@ -20,7 +20,7 @@ from viscera.scenarios._organ import seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.scenarios.cautery.drill import burn_drill, line_points, marked
-from viscera.timing import FRAME
+from viscera.timing import FRAME, TICK
 from viscera.tissue.materials import LIVER
 from viscera.view import Goal, Level
 from viscera.world import Contents, World, looking_down, trocar_beside
@@ -62,16 +62,20 @@ def build(setting: Setting) -> Contents:
     # From the surgeon's side, so that the foot of the hook lies level along the line.
     trocar = trocar_beside(camera, right=0.0, near=0.35)
     tools = kit.hand_out([kit.hook(), kit.forceps()], above(organ.body), LIVER.friction, apart=0.04, trocar=trocar)
-    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
-    burn = make_burn(heat)
+    warmth = heat.make(organ.need_skin(), LIVING_LIVER, dt=HEATING * FRAME)
+    burn = burns.make(warmth)
     drawing, ink = ink_on(organ)
     top = None if setting.mesh is None else seen_from_above(organ.body.mesh)
     points = line_points(organ.body, setting.seed, top)
-    systems = [
-        heating(organ, heat, burn, tools, every=HEATING),
+    hot = [
+        heating(organ, warmth, burn, tools, every=HEATING),
         burning(organ, burn, every=HEATING),
         stiffening(organ, burn, every=HEATING),
-        smoking(organ, burn, tools, setting.detail),
+    ]
+    smoke = smoking(organ, burn, tools, setting.detail)
+    systems = [
+        *hot,
+        smoke,
         drawing,
         burn_drill(organ, burn, ink, *marked(organ.need_skin(), points, top)),
     ]
@@ -81,7 +85,7 @@ def build(setting: Setting) -> Contents:
         """A hand that takes the hook along the line at 8 mm/s with the pedal down, every 10 ms."""
         if tick % 10:
             return []
-        way = min(SPEED * 0.001 * tick, float(lengths[-1]))
+        way = min(SPEED * TICK * tick, float(lengths[-1]))
         x, y = (float(np.interp(way, lengths, column)) for column in points.T)
         # Of the surface at rest: the hook presses it down, and would follow it ever deeper.
         z = organ.height(x, y, None if top is None else top.vertices)
@@ -99,7 +103,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.2,
         levels=LEVELS,
         script=script,
-        heaviest=systems[3].holds.wake,
+        heaviest=smoke.holds.wake,
     )
 
 

@@ -12,8 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import make_heat
+from viscera.heat import burns
 from viscera.instruments import Clips, Cuts, Instrument, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._film import pour
@@ -48,7 +47,7 @@ from viscera.world import Contents, Organ, cuttable, looking_down
 from viscera.world.systems.burns import burning
 from viscera.world.systems.burnt_cuts import burnt_cutting
 from viscera.world.systems.cuts import cutting
-from viscera.world.systems.heat import heating
+from viscera.world.systems.heat import heating, make_heat_on
 from viscera.world.systems.scope import scope, through_trocar
 from viscera.world.systems.smoke import smoking
 from viscera.world.systems.stiffening import stiffening
@@ -161,12 +160,12 @@ def build(setting: Setting) -> Contents:
     camera, bounds = looking_down([organ], (-0.08, -0.72, 0.78))
     home = (0.0, -0.05, 0.07)
     tools = kit.hand_out(instruments(), home, 0.1, apart=0.012)
-    heat = make_heat(organ.need_skin(), LIVING_LIVER, HEATING * FRAME)
-    burn = make_burn(heat)
+    warmth = make_heat_on(organ, LIVING_LIVER, dt=HEATING * FRAME)
+    burn = burns.make(warmth)
     opening = cutting(organ)
-    hot = [heating(organ, heat, burn, tools, every=HEATING), burning(organ, burn, every=HEATING)]
-    hot.append(stiffening(organ, burn, every=HEATING))
-    springs = hot[-1].holds
+    hot, scorched = heating(organ, warmth, burn, tools, every=HEATING), burning(organ, burn, every=HEATING)
+    stiff = stiffening(organ, burn, every=HEATING)
+    springs = stiff.holds
     smoke = smoking(organ, burn, tools, SMOKE_DETAIL * setting.detail)
     fluids = make_fluids(organ, setting, patient, field, springs)
     organ.tissue.set_gravity((0.0, 0.0, -STANDARD_GRAVITY))
@@ -174,14 +173,16 @@ def build(setting: Setting) -> Contents:
 
     def heaviest() -> None:
         smoke.holds.wake()
-        pour(organ, fluids.after)
+        pour(organ, fluids.film)
 
     return Contents(
         organs=[organ],
         tools=tools,
         systems=[
             opening,
-            *hot,
+            hot,
+            scorched,
+            stiff,
             burnt_cutting(organ, springs),
             *fluids.before,
             judging(organ, field, fluids.tubes, springs),

@@ -6,29 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from viscera.blood.drops.drops import make_drops
-from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams
-from viscera.blood.wounds.vessels import VESSELS, VesselParams, vessel_mmhg
-from viscera.blood.wounds.wounds import make_wounds, set_vessel
+from viscera.blood.film import BILE, BLOOD, SALINE, Film, FilmParams
+from viscera.blood.wounds import VESSELS, VesselParams, set_vessel, vessel_mmhg
 from viscera.scenarios import Setting
-from viscera.scenarios._film import FINEST, finer_film
+from viscera.scenarios._film import make_blood
 from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.scenarios.cholecystectomy.patient import Patient
-from viscera.timing import FRAME
 from viscera.tissue.burning import Burning
 from viscera.units import MMHG
 from viscera.view import Parameter
 from viscera.world import Organ
 from viscera.world.system import LiveParameter, System
-from viscera.world.systems.drops import flying
-from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import painting
-from viscera.world.systems.ledger import accounting
 from viscera.world.systems.lumen import lumen_of
 from viscera.world.systems.ooze import oozing
 from viscera.world.systems.tubes import Tube, Tubes, tubes_through
-from viscera.world.systems.wounds import Wound, bleeding
+from viscera.world.systems.wounds import Openings, Wound, bleeding
 
 PARTICLES, DROPS = 4_000, 800
 FILM = FilmParams(fluids=(BLOOD, BILE, SALINE), clot_rate=1.0 / 90.0, dilution=1.0)
@@ -60,53 +53,46 @@ class Fluids:
     before: list[System]
     """What runs in tubes: before the judge in the order of a frame."""
     after: list[System]
+    film: Film
     tubes: Tubes
     parameters: list[LiveParameter]
 
 
 def make_fluids(organ: Organ, setting: Setting, patient: Patient, field: Field, burning: Burning) -> Fluids:
     """On the organ at rest, after `stiffening` was made."""
-    params, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
-    film = make_film_on(organ, params, round(finer * PARTICLES))
-    assert film.surface is not None
-    drops = make_drops(film.surface, params, film.state, None, FRAME, round(finer * DROPS))
-    wounds = make_wounds(film.surface, params, film.state, dt=FRAME, drops=drops.state)
+    blood = make_blood(organ, FILM, setting.detail, PARTICLES, DROPS)
     tubes = tubes_of(patient, field)
-    aside = _aside(organ)
     # Their places are those of cuts, once there are some.
-    waiting = [_waiting(aside, tube, end) for tube in tubes for end in (0, 1)]
-    waiting += [Wound(aside, FULL, NARROW, "bile")] * HOLES
-    opening = INFLAMED_OPENING if patient.inflamed else OOZE_OPENING
-    waiting += [Wound(aside, OOZE, opening, oozes=True)] * OOZING
-    bleeders = bleeding(organ, wounds, waiting, clips=False)
-    first_hole, first_ooze = 2 * len(tubes), 2 * len(tubes) + HOLES
-    through = tubes_through(organ, bleeders.holds, tubes, 0, burning)
+    openings, aside = Openings(), _aside(organ)
+    ends = openings.add(_waiting(aside, tube, end) for tube in tubes for end in (0, 1))
+    holes = openings.add([Wound(aside, FULL, NARROW, "bile")] * HOLES)
+    wide = INFLAMED_OPENING if patient.inflamed else OOZE_OPENING
+    faces = openings.add([Wound(aside, OOZE, wide, oozes=True)] * OOZING)
+    bleeders = bleeding(organ, blood.wounds, openings.all, clips=False)
+    through = tubes_through(organ, bleeders.holds, tubes, ends, burning)
     lumen = lumen_of(
-        organ, bleeders.holds, np.flatnonzero(field.material_of == body.LUMEN), range(first_hole, first_ooze),
-        volume=BILE_VOLUME, full=FULL, fed=(1,),
+        organ, bleeders.holds, np.flatnonzero(field.material_of == body.LUMEN), holes,
+        volume=BILE_VOLUME, full=FULL, fed=(through.holds.wound(CYSTIC_DUCT, 1),),
     )  # fmt: skip
-    weeping = oozing(organ, bleeders.holds, range(first_ooze, first_ooze + OOZING))
-
+    weeping = oozing(organ, bleeders.holds, faces)
     bleeders.holds.shown()
 
     def press(value: float) -> None:
-        for number in range(2, len(tubes)):
-            set_vessel(wounds, 2 * number, artery(value))
+        for number, tube in enumerate(tubes):
+            if tube.fluid == "blood":
+                set_vessel(blood.wounds, through.holds.wound(number, 0), artery(value))
 
     return Fluids(
         before=[through, lumen, weeping],
-        after=[
-            bleeders,
-            flying(organ.name, drops),
-            flowing(film),
-            accounting(film, wounds, drops),
-            painting(organ, film),
-        ],
+        after=blood.systems(bleeders),
+        film=blood.film,
         tubes=through.holds,
         parameters=[LiveParameter(PRESSURE, press)],
     )
 
 
+CYSTIC_DUCT = 0
+"""Number of the tube that the gall bladder feeds."""
 NARROW = 0.1e-3
 """Of an opening before it is one [m]."""
 

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from viscera.blood.drops.drops import make_drops
-from viscera.blood.film.params import BLOOD, SALINE, FilmParams
-from viscera.blood.wounds.vessels import VESSELS, vessel_mmhg
-from viscera.blood.wounds.wounds import make_wounds
+from viscera.blood.film import BLOOD, SALINE, FilmParams
+from viscera.blood.wounds import VESSELS, vessel_mmhg
 from viscera.scenarios import Setting
-from viscera.scenarios._film import FINEST, finer_film
-from viscera.timing import FRAME
+from viscera.scenarios._film import make_blood as blood_on
 from viscera.world import Organ
 from viscera.world.system import System
 from viscera.world.systems.cut_vessels import cut_vessel
-from viscera.world.systems.drops import flying
-from viscera.world.systems.film import flowing, make_film_on
-from viscera.world.systems.film_picture import painting
-from viscera.world.systems.ledger import accounting
 from viscera.world.systems.ooze import oozing
-from viscera.world.systems.wounds import Wound, bleeding
+from viscera.world.systems.wounds import Openings, Wound, bleeding
 
 PARTICLES, DROPS = 3_000, 500
 FILM = FilmParams(fluids=(BLOOD, SALINE), clot_rate=1.0 / 90.0)
@@ -46,20 +39,14 @@ def make_blood(organ: Organ, setting: Setting) -> list[System]:
     x = float(np.random.default_rng([setting.seed, 1]).uniform(0.25, 0.75) * (high[0] - low[0]) + low[0])
     # From one side to the other, below the middle of the line.
     line = np.linspace([x, -REACH, high[2] - BELOW], [x, REACH, high[2] - BELOW], PIECES + 1)
-    fluids, finer = finer_film(FILM, setting.detail), min(setting.detail, FINEST)
-    film = make_film_on(organ, fluids, round(finer * PARTICLES))
-    assert film.surface is not None
-    drops = make_drops(film.surface, fluids, film.state, None, FRAME, round(finer * DROPS))
-    wounds = make_wounds(film.surface, fluids, film.state, dt=FRAME, drops=drops.state)
+    blood = blood_on(organ, FILM, setting.detail, PARTICLES, DROPS)
     tops = [(x, float(y), organ.height(x, float(y))) for y in 0.5 * (line[:-1, 1] + line[1:, 1])]
-    waiting = [Wound(tops[0], OOZE, OOZE_OPENING, oozes=True)] * OOZING
-    bleeders = bleeding(organ, wounds, [Wound(top, ARTERY, OPENING) for top in tops] + waiting)
+    openings = Openings()
+    pieces = openings.add(Wound(top, ARTERY, OPENING) for top in tops)
+    faces = openings.add([Wound(tops[0], OOZE, OOZE_OPENING, oozes=True)] * OOZING)
+    bleeders = bleeding(organ, blood.wounds, openings.all)
     return [
-        cut_vessel(organ, bleeders.holds, line),
-        oozing(organ, bleeders.holds, range(PIECES, PIECES + OOZING)),
-        bleeders,
-        flying(organ.name, drops),
-        flowing(film),
-        accounting(film, wounds, drops),
-        painting(organ, film),
+        cut_vessel(organ, bleeders.holds, line, pieces),
+        oozing(organ, bleeders.holds, faces),
+        *blood.systems(bleeders),
     ]

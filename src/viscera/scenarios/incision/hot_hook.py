@@ -6,8 +6,8 @@ body, and not burnt, costs nothing.
 
 from __future__ import annotations
 
-from viscera.heat.burn import make_burn
-from viscera.heat.conduction import STILL_AIR, HeatParams, make_heat
+from viscera import heat
+from viscera.heat import burns
 from viscera.instruments import Tool
 from viscera.timing import FRAME
 from viscera.world import Organ
@@ -25,11 +25,10 @@ POWER = 40.0
 
 def make_burns(organ: Organ, tools: list[Tool]) -> list[System]:
     """In the order of a frame, after `cutting`."""
-    heat = make_heat(organ.need_skin(), HeatParams(air_transfer=STILL_AIR), HEATING * FRAME)
-    burn = make_burn(heat)
-    warmth = heating(organ, heat, burn, tools, every=HEATING)
+    warmth = heat.make(organ.need_skin(), heat.HeatParams(air_transfer=heat.STILL_AIR), dt=HEATING * FRAME)
+    burn = burns.make(warmth)
     # Of the generator's settings only its power: the rest belongs to cautery.
-    warmth.parameters = warmth.parameters[:1]
-    scorching = burning(organ, burn, every=HEATING)
-    burnt = stiffening(organ, burn, every=HEATING)
-    return [warmth, scorching, burnt, burnt_cutting(organ, burnt.holds)]
+    hot = heating(organ, warmth, burn, tools, every=HEATING, settings=("power",))
+    scorched = burning(organ, burn, every=HEATING)
+    stiff = stiffening(organ, burn, every=HEATING)
+    return [hot, scorched, stiff, burnt_cutting(organ, stiff.holds)]

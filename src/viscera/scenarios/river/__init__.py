@@ -17,6 +17,7 @@ from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.river.spring import Spring, flood, make_spring
+from viscera.timing import TICKS_PER_FRAME
 from viscera.units import LITRE
 from viscera.view import Camera, Parameter, Surface
 from viscera.world import Contents, World
@@ -64,7 +65,7 @@ def build(setting: Setting) -> Contents:
 
     def script(world: World, tick: int) -> Iterable[Input]:
         """A hand that dips the ball into the middle of the stream every four seconds."""
-        if tick % 16:
+        if tick % TICKS_PER_FRAME:
             return []
         x, y, z = home
         lift = HOME_HEIGHT * max(0.0, math.sin(2.0 * math.pi * tick / 4000.0))

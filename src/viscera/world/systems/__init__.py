@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.gauze import Gauze as Gauze
     from viscera.world.systems.gauze import covering as covering
     from viscera.world.systems.heat import heating as heating
+    from viscera.world.systems.heat import make_heat_on as make_heat_on
     from viscera.world.systems.ink import ink_on as ink_on
     from viscera.world.systems.lattice_view import lattice_picture as lattice_picture
     from viscera.world.systems.ledger import accounting as accounting
@@ -98,7 +99,7 @@ _HOMES = {
     "film_picture": ("painting",),
     "fluoroscopy": ("fluoroscopy",),
     "gauze": ("Gauze", "covering"),
-    "heat": ("heating",),
+    "heat": ("heating", "make_heat_on"),
     "ink": ("ink_on",),
     "lattice_view": ("lattice_picture",),
     "ledger": ("accounting",),

@@ -124,7 +124,7 @@ class Refined:
     """Called before each frame with the time [s]: a wall that moves."""
 
 
-def adapting(refined: Refined, seed: int) -> System:
+def adapting(refined: Refined, seed: int) -> System[Refined]:
     return _Adapting(refined, seed).system()
 
 
@@ -154,7 +154,7 @@ class _Adapting:
         self._sizes = np.zeros(len(self._fluid.params.radii), dtype=np.int64)
         self._redraw()
 
-    def system(self) -> System:
+    def system(self) -> System[Refined]:
         radius = DRAWN * self._fluid.params.spacing
         liquid = Particles("water", "water", radius, self._capacity)
         balls = Particles("sizes", "water", radius, self._capacity, "size")

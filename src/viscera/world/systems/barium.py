@@ -115,7 +115,7 @@ def show_film(
     volume_out[i] = unit * float(film[i])
 
 
-def filling(enema: Enema) -> System:
+def filling(enema: Enema) -> System[Enema]:
     return _Filling(enema).system()
 
 
@@ -144,7 +144,7 @@ class _Filling:
         self._apply()
         self._redraw()
 
-    def system(self) -> System:
+    def system(self) -> System[Enema]:
         look = Particles("barium", "barium", DRAWN * self._fluid.params.spacing, self._fluid.capacity)
         bowel = None if self._living is None else self._living.bowel
         kept = Kept(

@@ -20,7 +20,7 @@ CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. 
 COAGULATED = Measure("coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0)
 
 
-def burning(organ: Organ, burn: Burn, *, every: int = 1) -> System:
+def burning(organ: Organ, burn: Burn, *, every: int = 1) -> System[Burn]:
     """What the heat on an organ does to its skin; after `heating` in the order of a frame. With the same `every` as
     that: it takes its turn in the last of so many frames, the one before heat's next."""
     skin, device = organ.need_skin(), burn.heat.skin.device
@@ -62,6 +62,7 @@ def burning(organ: Organ, burn: Burn, *, every: int = 1) -> System:
 
     return System(
         name="burns",
+        organ=organ.name,
         frame=frame,
         reads=(f"{organ.name}.temperature",),
         writes=(f"{organ.name}.burn_level",),

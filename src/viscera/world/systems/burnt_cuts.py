@@ -58,7 +58,7 @@ class BurntCuts:
         self._blades.toughness.assign(self.landed)
 
 
-def burnt_cutting(organ: Organ, springs: Burning) -> System:
+def burnt_cutting(organ: Organ, springs: Burning) -> System[BurntCuts]:
     """After `stiffening` in the order of a frame; `springs` is what that holds."""
     state = BurntCuts(organ, springs)
     kept = Kept({"now": state.now, "due": state.due, "landed": state.landed}, state.loaded)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from viscera.blood.wounds.wounds import set_clip
 from viscera.errors import InputError
-from viscera.instruments import Clips, Staples, Tool
+from viscera.instruments import MOST_TOOLS, Clips, Staples, Tool
 from viscera.instruments.trocar import turned
 from viscera.tissue.clamping import CLAMPS, add_clamp, clamped, need_clamps
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
-from viscera.world.systems.search import COME, HANDS
+from viscera.world.systems.search import COME
 from viscera.world.systems.wounds import Vessels
 
 SIZE = 2.5e-3
@@ -45,9 +45,9 @@ class Clamping:
         samples = organ.tissue.need_touching().samples
         self._samples, self._rest = samples, samples.rest.numpy()
         self._normal = samples.normal.numpy()
-        self._due = np.zeros((HANDS, 4))
+        self._due = np.zeros((MOST_TOOLS, 4))
         """What each tool has put on and has not landed (`Legs`); a hold of 0 for nothing."""
-        self._down = np.zeros(HANDS, dtype=np.bool_)
+        self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
         """Whether each tool has had its clip for this press of its handle."""
         self.held = np.zeros(CLAMPS, dtype=np.bool_)
         """As of the last frame."""
@@ -85,9 +85,9 @@ class Clamping:
 
     def frame(self, now: Moment) -> None:
         pressed = [(tool, one) for kind in (Clips, Staples) for tool, one in now.using(kind)]
-        self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
+        self._down &= np.isin(np.arange(MOST_TOOLS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
-            if tool.number >= HANDS or self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+            if self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
                 continue
             self._down[tool.number] = True
             legs = self._clip(tool, one) if isinstance(one, Clips) else self._staple(tool, one)
@@ -155,7 +155,7 @@ class Clamping:
     def measures(self) -> list[tuple[Measure, float]]:
         return [(HELD, float(self.held.sum())), (SLIPPED, float(self.numbers[0])), (NO_ROOM, float(self.numbers[1]))]
 
-    def system(self) -> System:
+    def system(self) -> System[Clamping]:
         arrays = {"down": self._down, "due": self._due, "held": self.held, "wound": self.wound, "numbers": self.numbers}
         self._look()
         kept = Kept(arrays, self.loaded)
@@ -173,6 +173,6 @@ class Clamping:
         )
 
 
-def clamping(organ: Organ, vessels: Vessels | None = None) -> System:
+def clamping(organ: Organ, vessels: Vessels | None = None) -> System[Clamping]:
     """Before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds, `let_clamp` comes before."""
     return Clamping(organ, vessels).system()

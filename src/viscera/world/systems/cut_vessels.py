@@ -29,17 +29,16 @@ CUT_THROUGH = Measure("vessel_cut", "Vessel cut", "", "1 once the vessel is cut 
 
 
 class CutVessel:
-    """`vessels` has one wound for each piece of the line, in order, and they are its first ones."""
+    """`numbers` are the wounds of `vessels` that wait: one for each piece of the line, in order."""
 
-    def __init__(self, organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> None:
+    def __init__(self, organ: Organ, vessels: Vessels, line: NDArray[np.float64], numbers: range) -> None:
         if organ.shadow.cuts is None:
             raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.cuttable`.")
-        if vessels.wounds.count < len(line) - 1:
-            raise InputError(
-                f"a line of {len(line) - 1} pieces has {vessels.wounds.count} wounds.", "Give one wound per piece."
-            )
+        there = len(range(vessels.wounds.count)[numbers.start : numbers.stop])
+        if there != len(line) - 1:
+            raise InputError(f"a line of {len(line) - 1} pieces has {there} wounds.", "Give one wound per piece.")
         params = organ.tissue.params
-        self._organ, self._cuts, self._vessels = organ, organ.shadow.cuts, vessels
+        self._organ, self._cuts, self._vessels, self._numbers = organ, organ.shadow.cuts, vessels, numbers
         self._nodes = params.nodes.astype(np.float64)
         self._line = (np.asarray(line, dtype=np.float64) - np.asarray(params.origin)) / params.spacing
         self._seen = -1
@@ -67,18 +66,19 @@ class CutVessel:
         face = organ.cuts.inner_face(at, self._line[number + 1] - self._line[number])
         if face is not None:
             surface = self._vessels.wounds.surface
-            set_place(self._vessels.wounds, number, face + surface.first_face[surface.parts.index(organ.need_skin())])
+            first = surface.first_face[surface.parts.index(organ.need_skin())]
+            set_place(self._vessels.wounds, self._numbers[number], face + first)
 
     def put(self) -> None:
         """The wound nearest to the supply is open, if nothing shuts the vessel before it."""
         wounds = self._vessels.wounds
-        sealed = wounds.view.sealed.numpy()[: len(self.cut)]
+        sealed = wounds.view.sealed.numpy()[self._numbers.start : self._numbers.stop]
         shut = np.cumsum((sealed & ~WHOLE) != 0) - ((sealed & ~WHOLE) != 0) > 0
         flows = self.cut & ~shut
         first = np.cumsum(self.cut) == 1
         for number, whole in enumerate((~(flows & first)).tolist()):
             if whole != bool(sealed[number] & WHOLE):
-                set_whole(wounds, number, whole)
+                set_whole(wounds, self._numbers[number], whole)
 
     def measures(self) -> list[tuple[Measure, float]]:
         return [(CUT_THROUGH, float(self.cut.any()))]
@@ -109,11 +109,15 @@ def crossings(line: NDArray[np.float64], nodes: NDArray[np.float64], links: NDAr
     return found
 
 
-def cut_vessel(organ: Organ, vessels: Vessels, line: NDArray[np.float64]) -> System:
-    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
-    state = CutVessel(organ, vessels, line)
+def cut_vessel(
+    organ: Organ, vessels: Vessels, line: NDArray[np.float64], numbers: range | None = None
+) -> System[CutVessel]:
+    """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds, and
+    `numbers` those of its wounds that wait for this line, its first ones where not given."""
+    state = CutVessel(organ, vessels, line, range(len(line) - 1) if numbers is None else numbers)
     return System(
         name="cut_vessel",
+        organ=organ.name,
         after=("cutting",),
         frame=state.frame,
         load=lambda saved: state.loaded(),

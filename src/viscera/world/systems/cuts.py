@@ -147,7 +147,7 @@ class Cutting:
         return [(AREA, area / SQUARE_MILLIMETRE), (PIECES, pieces), (CRUMBS, crumbs)]
 
 
-def cutting(organ: Organ) -> System:
+def cutting(organ: Organ) -> System[Cutting]:
     """First in the order of a frame: what follows sees the surface as it is."""
     state = Cutting(organ)
     arrays: dict[str, Any] = {"cut": state.shadow.cut, "crossing": state.shadow.crossing}
@@ -157,6 +157,7 @@ def cutting(organ: Organ) -> System:
     kept = Kept(arrays, state.loaded)
     return System(
         name="cutting",
+        organ=organ.name,
         frame=state.frame,
         lands=state.land,
         uses=(Cuts,),

@@ -151,9 +151,11 @@ class Drill:
             off=float(self._declared[2]) if told else None,
         )
 
-    def trial(self, scenario: str, seed: int, hands: tuple[HandTrace, ...]) -> Trial:
-        """What there is to score, once it has ended."""
+    def trial(self, scenario: str, seed: int, hands: Callable[[float], tuple[HandTrace, ...]]) -> Trial | None:
+        """What there is to score, once it has ended; `hands` gives what they did in so many seconds of it."""
         state = self.state()
+        if state.phase != "ended":
+            return None
         return Trial(
             scenario=scenario,
             seed=seed,
@@ -164,7 +166,7 @@ class Drill:
             measures=state.result,
             off=state.off,
             certainty=state.certainty,
-            hands=hands,
+            hands=hands(state.time),
             harder=state.level + 1 < len(self.levels),
         )
 
@@ -176,7 +178,7 @@ class Drill:
         if int(self._phase[0]) == ENDED:
             self.when_over()
 
-    def system(self) -> System:
+    def system(self) -> System[Drill]:
         arrays = {"phase": self._phase, "ticks": self._ticks, "declared": self._declared, "values": self._values}
         kept = Kept(arrays)
         return System(

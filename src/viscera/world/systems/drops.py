@@ -42,7 +42,7 @@ def show_drops(
         shown_out[i] = wp.vec4(x[0], x[1], x[2], red)
 
 
-def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = None) -> System:
+def flying(name: str, drops: Drops, rest: Rest | None = None, aim: Aim | None = None) -> System[Drops]:
     """Drops around the organ called `name`, which hit tools where `aim` says. After `bleeding`, before `flowing`."""
     device, capacity = drops.device, drops.state.position.shape[0]
     shown = wp.zeros(capacity, dtype=wp.vec4, device=device.warp)

@@ -55,7 +55,7 @@ def _follow_cuts(surface: FilmSurface, part: int, cuts: CutSurface) -> None:
     cuts.follow_with(follow)
 
 
-def flowing(film: Film, rest: Rest | None = None) -> System:
+def flowing(film: Film, rest: Rest | None = None) -> System[Film]:
     """As many steps of the film as make a frame. Measures `film_blood`, …: how much of each fluid is in it."""
     device = film.device
     plain = device.record(lambda stage: step_film(stage, film, 0), work=film.work)
@@ -81,6 +81,7 @@ def flowing(film: Film, rest: Rest | None = None) -> System:
 
     return System(
         name="film",
+        skins=() if film.surface is None else film.surface.parts,
         frame=frame,
         after=("wounds", "rest", "drops", "pools", "stains"),
         save=lambda: films.save(film),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viscera.blood import picture
 from viscera.blood.film.film import Film
-from viscera.blood.picture.image import FilmImageParams, dye_of, make_film_image, step_film_image
+from viscera.blood.picture.image import FilmImage, FilmImageParams, dye_of, make_film_image, step_film_image
 from viscera.blood.pools.pools import Pools
 from viscera.blood.stains.stains import wipe_picture
 from viscera.timing import FRAME
@@ -20,7 +20,7 @@ PAINTING = 2
 
 def painting(
     organ: Organ, film: Film, pools: Pools | None = None, rest: Rest | None = None, aim: Aim | None = None
-) -> System:
+) -> System[FilmImage]:
     """The film, and the pools that stand on it; gauze wipes it where `aim` says. After `flowing` in the order of a
     frame."""
     skin = organ.need_skin()
@@ -49,6 +49,7 @@ def painting(
     kept = Kept({}, own=(lambda: picture.save(image), lambda saved: picture.load(image, saved)))
     return System(
         name="film_picture",
+        organ=organ.name,
         frame=frame,
         every=PAINTING,
         after=("film",),

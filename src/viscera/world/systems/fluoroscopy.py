@@ -57,7 +57,7 @@ def fluoroscopy(
     title: str = "X-ray",
     drags: Sequence[Drag] = (),
     hidden: Hidden | None = None,
-) -> System:
+) -> System[Xray]:
     """The system of an X-ray machine (`xray.make`) whose scene others move. Dragging in its picture turns the
     C-arm, or slides the patient; `drags`: what else dragging moves. `hidden`: what is to be found in its pictures."""
     return _Fluoroscopy(machine, name, title, drags, hidden).system()
@@ -89,7 +89,7 @@ class _Fluoroscopy:
         self._plain = self._pixels.copy()
         """The picture without marks."""
 
-    def system(self) -> System:
+    def system(self) -> System[Xray]:
         kept = Kept(
             {"state": self._state, "aimed": self._aimed, "seen": self._seen, "any": self._any, "pixels": self._plain}
             | ({} if self._reading is None else self._reading.kept()),

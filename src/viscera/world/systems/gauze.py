@@ -6,7 +6,6 @@ It is an obstacle per texel for the film. How it looks is drawn into the organ's
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -16,6 +15,7 @@ from viscera.blood import gauze as cloth
 from viscera.blood.film.film import Film
 from viscera.blood.film.surface import MASKED, set_obstacles
 from viscera.blood.picture import image as film_image
+from viscera.blood.picture.image import FilmImage
 from viscera.blood.views import film_view
 from viscera.device import Stage
 from viscera.world.organ import Organ
@@ -43,8 +43,8 @@ class Gauze:
     """A square of cloth around `place` (x, y [m]), seen from above. `redraw` is called when it is laid or taken
     away."""
 
-    def __init__(self, organ: Organ, film: Film, image: Any, ink: Ink, place: NDArray[np.float64]) -> None:
-        skin = organ.need_skin()
+    def __init__(self, organ: Organ, film: Film, image: FilmImage, ink: Ink, place: NDArray[np.float64]) -> None:
+        skin, self.organ = organ.need_skin(), organ.name
         self._film, self._image, self._ink, self._skin = film, image, ink, skin
         at, up = skin.image(skin.position), skin.image(skin.faces_up())
         off = np.abs(at[..., :2] - place).max(axis=-1)
@@ -104,10 +104,10 @@ class Gauze:
         stage.launch(cloth.tint, len(self._texel), [self._texel, self._place, self._white, self.stain, flat])
 
 
-def covering(gauze: Gauze) -> System:
+def covering(gauze: Gauze) -> System[Gauze]:
     """After the film in the order of a frame."""
     kept = Kept({"stain": gauze.stain}, lambda: gauze.redraw())
-    return System(name="gauze", frame=gauze.frame, save=kept.save, load=kept.load, holds=gauze)
+    return System(name="gauze", organ=gauze.organ, frame=gauze.frame, save=kept.save, load=kept.load, holds=gauze)
 
 
 def _weave(place: NDArray[np.float64]) -> NDArray[np.float64]:

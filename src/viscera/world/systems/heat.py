@@ -6,7 +6,7 @@ Writes `ORGAN.temperature`. An organ that is as warm as the body, with no pedal 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +17,16 @@ from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.geometry.parts import PartShape, make_tool
 from viscera.heat.burn import Burn, set_burn
-from viscera.heat.conduction import Heat, set_heat, step_heat
+from viscera.heat.conduction import Heat, HeatParams, set_heat, step_heat
 from viscera.heat.electrode import Electrode, ElectrodeParams, make_electrode, step_electrodes
+from viscera.heat.materials import HeatMaterials
 from viscera.heat.network import rebuild_network
 from viscera.instruments import Heats, Tool
+from viscera.timing import FRAME
+from viscera.tissue.beneath import property_beneath
 from viscera.units import MILLIMETRE
 from viscera.view import Measure, Parameter
+from viscera.world.names import closest_names
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveParameter, Moment, System, having
 
@@ -70,13 +74,42 @@ PERFUSION = Parameter(
     group="Tissue",
 )
 
+THERMAL = ("conductivity", "density", "heat_capacity")
+"""What heat takes of a material."""
 
-def heating(organ: Organ, heat: Heat, burn: Burn, tools: Sequence[Tool], *, every: int = 1) -> System:
+SETTINGS = tuple(one.name for one in (POWER, BY_DISTANCE, LAYER, PERFUSION))
+"""What a user may change about it."""
+
+
+def make_heat_on(organ: Organ, params: HeatParams | None = None, *, dt: float = FRAME) -> Heat:
+    """Heat on an organ's skin, for steps of `dt` [s]. Where its lattice has several materials, each texel conducts and
+    stores heat as the material beneath it does, `params` says the rest; else it is what `params` says everywhere."""
+    params, skin, tissue = params or HeatParams(), organ.need_skin(), organ.tissue
+    if len(tissue.params.materials) == 1:
+        return heats.make(skin, params, dt=dt)
+    main = replace(params, **{name: getattr(tissue.params.materials[0], name) for name in THERMAL})
+    beneath = HeatMaterials(*(property_beneath(tissue, skin, name) for name in THERMAL))
+    return heats.make(skin, main, materials=beneath, dt=dt)
+
+
+def heating(
+    organ: Organ,
+    heat: Heat,
+    burn: Burn,
+    tools: Sequence[Tool],
+    *,
+    every: int = 1,
+    settings: Collection[str] = SETTINGS,
+) -> System[Heat]:
     """The tools that heat, and conduction. `heat` is made with a step of `every` frames: with 2 it takes its turn in
-    every second frame; tools are swept, so none is missed. How burnt tissue is decides where current goes (`burn`)."""
+    every second frame; tools are swept, so none is missed. How burnt tissue is decides where current goes (`burn`).
+    `settings` are those that a user may change; all, where none are named."""
     if organ.need_skin() is not heat.skin:
         raise InputError(f"this heat is not that of {organ.name}.", "Make it of the organ's own skin.")
-    return _Heating(organ, heat, burn, tools).system(every)
+    unknown = sorted(set(settings) - set(SETTINGS))
+    if unknown:
+        raise InputError(f"heating has no setting {unknown[0]!r}.", closest_names(unknown[0], SETTINGS))
+    return _Heating(organ, heat, burn, tools).system(every, settings)
 
 
 class _Heating:
@@ -84,6 +117,8 @@ class _Heating:
         self.organ, self.heat, self.burn = organ, heat, burn
         self._device = heat.skin.device
         self._hands = having(tools, Heats)
+        for tool in tools:
+            tool.fixed[Heats] = tool.instrument.effect(Heats)
         self._metal = [make_tool(tool.instrument.name, _solid(tool), self._device) for tool, _ in self._hands]
         self.electrodes: list[Electrode] = [
             make_electrode(metal, burn, ElectrodeParams(power=one.power, reach=one.reach, bipolar=one.bipolar))
@@ -101,7 +136,7 @@ class _Heating:
         self._programs.setdefault(self._all, self._recorded(self._all))
         self._field = organ.write_field("temperature", heat.temperature)
 
-    def system(self, every: int) -> System:
+    def system(self, every: int, settings: Collection[str]) -> System[Heat]:
         poses = {f"pose{place}": metal.end for place, metal in enumerate(self._metal)}
         given = {f"given{place}": one.delivered.host for place, one in enumerate(self.electrodes)}
         flags = {"inside": self._inside, "rest": self._rest}
@@ -109,6 +144,7 @@ class _Heating:
         kept = Kept(flags | poses | given, own=own)
         return System(
             name="heat",
+            organ=self.organ.name,
             frame=self.frame,
             every=every,
             writes=(f"{self.organ.name}.temperature",),
@@ -116,7 +152,7 @@ class _Heating:
             save=kept.save,
             load=kept.load,
             measures=lambda: [(POWER_GIVEN, self._given())],
-            parameters=self._parameters(),
+            parameters=[live for live in self._parameters() if live.parameter.name in settings],
             holds=self.heat,
         )
 
@@ -128,8 +164,9 @@ class _Heating:
             hand, electrode = now.tools[tool.number], self.electrodes[place]
             self._metal[place].place(hand.tip, hand.orientation, hand.grip, jump=not self._inside[place])
             self._inside[place] = hand.active
-            electrode.press(hand.pressed)
-            if hand.pressed:
+            heats = hand.pressed and hand.instrument.effect(Heats) is not None  # a switch may have taken it away
+            electrode.press(heats)
+            if heats:
                 on.append(place)
                 self._rest[0] = 0
             elif electrode.delivered.host.any():

@@ -28,7 +28,7 @@ class Ink:
         self.pixels.assign(np.rint(255.0 * picture).astype(np.uint8))
 
 
-def ink_on(organ: Organ) -> tuple[System, Ink]:
+def ink_on(organ: Organ) -> tuple[System[Ink], Ink]:
     """A picture on the organ's skin, empty at first. It is not part of a saved state: whoever draws draws it again."""
     skin = organ.need_skin()
     pixels = wp.zeros((skin.height, skin.width), dtype=wp.vec4ub, device=skin.device.warp)

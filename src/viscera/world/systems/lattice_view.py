@@ -103,7 +103,7 @@ class LatticePicture:
         broken = np.bincount(low[gone], minlength=count) + np.bincount(high[gone], minlength=count)
         return np.minimum(2.0 * broken / np.maximum(whole, 1), 1.0)
 
-    def system(self) -> System:
+    def system(self) -> System[LatticePicture]:
         name = f"{self._organ.name}.lattice"
         view = Parameter(
             f"{self._organ.name}_view", "Show", "", 0.0, 2.0, 0.0,
@@ -129,6 +129,6 @@ class LatticePicture:
         )
 
 
-def lattice_picture(organ: Organ) -> System:
+def lattice_picture(organ: Organ) -> System[LatticePicture]:
     """Last in the order of a frame. Adds two settings: what is shown, and the colours."""
     return LatticePicture(organ).system()

@@ -85,7 +85,7 @@ class Accounts:
 
 def accounting(
     film: Film, wounds: Wounds | None = None, drops: Drops | None = None, saline: Saline | None = None
-) -> System:
+) -> System[Accounts]:
     """After `flowing`, and `bathing` where the film lies under saline, in the order of a frame."""
     if drops is None:
         raise InputError(
@@ -100,6 +100,7 @@ def accounting(
     accounts = Accounts(film, wounds, drops, saline)
     return System(
         name="ledger",
+        skins=drops.surface.parts,
         frame=accounts.frame,
         after=("wounds", "drops", "pools", "stains", "film", "saline"),
         save=accounts.save,

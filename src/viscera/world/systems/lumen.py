@@ -141,13 +141,14 @@ class Lumen:
 def lumen_of(
     organ: Organ, vessels: Vessels, masses: NDArray[np.int64], numbers: range, *, volume: float, full: VesselParams,
     fed: Sequence[int] = (),
-) -> System:  # fmt: skip
+) -> System[Lumen]:  # fmt: skip
     """A lumen of these masses that holds `volume` [m³] under the pressure of `full`. After `cutting` and
     `tubes_through`, before `bleeding` in the order of a frame."""
     state = Lumen(organ, vessels, masses, numbers, volume, full, fed)
     kept = Kept({"place": state.place, "state": state.state}, state.loaded)
     return System(
         name="lumen",
+        organ=organ.name,
         after=("cutting",),
         frame=state.frame,
         save=kept.save,

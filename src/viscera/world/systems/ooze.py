@@ -106,7 +106,7 @@ class Oozing:
         return [(OOZES, float(self.used[0]))]
 
 
-def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
+def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System[Oozing]:
     """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(...)` holds."""
     state = Oozing(organ, vessels, numbers)
     kept = Kept({
@@ -115,6 +115,7 @@ def oozing(organ: Organ, vessels: Vessels, numbers: range) -> System:
     reads = () if state.burns is None else (f"{organ.name}.burn_level",)
     return System(
         name="oozing",
+        organ=organ.name,
         after=("cutting",),
         frame=state.frame,
         reads=reads,

@@ -8,7 +8,7 @@ from viscera.world.system import Moment, System
 from viscera.world.systems.resting import Rest, awake
 
 
-def pooling(pools: Pools, rest: Rest | None = None) -> System:
+def pooling(pools: Pools, rest: Rest | None = None) -> System[Pools]:
     """After `flying`, whose suction takes from it, and before `flowing`."""
     device = pools.device
     program = device.record(lambda stage: step_pools(stage, pools), work=pools.count)
@@ -22,6 +22,7 @@ def pooling(pools: Pools, rest: Rest | None = None) -> System:
 
     return System(
         name="pools",
+        skins=pools.surface.parts,
         frame=frame,
         after=("drops",),
         save=lambda: standing.save(pools),

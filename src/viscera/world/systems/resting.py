@@ -137,7 +137,7 @@ class Rest:
         self._film, self._drops, self._vessels, self._pools = film, drops, vessels, pools
         self._device = device = film.device
         self._chunk = 1 if device.is_cuda else CHUNK
-        self._vertices = film.surface.vertices
+        self._vertices, self._skins = film.surface.vertices, film.surface.parts
         self._seen = wp.clone(self._vertices)
         self.found = device.port(6, wp.int32)
         self._state = np.array([0, 1, 0, 0], dtype=np.int64)
@@ -206,7 +206,7 @@ class Rest:
         runs = (speed > float(SLOW)) & ~held & (state.fate.numpy()[:count] == int(STAYS))
         return int(runs.sum())
 
-    def system(self) -> System:
+    def system(self) -> System[Rest]:
         """After `bleeding`, before all that asks."""
 
         def save() -> Saved:
@@ -216,7 +216,15 @@ class Rest:
             self._state[:] = saved["state"]
             self._seen.assign(saved["seen"])
 
-        return System(name="rest", frame=self.frame, after=("wounds",), save=save, load=load, holds=self)
+        return System(
+            name="rest",
+            skins=self._skins,
+            frame=self.frame,
+            after=("wounds",),
+            save=save,
+            load=load,
+            holds=self,
+        )
 
 
 def awake(rest: Rest | None) -> bool:

@@ -120,7 +120,7 @@ class SalineBalance:
 
 def bathing(
     organ: Organ, vessels: Sequence[Wound], tools: Sequence[Tool], detail: float = 1.0, film: Film | None = None
-) -> System:
+) -> System[Saline]:
     """Saline over an organ whose `vessels` bleed into it; after `burning`, where there is one. `detail` times as many
     cells as `CELLS`. A `film` that lies on the organ dissolves in it."""
     return Saline(organ, vessels, tools, detail, film).system()
@@ -275,7 +275,7 @@ class Saline:
             (FLOW_OUT, float(self._now[1]) * per_minute),
         ]
 
-    def system(self) -> System:
+    def system(self) -> System[Saline]:
         arrays = {"sealed": self._sealed, "given": self._given, "owed": self._owed, "beat": self._beat}
         arrays |= {"flows": self._now, "volumes": self._volumes, "rest": self._rest}
         if self._dissolving is not None:

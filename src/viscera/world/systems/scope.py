@@ -72,7 +72,7 @@ class Scope:
     def draw(self) -> None:
         self._shown[0, 3] = VEIL * self.state[1]
 
-    def system(self) -> System:
+    def system(self) -> System[Scope]:
         kept = Kept({"state": self.state}, self.draw)
         look = Overlay("fog", "veil", 1)
         return System(
@@ -105,6 +105,6 @@ def through_trocar(camera: Camera, away: float) -> Camera:
     return replace(camera, trocar=(x, y, z))
 
 
-def scope() -> System:
+def scope() -> System[Scope]:
     """Anywhere in the order of a frame."""
     return Scope().system()

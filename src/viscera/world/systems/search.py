@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.instruments import Marks
+from viscera.instruments import MOST_TOOLS, Marks
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
@@ -21,8 +21,6 @@ PIN_SIZE = 7.0e-3
 """Half the length of a pin [m]."""
 COME = 1.0e-3
 """A tool as near as this to its hand is where the hand wants it: a pin does not stick on the way there [m]."""
-HANDS = 16
-"""Tools whose handles are watched."""
 
 FOUND = Measure(
     "found", "Found", "", "1 when the pin of which you say “here it is” stands over what is hidden.", digits=0
@@ -48,7 +46,7 @@ class Search:
         """As `Markers` has it: what is hidden, once it is shown."""
         self._over = _nearest(self._rest, self._target)
         """Of the surface, the vertex nearest to what is hidden: it moves along with it."""
-        self._down = np.zeros(HANDS, dtype=np.bool_)
+        self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
         """Whether each tool has had its pin for this press of its handle."""
 
     def hide(self, target: NDArray[np.float64]) -> None:
@@ -81,9 +79,9 @@ class Search:
     def frame(self, now: Moment) -> None:
         pressed = now.using(Marks)
         numbers = [tool.number for tool, _ in pressed]
-        self._down &= np.isin(np.arange(HANDS), numbers)
+        self._down &= np.isin(np.arange(MOST_TOOLS), numbers)
         for tool, marks in pressed:
-            if tool.number < HANDS and not self._down[tool.number] and np.linalg.norm(tool.hand - tool.tip) < COME:
+            if not self._down[tool.number] and np.linalg.norm(tool.hand - tool.tip) < COME:
                 self._down[tool.number] = True
                 self._stick(tool.tip, marks.reach)
         self._follow()
@@ -107,7 +105,7 @@ class Search:
             moved = self._organ.vertices.numpy()[self._over] - self._rest[self._over]
             self._middle[0] = (*(self._target + moved), 0.0, 0.0, 0.0, 1.0, 1.0)
 
-    def system(self) -> System:
+    def system(self) -> System[Search]:
         pins = {"pins": self._shown, "vertex": self._vertex, "count": self._count, "down": self._down}
         kept = Kept(pins | {"middle": self._middle})
         look = Markers(f"{self._organ.name}.pins", "pin", PIN_SIZE, PINS)

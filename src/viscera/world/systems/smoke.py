@@ -163,7 +163,7 @@ def mix_in(
         steam_out[c] = 0
 
 
-def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> System:
+def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> System[Smoke]:
     """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `CELLS`."""
     return Smoke(organ, burn, tools, detail).system()
 
@@ -300,7 +300,7 @@ class Smoke:
         kept.load(saved)
         self._loaded = True
 
-    def system(self) -> System:
+    def system(self) -> System[Smoke]:
         kept = self.box.kept(
             {"texel": self._texel, "fresh": self._smoke, "steam": self._steam, "awake": self._awake, "hazy": self._hazy}
             | {"as_puffs": self._as_puffs, "puffs": self.puffs.rows.host, "puff_count": self.puffs.count.host}

@@ -85,7 +85,7 @@ class Aim:
         self._active = [bool(value) for value in saved["active"]]
 
 
-def staining(stains: Stains, aim: Aim, rest: Rest | None = None) -> System:
+def staining(stains: Stains, aim: Aim, rest: Rest | None = None) -> System[Stains]:
     """After `flying` and `pooling`, before `flowing`."""
     device = stains.device
     program = device.record(lambda stage: step_stains(stage, stains), work=len(stains.cloth_pixels))
@@ -104,6 +104,7 @@ def staining(stains: Stains, aim: Aim, rest: Rest | None = None) -> System:
 
     return System(
         name="stains",
+        skins=stains.drops.surface.parts,
         after=("pools",),
         frame=frame,
         uses=(Soaks,),

@@ -9,7 +9,7 @@ import numpy as np
 
 from viscera.device import Stage
 from viscera.heat.burn import Burn
-from viscera.tissue.burning import make_burning, make_sampling, sample_burn, step_burning, tear_burnt
+from viscera.tissue.burning import Burning, make_burning, make_sampling, sample_burn, step_burning, tear_burnt
 from viscera.tissue.burnt_faces import make_face_sampling, sample_faces, set_faces
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
@@ -21,7 +21,7 @@ TORN = Measure(
 )
 
 
-def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
+def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System[Burning]:
     """After `burning` in the order of a frame, at the same turns."""
     real, shadow, skin = organ.tissue, organ.shadow.tissue, organ.need_skin()
     device = shadow.device
@@ -85,6 +85,7 @@ def stiffening(organ: Organ, burn: Burn, *, every: int = 1) -> System:
     kept = Kept({"torn": springs.torn, "due": due, "stiffness": shadow.constants.stiffness, **cells}, loaded)
     return System(
         name="stiffening",
+        organ=organ.name,
         frame=frame,
         lands=land,
         every=every,

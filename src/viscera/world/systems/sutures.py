@@ -114,7 +114,7 @@ class Sutures:
         self.land()
         self.draw()
 
-    def system(self) -> System:
+    def system(self) -> System[Sutures]:
         name = self.organ.name
         thread = Threads(f"{name}.thread", "suture", DRAWN_RADIUS, len(self.thread))
         needle = Threads(f"{name}.needle", "wire", NEEDLE_RADIUS, len(self.needle))
@@ -153,6 +153,6 @@ def fill(out: NDArray[np.float32], runs: list[NDArray[np.float64]]) -> int:
     return count
 
 
-def sewing(organ: Organ) -> System:
+def sewing(organ: Organ) -> System[Sutures]:
     """After `cutting` in the order of a frame; `let_sew` comes before."""
     return Sutures(organ).system()

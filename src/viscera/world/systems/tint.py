@@ -107,7 +107,7 @@ class Tint:
         self._draw()
 
 
-def tinting(organ: Organ, colours: Mapping[int, tuple[Colour, Colour]]) -> System:
+def tinting(organ: Organ, colours: Mapping[int, tuple[Colour, Colour]]) -> System[Tint]:
     """After `cutting` in the order of a frame."""
     tint = Tint(organ, colours)
 

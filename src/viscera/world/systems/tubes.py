@@ -27,13 +27,13 @@ from viscera.blood.wounds.wounds import set_opening, set_place, set_whole
 from viscera.errors import InputError
 from viscera.geometry.embedding import embed
 from viscera.geometry.topology import components
-from viscera.instruments import Clips, Tool
+from viscera.instruments import MOST_TOOLS, Clips, Tool
 from viscera.tissue.burning import Burning
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
-from viscera.world.systems.search import COME, HANDS
+from viscera.world.systems.search import COME
 from viscera.world.systems.wounds import CLIP_SIZE, Vessels
 
 CLIPS = 24
@@ -156,26 +156,24 @@ class Channel:
 
 
 class Tubes:
-    """`channels` are the tubes in their order. The wounds of `vessels` from `first` on are theirs: two for each."""
+    """`channels` are the tubes in their order. `numbers` are the wounds of `vessels` that are theirs: two for each."""
 
     def __init__(
-        self, organ: Organ, vessels: Vessels, tubes: Sequence[Tube], first: int, burning: Burning | None
+        self, organ: Organ, vessels: Vessels, tubes: Sequence[Tube], numbers: range, burning: Burning | None
     ) -> None:
         if organ.shadow.cuts is None:
             raise InputError(f"{organ.name} cannot be cut.", "Make it with `viscera.cuttable`.")
-        if vessels.wounds.count < first + 2 * len(tubes):
-            raise InputError(
-                f"{len(tubes)} tubes have {vessels.wounds.count - first} wounds.",
-                "Give `bleeding` two wounds for each.",
-            )
-        self._organ, self._cuts, self._vessels, self._first = organ, organ.shadow.cuts, vessels, first
+        there = len(range(vessels.wounds.count)[numbers.start : numbers.stop])
+        if there != 2 * len(tubes):
+            raise InputError(f"{len(tubes)} tubes have {there} wounds.", "Give `bleeding` two wounds for each.")
+        self._organ, self._cuts, self._vessels, self._numbers = organ, organ.shadow.cuts, vessels, numbers
         self._burning = burning
         self.channels = [Channel(organ, tube) for tube in tubes]
         self.clips = np.zeros((CLIPS, 3))
         """Number of the tube, share of its length, and whether it holds: 1; 0 for none, -1 for one that slipped."""
         self.numbers = np.zeros(2, dtype=np.int64)
         """Slipped, refused."""
-        self._down = np.zeros(HANDS, dtype=np.bool_)
+        self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
         self.leaks = np.full((len(tubes), 2), -1, dtype=np.int64)
         """The place at which what comes from either end leaves; -1 for none."""
         self.opened = np.zeros((len(tubes), 2))
@@ -183,8 +181,12 @@ class Tubes:
         self._at = [one.rest.copy() for one in self.channels]
         self._shown = np.zeros((CLIPS, 8), dtype=np.float32)
         self._seen = -1
-        for number in range(first, first + 2 * len(tubes)):
+        for number in numbers:
             set_whole(vessels.wounds, number)
+
+    def wound(self, number: int, end: int) -> int:
+        """Through which a tube loses what comes from its first point (0) or its last one (1), among all wounds."""
+        return self._numbers[2 * number + end]
 
     # --- once a frame ---
 
@@ -211,9 +213,9 @@ class Tubes:
     def _put_on(self, now: Moment) -> None:
         pressed = now.using(Clips)
         if self._down.any():
-            self._down &= np.isin(np.arange(HANDS), [tool.number for tool, _ in pressed])
+            self._down &= np.isin(np.arange(MOST_TOOLS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
-            if tool.number >= HANDS or self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+            if self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
                 continue
             self._down[tool.number] = True
             self._clip(tool, one)
@@ -279,7 +281,7 @@ class Tubes:
         return -1
 
     def _put(self, number: int, end: int, place: int) -> None:
-        wounds, wound = self._vessels.wounds, self._first + 2 * number + end
+        wounds, wound = self._vessels.wounds, self.wound(number, end)
         before = int(self.leaks[number, end])
         if place < 0:
             if before >= 0:
@@ -330,13 +332,14 @@ class Tubes:
         self._follow()
         self._draw()
 
-    def system(self) -> System:
+    def system(self) -> System[Tubes]:
         arrays = {"clips": self.clips, "numbers": self.numbers, "down": self._down, "leaks": self.leaks}
         arrays |= {"opened": self.opened}
         kept = Kept(arrays, self.loaded)
         look = Markers(f"{self._organ.name}.tube_clips", "clip", CLIP_SIZE, CLIPS)
         return System(
             name="tubes",
+            organ=self._organ.name,
             after=("cutting",),
             frame=self.frame,
             uses=(Clips,),
@@ -349,8 +352,9 @@ class Tubes:
 
 
 def tubes_through(
-    organ: Organ, vessels: Vessels, tubes: Sequence[Tube], first: int = 0, burning: Burning | None = None
-) -> System:
+    organ: Organ, vessels: Vessels, tubes: Sequence[Tube], numbers: range | None = None, burning: Burning | None = None
+) -> System[Tubes]:
     """After `cutting` and before `bleeding` in the order of a frame; `vessels` is what `bleeding(..., clips=False)`
-    holds, with two wounds for each tube from number `first` on, `burning` what `stiffening` holds."""
-    return Tubes(organ, vessels, tubes, first, burning).system()
+    holds, `numbers` those of its wounds that wait for the tubes, two for each, its first ones where not given;
+    `burning` is what `stiffening` holds."""
+    return Tubes(organ, vessels, tubes, range(2 * len(tubes)) if numbers is None else numbers, burning).system()

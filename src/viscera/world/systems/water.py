@@ -81,7 +81,7 @@ class Stream:
     """Act once per frame, and so are not among the fluid's boundaries."""
 
 
-def swirling(stream: Stream, tools: Sequence[Tool], *, fastest: float) -> System:
+def swirling(stream: Stream, tools: Sequence[Tool], *, fastest: float) -> System[water.Fluid]:
     """`fastest` is the speed of particles with the brightest shade [m/s]."""
     return _Swirling(stream, tools, fastest).system()
 
@@ -100,7 +100,7 @@ class _Swirling:
         self._show = device.record(self._record_show, work=self._capacity)
         self._redraw()
 
-    def system(self) -> System:
+    def system(self) -> System[water.Fluid]:
         spacing = self._fluid.params.spacing
         look = Particles("water", "water", DRAWN * spacing, self._capacity, "speed", self._fastest)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))

@@ -5,7 +5,7 @@ Reads `ORGAN.burn_level` where something burns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +58,19 @@ class Wound:
     fluid: str = "blood"
     oozes: bool = False
     """It stands for the small vessels of a stretch of tissue, and is not counted as one."""
+
+
+class Openings:
+    """Wounds of one organ before the world runs, in groups: each system that opens some has its own numbers."""
+
+    def __init__(self) -> None:
+        self.all: list[Wound] = []
+
+    def add(self, wounds: Iterable[Wound]) -> range:
+        """Their numbers among all."""
+        first = len(self.all)
+        self.all += wounds
+        return range(first, len(self.all))
 
 
 @wp.kernel
@@ -178,12 +191,13 @@ class Vessels:
         count = self.wounds.count
         return self._place.host[:count].astype(np.float64), self._status.host[:count, 1] == 0.0
 
-    def system(self) -> System:
+    def system(self) -> System[Vessels]:
         own = (lambda: wounds.save(self.wounds), lambda saved: wounds.load(self.wounds, saved))
         kept = Kept({"phase": self._phase}, self.shown, own)
         clips = Markers(f"{self.name}.clips", "clip", CLIP_SIZE, CAPACITY)
         return System(
             name="wounds",
+            organ=self.name,
             frame=self.frame,
             reads=(f"{self.name}.burn_level",) if self._burns is not None else (),
             uses=(Clips,) if self._clips else (),
@@ -203,7 +217,7 @@ class Vessels:
         return [(BLEEDING, rate * MINUTE / MILLILITRE), (OPEN_VESSELS, float(is_open.sum()))]
 
 
-def bleeding(organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound], *, clips: bool = True) -> System:
+def bleeding(organ: Organ, bleeders: Wounds, open_ones: Sequence[Wound], *, clips: bool = True) -> System[Vessels]:
     """Vessels that are open on an organ; `bleeders` is made on the film's surface. Before `flying` and `flowing`.
     Without `clips` an applier does nothing here: clips are somebody else's (`tubes_through`)."""
     return Vessels(organ, bleeders, open_ones, clips).system()

@@ -12,11 +12,11 @@ import pytest
 from viscera.device import Device
 from viscera.gaze.perception import Study, read_answers, report
 from viscera.scenarios._adaptive.pools import CRITERIA, fill_pool, find_pool
+from viscera.scenarios.perception.comparing import ANSWER, ASKING, DARK, DONE, FOLDER, Pair, comparing, model_viewer
 from viscera.timing import FRAME
 from viscera.water import adaptive
 from viscera.world.system import Moment, System
 from viscera.world.systems.adaptive_water import Refined
-from viscera.world.systems.comparing import ANSWER, ASKING, DARK, DONE, FOLDER, Pair, comparing, model_viewer
 
 TRIALS, BASE, SHOWN = 6, 120, 3 * FRAME
 LONGEST = round(TRIALS * (2 * SHOWN + DARK) / FRAME) + 5 * TRIALS

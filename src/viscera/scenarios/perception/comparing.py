@@ -74,7 +74,7 @@ def model_viewer(pair: Pair, sees: float) -> Callable[[], list[SetParameter]]:
     return say
 
 
-def comparing(pair: Pair) -> System:
+def comparing(pair: Pair) -> System[Pair]:
     return _Comparing(pair).system()
 
 
@@ -97,7 +97,7 @@ class _Comparing:
         self._count = 0
         self._file: Path | None = None
 
-    def system(self) -> System:
+    def system(self) -> System[Pair]:
         look = Particles("water", "water", DRAWN * self._pair.regular.params.spacing, len(self._drawn))
         source = [one for one in self._inner.parameters if one.parameter is SOURCE]
         return System(

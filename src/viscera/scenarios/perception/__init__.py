@@ -9,11 +9,11 @@ from viscera.inputs import Input
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._adaptive.pools import CRITERIA, fill_pool, find_pool
 from viscera.scenarios._adaptive.scenario import FLOOR, pool_scenery
+from viscera.scenarios.perception.comparing import TRIALS, Pair, comparing, model_viewer
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.water import adaptive
 from viscera.world import Contents, World
 from viscera.world.systems.adaptive_water import Refined, seeded_looks
-from viscera.world.systems.comparing import TRIALS, Pair, comparing, model_viewer
 
 BASE = 4_000
 """Particles of the largest size: so few that both keep pace on two cores, since slow water would be told by it."""
