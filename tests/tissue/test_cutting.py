@@ -95,6 +95,63 @@ def test_exactly_the_springs_that_the_blade_crosses_are_cut(poses: list[NDArray[
     assert ((stiffness[direction, low] == 0.0) == found).all()
 
 
+def drawn_apart(nodes: NDArray[np.int32], how: str) -> NDArray[np.float64]:
+    """Displacements that take tissue from its place [cells], shape (masses, 3)."""
+    at = nodes.astype(np.float64)
+    if how == "shifted":
+        return np.tile([3.0, -2.0, 1.0], (len(at), 1))
+    if how == "stretched":
+        # Out of the hull at rest: twice as long, thinner, bent up.
+        return np.stack([at[:, 0], -0.3 * at[:, 1], 0.2 * at[:, 0] ** 2], axis=1)
+    # Two halves drawn apart, one over the other's place: what is between hangs on long springs.
+    return np.where(at[:, :1] <= 2.0, 0.0, [1.7, 0.0, -1.2]) + np.where(at[:, :1] <= 2.0, [2.0, 0.3, 0.0], 0.0)
+
+
+@pytest.mark.parametrize("how", ["shifted", "stretched", "apart"])
+def test_tissue_that_was_drawn_from_its_place_is_cut_where_it_is(device: Device, how: str) -> None:
+    """All masses hold fast where they were put, so that the reference knows where each spring is: those whose segment
+    as it lies now crosses the strip that the edge sweeps are cut, and no others."""
+    tissue = block(device, anchored=np.ones(6 * 5 * 4, dtype=bool))
+    nodes = tissue.params.nodes
+    moved = drawn_apart(nodes, how)
+    tissue.set_motion(SPACING * moved, np.zeros_like(moved))
+    at = nodes + tissue.displacement().astype(np.float64) / SPACING
+    middle, size = at.mean(axis=0), np.ptp(at, axis=0).max()
+    rng = np.random.default_rng(5)
+    direction, low, high = springs_of(nodes)
+    expected, unsure = np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool)
+    for _stroke in range(3):
+        poses = middle + rng.uniform(-0.6, 0.6, (2, 2, 3)) * size
+        way = [(1.0 - s) * poses[0] + s * poses[1] for s in np.linspace(0.0, 1.0, 17)]
+        draw(tissue, way)
+        tissue.step()  # with no edge in it
+        for triangle in strip([samples(ends) for ends in way]):
+            hit, room = crosses(at[low], at[high], triangle)
+            expected |= hit & (room > 1e-4)
+            unsure |= room <= 1e-4
+    assert expected.sum() > 50
+    found = cut_springs(tissue)[direction, low]
+    assert (found | ~expected).all()
+    assert (expected | unsure | ~found).all()
+
+
+def test_tissue_that_moves_through_a_blade_is_cut_as_by_a_blade_that_moves_through_it(cpu: Device) -> None:
+    """A free block that flies past an edge which stands still, and the other way round. One that goes along with the
+    block cuts nothing."""
+    steps = 40
+    along = np.array([-8.0 / steps, 0.0, 0.0])
+    pose = np.array([[6.5, -1.0, -0.7], [6.5, 5.0, 3.9]])
+    flying, still, carried = block(cpu), block(cpu), block(cpu)
+    for tissue in (flying, carried):
+        tissue.set_motion(np.zeros((120, 3)), np.tile(-along * SPACING / 0.001, (120, 1)))
+    inside = pose - np.array([4.0, 0.0, 0.0])
+    for tissue, begin, step in ((flying, pose, 0.0), (still, pose, 1.0), (carried, inside, -1.0)):
+        draw(tissue, [begin + step * k * along for k in range(steps)])
+    assert cut_springs(still).any(axis=0).mean() > 0.3
+    assert np.array_equal(cut_springs(flying), cut_springs(still))
+    assert not cut_springs(carried).any()
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("level", [1.0, 1.5, 2.0 - 1e-6, 2.0])
 @pytest.mark.parametrize("tilt", [0.0, 1.0])

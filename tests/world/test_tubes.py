@@ -132,10 +132,10 @@ def test_what_is_fed_leaks_until_a_clip_lies_between_and_again_when_it_slips(wor
     assert tubes.leaks[0, 1] == -1
     assert sealed.numpy()[1] & WHOLE
     # A clip behind the cut shuts nothing; one before it does.
-    tubes.clips[0] = 0.0, 0.9, 1.0
+    tubes.clips[0] = 0.0, 0.9, 1.0, 3.0
     tubes._flow()
     assert tubes.leaks[0, 0] >= 0
-    tubes.clips[1] = 0.0, 0.2, 1.0
+    tubes.clips[1] = 0.0, 0.2, 1.0, 3.0
     tubes._flow()
     assert tubes.leaks[0, 0] == -1
     assert sealed.numpy()[0] & WHOLE
@@ -148,19 +148,47 @@ def test_what_is_fed_leaks_until_a_clip_lies_between_and_again_when_it_slips(wor
     assert tubes.leaks[0, 0] == -1
 
 
-def test_a_clip_holds_until_its_tube_is_stretched_too_far(world: World) -> None:
-    """Places drawn apart by hand: the stretch is what was set."""
+def test_a_clip_holds_until_its_tube_pulls_with_more_than_it_holds(world: World) -> None:
+    """What lies beyond x = 0 is drawn away by a tenth of a cell: the force through the tube is that of its sixteen
+    springs there, summed one by one. A stump that hangs free pulls at nothing."""
     tubes: Tubes = world.system("tubes").holds
-    channel = tubes.channels[0]
-    tubes.clips[0] = 0.0, 0.5, 1.0
-    tubes._at = [channel.rest + 0.3 * (channel.rest - channel.rest[0])]
-    assert tubes.stretch(0, 0.5) == pytest.approx(0.3)
-    tubes._slip()
-    assert tubes.clips[0, 2] == 1.0
-    tubes._at = [channel.rest + 0.6 * (channel.rest - channel.rest[0])]
-    tubes._slip()
-    assert tubes.clips[0, 2] == -1.0
-    assert tubes.numbers[0] == 1
+    channel, tissue = tubes.channels[0], world.organs[0].tissue
+    shadow, slots = world.organs[0].shadow, tissue.layout.slot_of_node
+    rest, drawn = np.asarray(tissue.rest_positions(), dtype=np.float64), 0.1 * H
+    place = int(np.abs(channel.rest[:, 0] - 0.001).argmin())
+    split = float(channel.rest[place, 0])
+    moved = np.zeros((3, tissue.layout.slots), dtype=np.float32)
+    moved[0, slots] = np.where(rest[:, 0] > split, drawn, 0.0)
+    before, table = shadow.displacement.numpy().copy(), shadow.tissue.constants.stiffness.numpy().reshape(13, -1)
+    most, expected, count = float(shadow.tissue.state.live.host[3]), 0.0, 0
+    nodes = tissue.params.nodes[channel.masses].tolist()
+    mine = {tuple(node): mass for mass, node in zip(channel.masses, nodes, strict=True)}
+    for node, mass in mine.items():
+        for row, step in enumerate(DIRECTIONS):
+            other = mine.get(tuple(np.add(node, step)))
+            if other is not None and (rest[mass, 0] > split) != (rest[other, 0] > split):
+                way = rest[other] - rest[mass] + np.array([drawn * np.sign(step[0]), 0.0, 0.0])
+                longer = np.linalg.norm(way) - H * np.linalg.norm(step)
+                expected += most * float(table[row, slots[mass]]) * longer * abs(way[0]) / np.linalg.norm(way)
+                count += 1
+    assert count == 16
+    shadow.displacement.assign(moved.ravel())
+    try:
+        force = tubes.pull(0, float(channel.shares[place]))
+        assert force == pytest.approx(expected, rel=1e-4)
+        for hold, holds in ((1.01 * force, 1.0), (0.99 * force, -1.0)):
+            tubes.clips[0] = 0.0, channel.shares[place], 1.0, hold
+            tubes._slip()
+            assert tubes.clips[0, 2] == holds
+        assert tubes.numbers[0] == 1
+        # Elsewhere nothing is stretched.
+        assert tubes.pull(0, float(channel.shares[place - 3])) == pytest.approx(0.0, abs=1e-9)
+        whole = table.copy()
+        table[:] = 0.0
+        assert tubes.pull(0, float(channel.shares[place])) == 0.0
+        table[:] = whole
+    finally:
+        shadow.displacement.assign(before)
     tubes.clips[:] = 0.0
     tubes.numbers[:] = 0
 

@@ -1,4 +1,4 @@
-"""Springs that a blade has crossed are cut, and what it takes to go on is found (cutting.py)."""
+"""Springs that a blade has crossed are cut (cutting.py)."""
 
 # `int(0)` declares a variable in a kernel.
 # ruff: noqa: RUF046
@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import warp as wp
 
-from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, SAMPLES, Blades, follow_sample, slot_at, whole_floor
-from viscera.tissue.kernels import Lattice
+from viscera.tissue.blade_kernels import (
+    EDGE_FLOATS,
+    EDGES,
+    SAMPLES,
+    Blades,
+    displaced,
+    follow_sample,
+    slot_at,
+)
+from viscera.tissue.blade_near_kernels import box_edge, box_fronts, cell_place, edge_is_on, is_near, list_near
+from viscera.tissue.blade_resistance_kernels import TORN_APART, bound_sample
+from viscera.tissue.kernels import LIVE_VISCOUS_TIME, Lattice, load3
 
 # Loops stay loops: unrolled they take a minute to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})
 
-QUAD_THREADS = 64
-"""On cuda: threads that look at the springs around one quad."""
-
-LONGEST_SWEEP = wp.constant(6)
+LONGEST_SWEEP = wp.constant(wp.float64(6.0))
 """Cells that a quad may span. A hand of 0.6 m/s moves a third of a cell in a tick; more is no blade but a jump."""
 
 SHIFT_X = wp.constant(wp.float64(1.0e-6))
@@ -24,12 +31,6 @@ SHIFT_Y = wp.constant(wp.float64(1.4142135e-6))
 SHIFT_Z = wp.constant(wp.float64(1.7320508e-6))
 """Masses stand this far aside when a blade looks at them [cells]: one that goes exactly along a plane of the lattice
 then passes on one side of all its masses."""
-
-AREA_AXIS = wp.constant(0.187)
-AREA_FACE = wp.constant(0.107)
-AREA_BODY = wp.constant(0.077)
-"""Cut surface that a cut spring of each length stands for, over the area of a cell's side: a plane of any direction
-then has its area within -8 and +2 %, on average 1.6 % off (least squares over all directions)."""
 
 _EDGES, _SAMPLES, _EDGE_FLOATS = wp.constant(EDGES), wp.constant(SAMPLES), wp.constant(EDGE_FLOATS)
 _NORMAL_UNITS = wp.constant(32767.0)
@@ -47,13 +48,14 @@ def above(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, p: wp.vec3d):
 
 
 @wp.func
-def packed(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
-    """Where the triangle cuts the spring from p to q: the share of its length, from 1, and the triangle's normal, 16
-    bits each. Of several triangles the one with the largest number counts, whoever comes first."""
+def packed(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, p: wp.vec3d, q: wp.vec3d, axes: wp.mat33d):
+    """Where the triangle cuts the spring from p to q: the share of its length, from 1, and the triangle's normal in the
+    tissue at rest, 16 bits each. With the axes of a cell as they lie now, the columns of F, that is N ∝ Fᵀ n. Of
+    several triangles the one with the largest number counts, whoever comes first."""
     high = above(a, b, c, p)
     low = above(a, b, c, q)
     share = float(wp.clamp(high / (high - low), wp.float64(0.0), wp.float64(1.0)))
-    normal = wp.normalize(wp.cross(b - a, c - a))
+    normal = wp.normalize(wp.transpose(axes) * wp.cross(b - a, c - a))
     value = wp.int64(1) + wp.int64(wp.rint(share * 32766.0))
     for axis in range(3):
         part = wp.int64(wp.rint(float(normal[axis]) * _NORMAL_UNITS)) + wp.int64(32768)
@@ -62,7 +64,7 @@ def packed(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
 
 
 @wp.func
-def quad_crossing(o0: wp.vec3d, o1: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
+def quad_crossing(o0: wp.vec3d, o1: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d, p: wp.vec3d, q: wp.vec3d, axes: wp.mat33d):
     """0 where the spring from p to q misses the quad that an edge swept from o0–o1 to n0–n1, else `packed`. Each side
     that two triangles share is looked at in one direction only, so that no spring slips between them."""
     diagonal = left_of(p, q, o0, n1)
@@ -71,53 +73,138 @@ def quad_crossing(o0: wp.vec3d, o1: wp.vec3d, n0: wp.vec3d, n1: wp.vec3d, p: wp.
     first = left_of(p, q, o0, o1)
     inside = first == left_of(p, q, o1, n1) and first != diagonal
     if inside and (above(o0, o1, n1, p) >= wp.float64(0.0)) != (above(o0, o1, n1, q) >= wp.float64(0.0)):
-        found = packed(o0, o1, n1, p, q)
+        found = packed(o0, o1, n1, p, q, axes)
     # Triangle o0, n1, n0.
     inside = diagonal != left_of(p, q, n0, n1) and diagonal != left_of(p, q, o0, n0)
     if inside and (above(o0, n1, n0, p) >= wp.float64(0.0)) != (above(o0, n1, n0, q) >= wp.float64(0.0)):
-        found = wp.max(found, packed(o0, n1, n0, p, q))
+        found = wp.max(found, packed(o0, n1, n0, p, q, axes))
     return found
 
 
 @wp.func
-def cut_quad(
-    lattice: Lattice, blades: Blades, bulk: wp.array(dtype=wp.float16), has_volume: int, edge: int, k: int,
-    thread: int, threads: int,
+def seen_place(
+    lattice: Lattice, tau: float, position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), i: int,
+    rest: wp.vec3d,
 ):  # fmt: skip
-    """Cuts every spring that crosses the quad swept between samples k and k + 1 of an edge."""
-    n = edge * _SAMPLES + k
+    """Where a blade sees a mass now [cells]."""
+    return rest + wp.vec3d(SHIFT_X, SHIFT_Y, SHIFT_Z) + displaced(lattice, tau, position, velocity, i)
+
+
+@wp.func
+def moved_since(lattice: Lattice, blades: Blades, i: int, now: wp.vec3d, rest: wp.vec3d):
+    """How far a mass that is seen there has moved in this tick [cells]."""
+    u = load3(blades.before, lattice.slots, i)
+    was = wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) / wp.float64(lattice.spacing)
+    return now - (rest + wp.vec3d(SHIFT_X, SHIFT_Y, SHIFT_Z) + was)
+
+
+@wp.func
+def cell_axis(
+    lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32), i: int, j: int, first: wp.vec3i, last: wp.vec3i, axis: int,
+):  # fmt: skip
+    """Along an axis of the lattice, the mean of the steps to the neighbours of two masses, as they lie now [cells]."""
+    step = wp.vec3i(wp.where(axis == 0, 1, 0), wp.where(axis == 1, 1, 0), wp.where(axis == 2, 1, 0))
+    along = wp.vec3d(wp.float64(step[0]), wp.float64(step[1]), wp.float64(step[2]))
+    total = wp.vec3d()
+    count = wp.float64(0.0)
+    for which in range(4):
+        sign = 1 - 2 * (which % 2)
+        cell = first
+        slot = i
+        if which >= 2:
+            cell = last
+            slot = j
+        other = slot_at(blades, cell[0] + sign * step[0], cell[1] + sign * step[1], cell[2] + sign * step[2])
+        if other >= 0:
+            u = displaced(lattice, tau, position, velocity, other) - displaced(lattice, tau, position, velocity, slot)
+            between = along + wp.float64(sign) * u
+            if wp.length(between) < TORN_APART:
+                total += between
+                count += wp.float64(1.0)
+    if count == wp.float64(0.0):
+        return along
+    return total / count
+
+
+@wp.func
+def cut_springs_of(
+    lattice: Lattice, blades: Blades, bulk: wp.array(dtype=wp.float16), has_volume: int, tau: float,
+    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), edge: int, m: int,
+):  # fmt: skip
+    """Cuts every spring of a mass that crosses what an edge swept: quads between neighbouring samples, as they were
+    when the tick began and as they are now. In the frame of the spring: what was, goes with it by the affine map that
+    takes it from where it was to where it is, so that nothing slips between two ticks, and an edge that is carried
+    along with the spring cuts nothing."""
+    low = blades.boxes[2 * edge]
+    high = blades.boxes[2 * edge + 1]
+    i = blades.masses[m]
+    cell = blades.cells[m]
+    rest = cell_place(blades, m)
+    p = seen_place(lattice, tau, position, velocity, i, rest)
+    for d in range(13):
+        spring = d * lattice.slots + i
+        r = (d + 14) // 3
+        step = wp.vec3i((d + 14) % 3 - 1, r % 3 - 1, r // 3 - 1)
+        j = int(-1)
+        if blades.cut[spring] == wp.uint8(0):
+            j = slot_at(blades, cell[0] + step[0], cell[1] + step[1], cell[2] + step[2])
+        if j >= 0:
+            far = rest + wp.vec3d(wp.float64(step[0]), wp.float64(step[1]), wp.float64(step[2]))
+            q = seen_place(lattice, tau, position, velocity, j, far)
+            dp = moved_since(lattice, blades, i, p, rest)
+            dq = moved_since(lattice, blades, j, q, far)
+            slack = wp.float64(2.0) * (wp.length(dp) + wp.length(dq))
+            if apart(wp.min(p, q), wp.max(p, q), low, high, slack):
+                continue
+            axes = wp.identity(n=3, dtype=wp.float64)
+            if d == 0 or d == 2 or d == 8:
+                last = cell + step
+                ax = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 0)
+                ay = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 1)
+                az = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 2)
+                axes = wp.matrix_from_cols(ax, ay, az)
+            crossing = wp.int64(0)
+            for k in range(_SAMPLES - 1):
+                crossing = wp.max(crossing, cross_quad(blades, edge * _SAMPLES + k, p, q, dp, dq, slack, axes))
+            if crossing != wp.int64(0):
+                part_spring(lattice, blades, bulk, has_volume, i, cell[0], cell[1], cell[2], d, crossing)
+
+
+@wp.func
+def apart(low: wp.vec3d, high: wp.vec3d, other_low: wp.vec3d, other_high: wp.vec3d, slack: wp.float64):
+    """Whether two boxes have nothing in common."""
+    found = low[0] > other_high[0] + slack or high[0] < other_low[0] - slack
+    found = found or low[1] > other_high[1] + slack or high[1] < other_low[1] - slack
+    return found or low[2] > other_high[2] + slack or high[2] < other_low[2] - slack
+
+
+@wp.func
+def carried(o: wp.vec3d, p: wp.vec3d, q: wp.vec3d, dp: wp.vec3d, dq: wp.vec3d):
+    """Where a place of a tick before is, if it goes with the spring that has come to p and q."""
+    p0 = p - dp
+    along = (q - dq) - p0
+    share = wp.dot(o - p0, along) / wp.max(wp.dot(along, along), wp.float64(1.0e-12))
+    return o + dp + share * (dq - dp)
+
+
+@wp.func
+def cross_quad(
+    blades: Blades, n: int, p: wp.vec3d, q: wp.vec3d, dp: wp.vec3d, dq: wp.vec3d, slack: wp.float64, axes: wp.mat33d
+):
+    """0 where the spring misses what is swept between samples n and n + 1, else `packed`."""
     o0 = blades.swept_from[n]
     o1 = blades.swept_from[n + 1]
-    n0 = blades.swept_to[n]
-    n1 = blades.swept_to[n + 1]
+    n0 = blades.front[n]
+    n1 = blades.front[n + 1]
     low = wp.min(wp.min(o0, o1), wp.min(n0, n1))
     high = wp.max(wp.max(o0, o1), wp.max(n0, n1))
-    bx = whole_floor(low[0]) - 1
-    by = whole_floor(low[1]) - 1
-    bz = whole_floor(low[2]) - 1
-    nx = whole_floor(high[0]) + 2 - bx
-    ny = whole_floor(high[1]) + 2 - by
-    nz = whole_floor(high[2]) + 2 - bz
-    if wp.max(nx, wp.max(ny, nz)) > LONGEST_SWEEP + 3:
-        return
-    for m in range(thread, nx * ny * nz, threads):
-        x = bx + m % nx
-        y = by + m // nx % ny
-        z = bz + m // (nx * ny)
-        i = slot_at(blades, x, y, z)
-        if i >= 0:
-            p = wp.vec3d(wp.float64(x) + SHIFT_X, wp.float64(y) + SHIFT_Y, wp.float64(z) + SHIFT_Z)
-            for d in range(13):
-                r = (d + 14) // 3
-                dx = (d + 14) % 3 - 1
-                dy = r % 3 - 1
-                dz = r // 3 - 1
-                spring = d * lattice.slots + i
-                if blades.cut[spring] == wp.uint8(0) and slot_at(blades, x + dx, y + dy, z + dz) >= 0:
-                    q = p + wp.vec3d(wp.float64(dx), wp.float64(dy), wp.float64(dz))
-                    crossing = quad_crossing(o0, o1, n0, n1, p, q)
-                    if crossing != wp.int64(0):
-                        part_spring(lattice, blades, bulk, has_volume, i, x, y, z, d, crossing)
+    span = high - low
+    if wp.max(span[0], wp.max(span[1], span[2])) > LONGEST_SWEEP:
+        return wp.int64(0)
+    if apart(wp.min(p, q), wp.max(p, q), low, high, slack):
+        return wp.int64(0)
+    return quad_crossing(carried(o0, p, q, dp, dq), carried(o1, p, q, dp, dq), n0, n1, p, q, axes)
 
 
 @wp.func
@@ -151,81 +238,6 @@ def part_spring(
                     bulk[c] = wp.float16(0.0)
 
 
-@wp.func
-def spring_of(dx: int, dy: int, dz: int):
-    """Direction 0 … 12 of a step that looks up in memory."""
-    return 9 * dz + 3 * dy + dx - 1
-
-
-@wp.func
-def fresh_share(lattice: Lattice, blades: Blades, n: int):
-    """Of the cell that lies ahead of a sample, how much of what its blade will cross there is not cut yet; 0 outside
-    the tissue. And the toughness there [J/m²]."""
-    k = n % _SAMPLES
-    first = n - k
-    before = n - wp.where(k > 0, 1, 0)
-    behind = n + wp.where(k < _SAMPLES - 1, 1, 0)
-    edge = wp.normalize(blades.swept_to[behind] - blades.swept_to[before])
-    way = blades.way[n]
-    normal = wp.cross(edge, way)
-    ahead = blades.at[n] + wp.float64(0.5) * way
-    bx = whole_floor(ahead[0])
-    by = whole_floor(ahead[1])
-    bz = whole_floor(ahead[2])
-    tough = float(0.0)
-    for c in range(8):
-        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
-        if s < 0:
-            return 0.0, 0.0
-        tough += 0.125 * blades.toughness[s]
-    whole = float(0.0)
-    total = float(0.0)
-    for c in range(8):
-        cx = c % 2
-        cy = c // 2 % 2
-        cz = c // 4
-        i = slot_at(blades, bx + cx, by + cy, bz + cz)
-        own = wp.dot(normal, wp.vec3d(wp.float64(bx + cx), wp.float64(by + cy), wp.float64(bz + cz)) - ahead)
-        for d in range(13):
-            r = (d + 14) // 3
-            dx = (d + 14) % 3 - 1
-            dy = r % 3 - 1
-            dz = r // 3 - 1
-            if wp.max(wp.max(cx + dx, cy + dy), cz + dz) <= 1 and wp.min(wp.min(cx + dx, cy + dy), cz + dz) >= 0:
-                step = wp.vec3d(wp.float64(dx), wp.float64(dy), wp.float64(dz))
-                other = own + wp.dot(normal, step)
-                corner = wp.vec3d(wp.float64(bx + cx), wp.float64(by + cy), wp.float64(bz + cz))
-                crosses = (own >= wp.float64(0.0)) != (other >= wp.float64(0.0))
-                point = corner + step * (own / (own - other))
-                # What lies behind the end of the cut is cut by now; what lies beyond the edge's ends will not be.
-                meets = wp.dot(point - blades.at[n], way) > wp.float64(0.0)
-                meets = meets and wp.dot(point - blades.at[first], edge) >= wp.float64(0.0)
-                meets = meets and wp.dot(point - blades.at[first + _SAMPLES - 1], edge) <= wp.float64(0.0)
-                if crosses and meets:
-                    # A cell has a quarter of its axis springs, half of its sides' diagonals, its own all.
-                    steps = wp.abs(dx) + wp.abs(dy) + wp.abs(dz)
-                    weight = wp.where(steps == 1, 0.25 * AREA_AXIS, wp.where(steps == 2, 0.5 * AREA_FACE, AREA_BODY))
-                    total += weight
-                    if blades.cut[d * lattice.slots + i] == wp.uint8(0):
-                        whole += weight
-    return whole / wp.max(total, 1.0e-9), tough
-
-
-@wp.func
-def bound_sample(lattice: Lattice, blades: Blades, edge: int, k: int):
-    """Force at which the tissue ahead of a sample is cut: toughness times the length of edge that it stands for."""
-    n = edge * _SAMPLES + k
-    bound = float(0.0)
-    if blades.inside[n] > 0:
-        fresh, tough = fresh_share(lattice, blades, n)
-        k0 = wp.max(k - 1, 0)
-        k1 = wp.min(k + 1, _SAMPLES - 1)
-        base = edge * _SAMPLES
-        length = 0.5 * float(wp.length(blades.swept_to[base + k1] - blades.swept_to[base + k0])) * lattice.spacing
-        bound = tough * float(blades.edges[edge * _EDGE_FLOATS + 1]) * length * fresh
-    blades.bound[n] = bound
-
-
 @wp.kernel
 def cut_serial(
     # params
@@ -240,15 +252,20 @@ def cut_serial(
     bulk_out: wp.array(dtype=wp.float16),
 ):
     """A whole tick of all edges, on one core."""
+    tau = live[LIVE_VISCOUS_TIME]
     for edge in range(_EDGES):
-        if blades.edges[edge * _EDGE_FLOATS] == wp.float64(0.0):
+        if not edge_is_on(blades, edge):
             blades.known[edge] = 0
         else:
+            box_edge(lattice, blades, edge)
+            count = list_near(lattice, blades, live, position, velocity, edge)
             for k in range(_SAMPLES):
                 follow_sample(lattice, blades, live, position, velocity, edge, k)
             if blades.edges[edge * _EDGE_FLOATS + 3] != wp.float64(0.0):
-                for k in range(_SAMPLES - 1):
-                    cut_quad(lattice, blades, bulk_out, has_volume, edge, k, 0, 1)
+                box_fronts(blades, edge)
+                for c in range(count):
+                    m = blades.near[c]
+                    cut_springs_of(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m)
             for k in range(_SAMPLES):
                 bound_sample(lattice, blades, edge, k)
             blades.known[edge] = 1
@@ -271,20 +288,26 @@ def follow_edges(
 
 
 @wp.kernel
-def cut_quads(
+def cut_near(
     # params
     lattice: Lattice,
     has_volume: int,
-    threads: int,
+    # in
+    live: wp.array(dtype=wp.float32),
+    position: wp.array(dtype=wp.float32),
+    velocity: wp.array(dtype=wp.float32),
     # out
     blades: Blades,
     bulk_out: wp.array(dtype=wp.float16),
 ):
-    quad = wp.tid() // threads
-    edge = quad // (_SAMPLES - 1)
-    base = edge * _EDGE_FLOATS
-    if blades.edges[base] != wp.float64(0.0) and blades.edges[base + 3] != wp.float64(0.0):
-        cut_quad(lattice, blades, bulk_out, has_volume, edge, quad % (_SAMPLES - 1), wp.tid() % threads, threads)
+    """Of each mass that is near an edge."""
+    m = wp.tid()
+    tau = live[LIVE_VISCOUS_TIME]
+    for edge in range(_EDGES):
+        if edge_is_on(blades, edge) and blades.edges[edge * _EDGE_FLOATS + 3] != wp.float64(0.0):
+            place = cell_place(blades, m) + displaced(lattice, tau, position, velocity, blades.masses[m])
+            if is_near(blades, edge, place):
+                cut_springs_of(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m)
 
 
 @wp.kernel

@@ -1,8 +1,8 @@
 """Where the blades in a lattice are: points of their edges, followed through the tissue at rest (cutting.py).
 
-On cpu one core does all of it in one go, as few springs are near a blade. On cuda each quad of a swept edge has threads
-of its own; what they write is the same in any order. Places are in cells, float64: a blade moves a ten-thousandth of a
-cell in a tick, and whether it has crossed a spring must not depend on rounding.
+On cpu one core does all of it in one go, as few springs are near a blade. On cuda each mass has a thread; what they
+write is the same in any order. Places are in cells, float64: a blade moves a ten-thousandth of a cell in a tick, and
+whether it has crossed a spring must not depend on rounding.
 """
 
 # `int(0)` declares a variable in a kernel.
@@ -33,6 +33,14 @@ FAR = wp.constant(wp.float64(1.0e-3))
 """Residual at which it ends, and beyond which it has failed [cells]."""
 TINY = wp.constant(wp.float64(1.0e-9))
 """Shorter ways have no direction [cells]."""
+STAY = wp.constant(wp.float64(1.0))
+"""How far behind its blade the end of a cut may stay in tissue where no place is found for it [cells]."""
+CATCHES_UP = wp.constant(wp.float64(0.9))
+"""Outside tissue, what is left after a tick of how far the end of a cut was behind its blade."""
+JUMP = wp.constant(wp.float64(2.0))
+"""An edge that begins so far from where the end of its cut was has been put somewhere else [cells]."""
+NOBODY = wp.constant(wp.int64(0x7FFFFFFFFFFFFFFF))
+"""In `Blades.nearest`: no mass is near."""
 
 
 _SAMPLES, _EDGE_FLOATS = wp.constant(SAMPLES), wp.constant(EDGE_FLOATS)
@@ -47,6 +55,12 @@ class Blades:
     """Box of the lattice in cells, with a border."""
     grid: wp.array(dtype=wp.int32)
     """Place in memory of the mass at each position of the box, -1 where there is none."""
+    masses: wp.array(dtype=wp.int32)
+    """Place in memory of every mass, in the order of memory."""
+    cells: wp.array(dtype=wp.vec3i)
+    """Its integer position."""
+    before: wp.array(dtype=wp.float32)
+    """Displacement of each place as the tick began [m], three components; scratch, only where an edge is on."""
     stray: float
     """1/m that anchors count with [1/kg]."""
     toughness: wp.array(dtype=wp.float32)
@@ -59,9 +73,16 @@ class Blades:
     """Whether the sample is among masses."""
     at: wp.array(dtype=wp.vec3d)
     """How far its cut has come, in the tissue at rest [cells]."""
+    front: wp.array(dtype=wp.vec3d)
+    """Where the end of its cut is now, as the tissue lies [cells]: at the blade, or as far behind as it is held."""
     swept_from: wp.array(dtype=wp.vec3d)
-    swept_to: wp.array(dtype=wp.vec3d)
-    """What it swept in this tick; scratch."""
+    """Where that was as the tick began; scratch."""
+    boxes: wp.array(dtype=wp.vec3d)
+    """Low and high corner of what each edge may have swept [cells]; scratch."""
+    nearest: wp.array(dtype=wp.int64)
+    """Mass that is nearest to a sample, see `near_number`; scratch."""
+    near: wp.array(dtype=wp.int32)
+    """Masses around an edge, on cpu; scratch."""
     way: wp.array(dtype=wp.vec3d)
     """Direction in which it cuts."""
     places: wp.array(dtype=wp.int32)
@@ -161,10 +182,10 @@ def displacement_at(
 @wp.func
 def at_rest(
     lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), here: wp.vec3d, guess: wp.vec3d,
+    velocity: wp.array(dtype=wp.float32), here: wp.vec3d, guess: wp.vec3d, beyond: wp.vec3d,
 ):  # fmt: skip
     """The place at rest of the tissue that is here now, and how many masses are around it: 0 outside, -1 where none was
-    found. Newton's iteration on X + u(X) = x."""
+    found. Newton's iteration on X + u(X) = x; `beyond` is u where there is no tissue."""
     found = guess
     step = wp.vec3d()
     count = int(0)
@@ -172,7 +193,7 @@ def at_rest(
     for _round in range(ROUNDS):
         u, gradient, count = displacement_at(lattice, blades, tau, position, velocity, found)
         if count == 0:
-            u = wp.vec3d()
+            u = beyond
         miss = found + u - here
         residual = wp.length(miss)
         if residual < CLOSE:
@@ -206,22 +227,33 @@ def across_edge(blades: Blades, ends: int, way: wp.vec3d):
 
 
 @wp.func
+def displaced(
+    lattice: Lattice, tau: float, position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), i: int
+):
+    """u of a mass [cells]."""
+    u = load3(position, lattice.slots, i) - tau * load3(velocity, lattice.slots, i)
+    return wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) / wp.float64(lattice.spacing)
+
+
+@wp.func
 def follow_sample(
     lattice: Lattice, blades: Blades, live: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32), edge: int, k: int,
 ):  # fmt: skip
-    """Where the cut has come to at a point of an edge, in the tissue at rest, and where it was a tick before."""
+    """Where the cut has come to at a point of an edge, now and in the tissue at rest, and where it was a tick before.
+    A point that was not in tissue begins at the mass that is nearest to it now, however far that has moved."""
     n = edge * _SAMPLES + k
     start = edge * _EDGE_FLOATS + EDGE_START
     end = edge * _EDGE_FLOATS + EDGE_END
     cell = wp.float64(lattice.spacing)
     tau = live[LIVE_VISCOUS_TIME]
-    moved = (along_edge(blades, end, k) - along_edge(blades, start, k)) / cell
-    target = along_edge(blades, end, k) / cell
+    begin = along_edge(blades, start, k) / cell
+    blade = along_edge(blades, end, k) / cell
     was = blades.at[n]
-    guess = target
-    knows = blades.known[edge] != 0
-    if knows and blades.inside[n] > 0:
+    target = blade
+    u = wp.vec3d()
+    tracked = blades.known[edge] != 0 and blades.inside[n] > 0
+    if tracked:
         u, _gradient, _count = displacement_at(lattice, blades, tau, position, velocity, was)
         ahead = across_edge(blades, end, target - was - u)
         size = wp.length(ahead)
@@ -230,26 +262,44 @@ def follow_sample(
         if blades.stiffness[n] > 0.0:
             held = wp.float64(blades.bound[n] / blades.stiffness[n]) / cell
             target = target - ahead * wp.min(held / wp.max(size, TINY), wp.float64(1.0))
-        guess = target - u
-    elif wp.length(moved) > TINY:
-        blades.way[n] = wp.normalize(moved)
-    found, count = at_rest(lattice, blades, tau, position, velocity, target, guess)
-    if count < 0:
+    else:
+        if wp.length(blade - begin) > TINY:
+            blades.way[n] = wp.normalize(blade - begin)
+        if blades.nearest[n] != NOBODY:
+            u = displaced(lattice, tau, position, velocity, mass_of(blades.nearest[n]))
+    found, count = at_rest(lattice, blades, tau, position, velocity, target, target - u, u)
+    front = target
+    holds = tracked and blades.inside[n] == 8 and blades.bound[n] > 0.0 and wp.length(blade - was - u) <= STAY
+    if count < 0 and holds:
         # Tissue that is folded over the blade: it stays where it was in it.
         found = was
+        front = was + u
         count = blades.inside[n]
-        if not knows:
-            found = target
-            count = 0
-    if not knows or (blades.inside[n] == 0 and count > 0):
-        was = found - moved
-    blades.swept_from[n] = was
-    blades.swept_to[n] = found
-    if blades.inside[n] != 0 and count == 0:
-        blades.swept_to[n] = was + moved
+    elif count <= 0:
+        found = blade - u
+        front = blade
+        count = 0
+    blades.swept_from[n] = begin
+    behind = begin - blades.front[n]
+    if blades.known[edge] != 0 and wp.length(behind) < JUMP:
+        blades.swept_from[n] = blades.front[n]
+        if count == 0 and wp.length(behind) < STAY:
+            front = blade - CATCHES_UP * behind
+    blades.front[n] = front
     blades.at[n] = found
     blades.inside[n] = count
     hang_sample(blades, n)
+
+
+@wp.func
+def near_number(distance: wp.float64, i: int):
+    """Distance, in 2⁻²⁰ cells, and place of a mass in one number: the least is the nearest, of several the first."""
+    return wp.int64(wp.rint(distance * wp.float64(1048576.0))) * wp.int64(0x100000000) + wp.int64(i)
+
+
+@wp.func
+def mass_of(number: wp.int64):
+    return int(number % wp.int64(0x100000000))
 
 
 @wp.func

@@ -1,12 +1,14 @@
 """Blades cut the lattice: every spring that an edge has crossed is gone, and the hand feels what that takes.
 
-An edge is a segment on an instrument. Points of it are followed through the tissue *at rest*: a point that is at x now
-is at the place X with X + u(X) = x, where u is the displacement between the masses. From tick to tick the points sweep
-a strip of triangles; a spring, a segment between two masses at rest, is cut if it crosses one of them. The strip has no
-gaps, neither between points nor between ticks, so no spring is skipped, however quick the stroke; an edge that tissue
-carries along cuts nothing, as it does not move in it.
+An edge is a segment on an instrument, with points along it. From tick to tick the points sweep a strip of triangles; a
+spring, the segment between two masses as they lie now, is cut if it crosses one of them. What the edge was a tick
+before is taken along with each spring, by the affine map from where that was to where it is. So the strip has no gaps,
+neither between points nor between ticks: no spring is skipped, however quick the stroke, however far the tissue was
+drawn from its place; and an edge that tissue carries along cuts nothing, as it does not move in it.
 
-Cutting takes work: the toughness Γ of the tissue [J/m²] times the new surface. A point that stands for the length ℓ of
+Cutting takes work: the toughness Γ of the tissue [J/m²] times the new surface. So points are followed through the
+tissue *at rest*: one that is at x now is at the place X with X + u(X) = x, where u is the displacement between the
+masses; it begins at the mass that is nearest to it now. A point that stands for the length ℓ of
 edge pulls the tissue at the end of its cut along, by a stiff spring across its edge whose force is at most
 
     F = Γ·κ·ℓ·f,
@@ -31,7 +33,14 @@ from numpy.typing import NDArray
 
 from viscera.device import Port, Stage
 from viscera.errors import InputError
-from viscera.tissue import blade_cut_kernels, blade_drag_kernels, blade_kernels, touch_kernels
+from viscera.tissue import (
+    blade_cut_kernels,
+    blade_drag_kernels,
+    blade_kernels,
+    blade_near_kernels,
+    blade_resistance_kernels,
+    touch_kernels,
+)
 from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, SAMPLES
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, spring_share
 
@@ -39,9 +48,9 @@ if TYPE_CHECKING:
     from viscera.tissue.tissue import Tissue
 
 AREA_SHARES = (
-    float(blade_cut_kernels.AREA_AXIS),
-    float(blade_cut_kernels.AREA_FACE),
-    float(blade_cut_kernels.AREA_BODY),
+    float(blade_resistance_kernels.AREA_AXIS),
+    float(blade_resistance_kernels.AREA_FACE),
+    float(blade_resistance_kernels.AREA_BODY),
 )
 """Cut surface that a cut spring of each of the three lengths stands for, over the area of a cell's side."""
 
@@ -68,7 +77,7 @@ class Cutting:
 
     def arrays(self) -> dict[str, Any]:
         """All that changes."""
-        names = ("cut", "crossing", "known", "inside", "at", "way", "places", "weights", "bound", "stiffness")
+        names = ("cut", "crossing", "known", "inside", "at", "front", "way", "places", "weights", "bound", "stiffness")
         return {f"cutting/{name}": getattr(self.blades, name) for name in names} | {"cutting/edges": self.edges.array}
 
 
@@ -107,7 +116,12 @@ def _make(tissue: Tissue) -> Cutting:
     made.toughness = wp.array(toughness, dtype=wp.float32, device=device.warp)
     made.edges, made.known = edges.array, zeros(EDGES, wp.int32)
     made.inside = zeros(samples, wp.int32)
-    made.at, made.swept_from, made.swept_to, made.way = (zeros(samples, wp.vec3d) for _ in range(4))
+    made.at, made.front, made.swept_from, made.way = (zeros(samples, wp.vec3d) for _ in range(4))
+    order = np.argsort(tissue.layout.slot_of_node, kind="stable")
+    made.masses = wp.array(tissue.layout.slot_of_node[order], dtype=wp.int32, device=device.warp)
+    made.cells = wp.array(params.nodes[order].astype(np.int32), dtype=wp.vec3i, device=device.warp)
+    made.before, made.near = zeros(3 * slots, wp.float32), zeros(len(params.nodes), wp.int32)
+    made.boxes, made.nearest = zeros(2 * EDGES, wp.vec3d), zeros(samples, wp.int64)
     made.places, made.weights = zeros(8 * samples, wp.int32), zeros(8 * samples, wp.float32)
     made.bound, made.stiffness = zeros(samples, wp.float32), zeros(samples, wp.float32)
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
@@ -165,6 +179,17 @@ def need_cutting(tissue: Tissue) -> Cutting:
     return tissue.cutting
 
 
+def record_keep(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
+    """As a tick starts: where masses are then is kept, for what edges sweep in it."""
+    if tissue.cutting is None:
+        return
+    device, state, blades = tissue.device, tissue.state, tissue.cutting.blades
+    args = [tissue.constants, state.live.array, here, state.velocity, blades]
+    kernel = blade_near_kernels.keep_places if device.is_cuda else blade_near_kernels.keep_places_serial
+    count = len(tissue.params.nodes) if device.is_cuda else 1
+    stage.once(lambda: wp.launch(kernel, dim=count, inputs=args, device=device.warp))
+
+
 def record_cut(stage: Stage, tissue: Tissue, there: wp.array[Any]) -> None:
     """At the end of a tick: edges go on through the tissue and cut it."""
     if tissue.cutting is not None:
@@ -179,11 +204,15 @@ def _cut(tissue: Tissue, there: wp.array[Any]) -> None:
         args = [lattice, volume, *motion, blades, tissue.bulk]
         wp.launch(blade_cut_kernels.cut_serial, dim=1, inputs=args, device=device.warp)
         return
-    samples, threads = EDGES * SAMPLES, blade_cut_kernels.QUAD_THREADS
-    wp.launch(blade_cut_kernels.follow_edges, dim=samples, inputs=[lattice, *motion, blades], device=device.warp)
-    args = [lattice, volume, threads, blades, tissue.bulk]
-    wp.launch(blade_cut_kernels.cut_quads, dim=EDGES * (SAMPLES - 1) * threads, inputs=args, device=device.warp)
-    wp.launch(blade_cut_kernels.bound_edges, dim=samples, inputs=[lattice, blades], device=device.warp)
+    samples, masses = EDGES * SAMPLES, len(tissue.params.nodes)
+    near, cuts = blade_near_kernels, blade_cut_kernels
+    wp.launch(near.box_edges, dim=EDGES, inputs=[lattice, blades], device=device.warp)
+    wp.launch(near.find_nearest, dim=masses, inputs=[lattice, *motion, blades], device=device.warp)
+    wp.launch(cuts.follow_edges, dim=samples, inputs=[lattice, *motion, blades], device=device.warp)
+    wp.launch(near.box_all_fronts, dim=EDGES, inputs=[blades], device=device.warp)
+    args = [lattice, volume, *motion, blades, tissue.bulk]
+    wp.launch(cuts.cut_near, dim=masses, inputs=args, device=device.warp)
+    wp.launch(cuts.bound_edges, dim=samples, inputs=[lattice, blades], device=device.warp)
 
 
 def record_drag(stage: Stage, tissue: Tissue, substep: int, there: wp.array[Any]) -> None:

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, partner_kernels, stepping
+from viscera.tissue.cutting import record_keep
 from viscera.tissue.grasping import record_take
 from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
 from viscera.tissue.pieces import PARTED, Pieces
@@ -93,6 +94,7 @@ class Meeting:
             stepping.record_start(stage, tissue)
             here = tissue.state.position[tissue.current]
             record_near(stage, tissue, here)
+            record_keep(stage, tissue, here)
             record_take(stage, tissue, here)
         stage.once(self.find_partners)
         for substep in range(self.tissues[0].substeps):

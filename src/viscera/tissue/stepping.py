@@ -15,7 +15,7 @@ from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.tissue import kernels, native, viscosity, volume
 from viscera.tissue.clamping import record_clamp, record_clamps
 from viscera.tissue.creep import creep_on
-from viscera.tissue.cutting import record_cut, record_drag
+from viscera.tissue.cutting import record_cut, record_drag, record_keep
 from viscera.tissue.driven import drive_anchors
 from viscera.tissue.grasping import record_hold, record_take
 from viscera.tissue.layout import TILE
@@ -39,6 +39,7 @@ def record_tick(stage: Stage, tissue: Tissue) -> None:
 def record_substeps(stage: Stage, tissue: Tissue, current: int) -> None:
     """A tick from the buffer `current`, between what goes in and what comes out."""
     record_near(stage, tissue, tissue.state.position[current])
+    record_keep(stage, tissue, tissue.state.position[current])
     record_take(stage, tissue, tissue.state.position[current])
     for substep in range(tissue.substeps):
         record_substep(stage, tissue, substep, current)

@@ -2,8 +2,9 @@
 
 What counts is the stretch of a spring and that of its two neighbours in line, ½, ¼ and ¼, as in burning.py: tension
 tears, an instrument that shoves one mass does not. Of springs in line with each other only the most stretched tears
-within a frame: the load leaves the others, and the tear stays narrow. A mass keeps its last `LAST` springs, so no mass
-flies off by itself. A torn spring is cut, in its middle, across itself: what is drawn and touched follows as with a
+within a frame: the load leaves the others, and the tear stays narrow. A mass keeps the least stretched of its springs,
+so none flies off by itself, and strands tear through: whatever hangs together by a few long springs has shorter ones
+behind them. A torn spring is cut, in its middle, across itself: what is drawn and touched follows as with a
 blade.
 """
 
@@ -27,8 +28,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 0})
 
 _TILE = wp.constant(TILE)
 
-LAST = wp.constant(3)
-"""Springs that a mass keeps, whatever pulls."""
+NONE = wp.constant(-1)
+"""In `Tearing.kept`: a mass without springs."""
 
 
 @dataclass(eq=False)
@@ -46,8 +47,8 @@ class Tearing:
     """At each mass, per direction and place, float32."""
     stretch: Any
     """Of each spring with its neighbours, twice, over what it bears twice; -1 where there is none."""
-    ties: Any
-    """Springs of each mass, int32."""
+    kept: Any
+    """Of each mass, its least stretched spring, by direction and place, int32; it does not tear."""
     middle: Any
     """What `crossing` is for an axis spring that tore, int64, per axis."""
     torn: Any
@@ -69,7 +70,7 @@ def make_tearing(shadow: Tissue, cuts: CutShadow) -> Tearing:
         one=wp.ones(layout.slots, dtype=wp.float32, device=device),
         strain=wp.zeros(13 * layout.slots, dtype=wp.float32, device=device),
         stretch=wp.full(13 * layout.slots, -1.0, dtype=wp.float32, device=device),
-        ties=wp.zeros(layout.slots, dtype=wp.int32, device=device),
+        kept=wp.full(layout.slots, int(NONE), dtype=wp.int32, device=device),
         middle=wp.array(middle, dtype=wp.int64, device=device),
         torn=shadow.device.port(1, wp.int64),
     )
@@ -84,8 +85,9 @@ def step_tearing(stage: Stage, tearing: Tearing) -> None:
     motion = [state.live.array, state.position[0], state.velocity]
     stage.launch(mean_strains, places, [lattice, one, *motion, tearing.strain])
     args = [lattice, tearing.break_strain, tearing.strain]
-    stage.launch(stretch_springs, places, [*args, tearing.stretch, tearing.ties])
-    args = [lattice, tearing.stretch, tearing.ties]
+    stage.launch(stretch_springs, places, [*args, tearing.stretch])
+    stage.launch(keep_least, places, [lattice, tearing.stretch, tearing.kept])
+    args = [lattice, tearing.stretch, tearing.kept]
     stage.launch(tear_most, places, [*args, lattice.stiffness, tearing.torn.array])
     args = [lattice, tearing.there, tearing.middle, tearing.cuts.cut, tearing.cuts.crossing]
     stage.launch(cut_torn, places, args)
@@ -102,24 +104,47 @@ def stretch_springs(
     strain: wp.array(dtype=wp.float32),
     # out
     stretch_out: wp.array(dtype=wp.float32),
-    ties_out: wp.array(dtype=wp.int32),
 ):
     index = first + wp.tid()
     tile = index // _TILE
     lane = index - tile * _TILE
     i = lattice.tile_slot[tile] + lane
-    count = wp.int32(0)
     for d in range(13):
         row = d * lattice.slots
         stretch = float(-1.0)
         if float(lattice.stiffness[row + i]) > 0.0:
             j, _step = spring_end(lattice, tile, lane, d)
             stretch = (strain[row + i] + strain[row + j]) / (break_strain[i] + break_strain[j])
-            count += 1
-        if float(lattice.stiffness[row + opposite(lattice, tile, lane, d)]) > 0.0:
-            count += 1
         stretch_out[row + i] = stretch
-    ties_out[i] = count
+
+
+@wp.kernel
+def keep_least(
+    first: int,
+    # params
+    lattice: Lattice,
+    # in
+    stretch: wp.array(dtype=wp.float32),
+    # out
+    kept_out: wp.array(dtype=wp.int32),
+):
+    """Of a mass's springs the least stretched one; of several the first."""
+    index = first + wp.tid()
+    tile = index // _TILE
+    lane = index - tile * _TILE
+    i = lattice.tile_slot[tile] + lane
+    kept = wp.int32(NONE)
+    least = float(0.0)
+    for d in range(13):
+        row = d * lattice.slots
+        below = opposite(lattice, tile, lane, d)
+        if float(lattice.stiffness[row + i]) > 0.0 and (kept == NONE or stretch[row + i] < least):
+            kept = row + i
+            least = stretch[row + i]
+        if float(lattice.stiffness[row + below]) > 0.0 and (kept == NONE or stretch[row + below] < least):
+            kept = row + below
+            least = stretch[row + below]
+    kept_out[i] = kept
 
 
 @wp.kernel
@@ -129,12 +154,12 @@ def tear_most(
     lattice: Lattice,
     # in
     stretch: wp.array(dtype=wp.float32),
-    ties: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.int32),
     # out
     stiffness_out: wp.array(dtype=wp.float16),
     torn_out: wp.array(dtype=wp.int64),
 ):
-    """A spring that bears no more, and is stretched more than the one before and the one behind it."""
+    """A spring that bears no more, is stretched more than those before and behind it, and is nobody's last."""
     index = first + wp.tid()
     tile = index // _TILE
     lane = index - tile * _TILE
@@ -142,10 +167,10 @@ def tear_most(
     for d in range(13):
         row = d * lattice.slots
         own = stretch[row + i]
-        if own > 1.0 and ties[i] > LAST:
+        if own > 1.0 and kept[i] != row + i:
             j, _step = spring_end(lattice, tile, lane, d)
             most = own >= stretch[row + opposite(lattice, tile, lane, d)] and own > stretch[row + j]
-            if most and ties[j] > LAST:
+            if most and kept[j] != row + i:
                 stiffness_out[row + i] = wp.float16(0.0)
                 add_integer(torn_out, 0, wp.int64(1))
 

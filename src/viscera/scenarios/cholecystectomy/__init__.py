@@ -76,6 +76,9 @@ HOOK_POWER = 5.0
 what it parts: some 64 mm³/s at 2.5 J/mm³ for a foot of 4 mm at 2 cm/s would take more than all of it."""
 CLIP_REACH = 0.006
 """From the tips of the applier to the middle of a tube [m]; medium-large clips are 9 mm long."""
+CLIP_HOLD = 3.0 * 20.0 / 255.0
+"""Force at which a clip slips off a tube [N]: 3 N, as on arteries, times how much softer tubes are here than in tables
+(materials.py)."""
 CUTTING_CURRENT = 0.04
 """Share of the toughness that a wire under current needs, over a blade pressed straight in: it boils what it touches.
 Estimated."""
@@ -139,7 +142,8 @@ def hook() -> Instrument:
 def clip_applier() -> Instrument:
     """For clips of 9 mm, which reach around a duct and what lies on it."""
     one = kit.clip_applier()
-    effects = tuple(Clips(reach=CLIP_REACH) if isinstance(effect, Clips) else effect for effect in one.effects)
+    clips = Clips(reach=CLIP_REACH, hold=CLIP_HOLD)
+    effects = tuple(clips if isinstance(effect, Clips) else effect for effect in one.effects)
     return replace(one, effects=effects)
 
 

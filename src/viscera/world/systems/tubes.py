@@ -10,8 +10,12 @@ What leaves at a cut is a wound of `wounds.Vessels` on the face of the cut, with
 pressures, clots and the ledger are those of every wound.
 
 A clip is put on the tube that is nearest to the applier's jaws, where it is nearest, one for each press of the handle.
-It shuts the tube there. It slips off when the tube under it is stretched by more than `SLIPS_AT`: a stretched tube is
-thinner. Burnt tissue shuts a tube of blood, and harms one of bile.
+It shuts the tube there. It slips off when the tube pulls at it with more than it holds (`Clips.hold`): the force along
+the tube through its springs across that place, as far as they are left,
+
+    F = Σ k (ℓ − ℓ₀) e·t,      e along the spring, t along the tube there.
+
+A stump that hangs free pulls at nothing. Burnt tissue shuts a tube of blood, and harms one of bile.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from viscera.geometry.embedding import embed
 from viscera.geometry.topology import components
 from viscera.instruments import MOST_TOOLS, Clips, Tool
 from viscera.tissue.burning import Burning
+from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
@@ -44,8 +49,6 @@ NEAR_END = 0.15
 """Share of a tube's length that counts as its end."""
 LEAKS_FROM = 0.3
 """How open a place must be to leak: a spring or two at the rim of a tube are its sheath."""
-SLIPS_AT = 0.45
-"""Stretch of a tube under a clip at which the clip slips off. Estimated: arteries tear at 0.63."""
 SHUT_BY_BURN = 0.8
 """Burn of the masses around a place from which on a tube of blood is shut, 0 to 1."""
 NARROWEST = 0.05e-3
@@ -93,8 +96,8 @@ class Channel:
         self.facing = np.gradient(self.rest, axis=0)
         held = embed(self.rest, params.nodes, params.origin, params.spacing)
         self._slots, self._weights = organ.tissue.layout.slot_of_node[held.indices], held.weights.astype(np.float64)
-        self._springs(NodeIndex(nodes), nodes, self._along(organ, tube))
-        self.masses = tube.masses
+        self._springs(NodeIndex(nodes), nodes, self._along(organ, tube), params.spacing)
+        self.masses, self._places = tube.masses, organ.tissue.layout.slot_of_node[tube.masses]
         self.open = np.zeros(PLACES)
         """How open each place is, 0 to 1."""
         self.reached = np.ones((2, PLACES), dtype=np.bool_)
@@ -110,7 +113,7 @@ class Channel:
         at = np.asarray(organ.tissue.rest_positions())[tube.masses]
         return np.linalg.norm(at[:, None] - points[None], axis=2).argmin(axis=1) / 199.0
 
-    def _springs(self, index: NodeIndex, nodes: NDArray[np.int32], s: NDArray[np.float64]) -> None:
+    def _springs(self, index: NodeIndex, nodes: NDArray[np.int32], s: NDArray[np.float64], spacing: float) -> None:
         direction, low, high = [], [], []
         for number, step in enumerate(DIRECTIONS):
             other = index.find(nodes + np.array(step, dtype=np.int32))
@@ -124,6 +127,10 @@ class Channel:
         self._across = (least[None] <= self.shares[:, None]) & (most[None] > self.shares[:, None])
         self._were = np.maximum(self._across.sum(axis=1), 1)
         self._s = s
+        self._towards = np.where(s[self._low] <= s[self._high], 1.0, -1.0)
+        """Of each spring, whether it looks along the line or back."""
+        self._step = (nodes[self._high] - nodes[self._low]).astype(np.float64) * spacing
+        """At rest [m]."""
 
     def look(self, cut: NDArray[np.bool_]) -> None:
         """`cut` says which springs of the lattice are gone, per direction and mass."""
@@ -150,6 +157,24 @@ class Channel:
         """Where it runs now [m], shape (PLACES, 3); `displacement` as the lattice has it, shape (3, slots)."""
         return self.rest + np.einsum("pc,apc->pa", self._weights, displacement[:, self._slots].astype(np.float64))
 
+    def pull(self, place: int, displacement: NDArray[np.float32], stiffness: NDArray[np.float64]) -> float:
+        """Force along the tube through its springs across a place [N]; `displacement` as for `places`, `stiffness` of
+        every spring of the tube, 0 where it is gone [N/m]."""
+        here = np.flatnonzero(self._across[place] & (stiffness > 0.0))
+        if not len(here):
+            return 0.0
+        low, high = self._places[self._low[here]], self._places[self._high[here]]
+        step = self._step[here] + (displacement[:, high] - displacement[:, low]).T.astype(np.float64)
+        length = np.linalg.norm(step, axis=1)
+        ways = step * (self._towards[here] / np.maximum(length, 1e-12))[:, None]
+        along = ways.sum(axis=0) / max(float(np.linalg.norm(ways.sum(axis=0))), 1e-12)
+        stretch = length - np.linalg.norm(self._step[here], axis=1)
+        return float((stiffness[here] * stretch) @ (ways @ along))
+
+    def stiffness(self, table: NDArray[np.float16], most: float) -> NDArray[np.float64]:
+        """Of its springs [N/m], from the lattice's table, per direction and slot, and what 1 stands for there."""
+        return most * table[self._direction, self._places[self._low]].astype(np.float64)
+
     def burn(self, burn: NDArray[np.float32]) -> NDArray[np.float64]:
         """Of each place, 0 to 1; `burn` as the lattice has it, per slot."""
         return (self._weights * burn[self._slots]).sum(axis=1)
@@ -169,8 +194,9 @@ class Tubes:
         self._organ, self._cuts, self._vessels, self._numbers = organ, organ.shadow.cuts, vessels, numbers
         self._burning = burning
         self.channels = [Channel(organ, tube) for tube in tubes]
-        self.clips = np.zeros((CLIPS, 3))
-        """Number of the tube, share of its length, and whether it holds: 1; 0 for none, -1 for one that slipped."""
+        self.clips = np.zeros((CLIPS, 4))
+        """Number of the tube, share of its length, whether it holds (1; 0 for none, -1 for one that slipped), and the
+        force at which it slips [N]."""
         self.numbers = np.zeros(2, dtype=np.int64)
         """Slipped, refused."""
         self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
@@ -228,26 +254,21 @@ class Tubes:
         if far[number, place] > one.reach or len(free) == 0:
             self.numbers[1] += 1
             return
-        self.clips[free[0]] = number, self.channels[int(number)].shares[place], 1.0
+        self.clips[free[0]] = number, self.channels[int(number)].shares[place], 1.0, one.hold
 
     def _slip(self) -> None:
         for row in np.flatnonzero(self.clips[:, 2] > 0.0).tolist():
-            number, share = int(self.clips[row, 0]), float(self.clips[row, 1])
-            if self.stretch(number, share) > SLIPS_AT:
+            if self.pull(int(self.clips[row, 0]), float(self.clips[row, 1])) > self.clips[row, 3]:
                 self.clips[row, 2] = -1.0
                 self.numbers[0] += 1
 
-    def stretch(self, number: int, share: float) -> float:
-        """Of a tube around a place, over its length at rest, as far as it hangs together there."""
-        channel = self.channels[number]
+    def pull(self, number: int, share: float) -> float:
+        """Force along a tube at a share of its length [N]."""
+        channel, shadow = self.channels[number], self._organ.shadow.tissue
+        table = shadow.constants.stiffness.numpy().reshape(13, -1)
+        stiffness = channel.stiffness(table, float(shadow.state.live.host[LIVE_STIFFNESS]))
         place = int(np.abs(channel.shares - share).argmin())
-        low, high = max(place - 1, 0), min(place + 1, PLACES - 1)
-        side = channel.reached[0] if channel.reached[0, place] else channel.reached[1]
-        low, high = (low if side[low] else place), (high if side[high] else place)
-        if low == high:
-            return 0.0
-        rest = np.linalg.norm(channel.rest[high] - channel.rest[low])
-        return float(np.linalg.norm(self._at[number][high] - self._at[number][low]) / rest - 1.0)
+        return channel.pull(place, self._organ.shadow.displacement.numpy().reshape(3, -1), stiffness)
 
     def _flow(self) -> None:
         """Of each end the nearest opening leaks, unless something shuts the tube before it."""
@@ -263,7 +284,7 @@ class Tubes:
         """Places of a tube that a clip or a burn shuts."""
         channel = self.channels[number]
         found = np.zeros(PLACES, dtype=np.bool_)
-        for _, share, holds in self.clips[self.clips[:, 0] == number]:
+        for _, share, holds, _ in self.clips[self.clips[:, 0] == number]:
             if holds > 0.0:
                 found[np.abs(channel.shares - share).argmin()] = True
         if burn is not None and channel.tube.fluid == "blood":
