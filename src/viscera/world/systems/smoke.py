@@ -163,18 +163,27 @@ def mix_in(
         steam_out[c] = 0
 
 
-def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> System:
-    """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `CELLS`."""
-    return Smoke(organ, burn, tools, detail).system()
+def smoking(
+    organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0, stated: tuple[int, int, int] = CELLS
+) -> System:
+    """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `stated`."""
+    return Smoke(organ, burn, tools, detail, stated).system()
 
 
 class Smoke:
     """`box` has the gas."""
 
-    def __init__(self, organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> None:
+    def __init__(
+        self,
+        organ: Organ,
+        burn: Burn,
+        tools: Sequence[Tool],
+        detail: float = 1.0,
+        stated: tuple[int, int, int] = CELLS,
+    ) -> None:
         self.organ, self.burn = organ, burn
         self._device = device = organ.need_skin().device
-        cells = cells_at(detail, CELLS)
+        cells = cells_at(detail, stated)
         params = _params(cells, *box_over(organ, cells, ROOM, ABOVE))
         per_unit = EXTINCTION * UNIT / (params.cell_volume * DENSEST)
         self.box = BoxedFlow(organ, params, tools, "smoke", per_unit=per_unit, blood=False)
