@@ -192,7 +192,8 @@ def follow_rays(
     scattered = wp.vec3(0.0, 0.0, 0.0)
     kept = wp.vec3(1.0, 1.0, 1.0)
     if end > begin:
-        cell = volume.size[0] / float(volume.cells[0])
+        cell = wp.min(volume.size[0] / float(volume.cells[0]), volume.size[1] / float(volume.cells[1]))
+        cell = wp.min(cell, volume.size[2] / float(volume.cells[2]))
         long = (end - begin) * wp.length(ray)
         steps = wp.clamp(int(long / cell) + 1, LEAST_STEPS, MOST_STEPS)
         metres = long / float(steps)
@@ -211,7 +212,8 @@ def follow_rays(
                 to_lamp = LAMP - point
                 lamp = LAMP_LIGHT * room.power / wp.dot(to_lamp, to_lamp)
                 dim = ROOM_LIGHT * room.power / wp.dot(point, point)
-                light = lamp * kept + wp.vec3(dim, dim, dim)
+                # ∫ T² σ ds over a step is its ∫ T σ ds times the mean of T at both ends.
+                light = 0.5 * lamp * wp.cw_mul(kept, wp.vec3(1.0, 1.0, 1.0) + through) + wp.vec3(dim, dim, dim)
                 lost = wp.cw_mul(kept, wp.vec3(1.0, 1.0, 1.0) - through)
                 scattered += lit * wp.cw_mul(wp.cw_mul(lost, albedo), light)
                 kept = wp.cw_mul(kept, through)
