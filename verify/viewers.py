@@ -98,11 +98,18 @@ class Viewer:
     ack_delay: float = 0.0
     frames: list[tuple[float, int]] = field(default_factory=list)
     """When each frame arrived (monotonic) [s], and its tick."""
+    tiles: list[float] = field(default_factory=list)
+    """When tiles of pictures and volumes arrived (monotonic) [s]."""
+    received: list[tuple[float, int]] = field(default_factory=list)
+    """When each message arrived (monotonic) [s], and its length [bytes]."""
     waiting: dict[int, asyncio.Future[float]] = field(default_factory=dict)
     sequence: int = 0
 
     async def watch(self) -> None:
         async for data in self.socket:
+            self.received.append((time.monotonic(), len(data)))
+            if _tag(data if isinstance(data, bytes) else data.encode()).type == "tiles":
+                self.tiles.append(self.received[-1][0])
             message = _decode(data)
             if isinstance(message, m.FrameMessage):
                 now = time.monotonic()
@@ -125,6 +132,13 @@ class Viewer:
     def rate(self, since: float) -> float:
         """Frames per second from `since` (monotonic) until now."""
         return sum(at >= since for at, _ in self.frames) / (time.monotonic() - since)
+
+    def tile_rate(self, since: float) -> float:
+        """Messages with tiles per second from `since` (monotonic) until now."""
+        return sum(at >= since for at in self.tiles) / (time.monotonic() - since)
+
+    def bytes_per_second(self, since: float) -> float:
+        return sum(size for at, size in self.received if at >= since) / (time.monotonic() - since)
 
     def _answer_waiting(self, frame: m.FrameMessage, now: float) -> None:
         newest = dict(frame.state.applied).get(self.client, 0)

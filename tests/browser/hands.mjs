@@ -114,7 +114,7 @@ async function fourPins(page, { target }) {
 const lookOn = () => undefined;
 
 /** Of the settings beside the picture, by the name of the parameter. */
-async function setting(page, name, value) {
+export async function setting(page, name, value) {
   const field = page.locator(".parameter", { has: page.locator(`#parameter-${name}`) });
   await page.evaluate(() => document.querySelectorAll("details.settings-group").forEach((group) => (group.open = true)));
   await field.locator('input[type="number"]').fill(String(value));

@@ -2,6 +2,7 @@
 //
 //     node tests/browser/scenarios.mjs ADDRESS FOLDER SCENARIO [PLACES]
 //
+// SCENARIO is the check's name; `puffs` is of the scenario smoke.
 // PLACES is JSON: the vessels of the scenarios bleeding and hysteroscopy, each [x, y, z] in metres.
 // Pictures go into FOLDER, figures to stdout; `tests/browser/test_browser.py` judges both.
 
@@ -136,6 +137,31 @@ async function smoke(page) {
   return { field: FIELD, track: TRACK, clear, hazy, cleared: await density(page, "pad.smoke"), measures: await page.evaluate(() => window.viscera.measures()) };
 }
 
+/** Another model of smoke: the button is pressed, the hook burns, puffs rise and fade; then the flow again, with clear air. */
+async function puffs(page) {
+  const choose = async (name) => {
+    await page.evaluate(() => document.querySelectorAll("details.settings-group").forEach((group) => (group.open = true)));
+    await page.getByRole("button", { name, exact: true }).click();
+  };
+  await choose("Puffs");
+  await until(page, (v) => v.parameters().smoke_model === 1, null, "the setting arrives");
+  await press(page, 0, TRACK[0]);
+  await until(page, (v) => v.texels("pad.smoke").some((byte, at) => at % 4 === 0 && byte > 8), null, "puffs are drawn");
+  await later(2500);
+  await page.mouse.up();
+  await bare(page, "puffs");
+  const most = await density(page, "pad.smoke");
+  await until(page, (v) => !v.texels("pad.smoke").some((byte, at) => at % 4 === 0 && byte > 0), null, "they are gone after their life");
+  await choose("Flow");
+  await until(page, (v) => v.parameters().smoke_model === 0, null, "and back");
+  await later(500);
+  const cleared = await density(page, "pad.smoke");
+  await press(page, 0, TRACK[0]);
+  await until(page, (v) => v.texels("pad.smoke").some((byte, at) => at % 4 === 0 && byte > 8), null, "the flow carries smoke again");
+  await page.mouse.up();
+  return { most, cleared };
+}
+
 /** Two vessels cloud the saline. Current seals one and the other; suction takes the cloud away, and the view clears. */
 async function hysteroscopy(page) {
   const vessels = JSON.parse(places), IRRIGATOR = 1, SUCKER = 2;
@@ -163,7 +189,7 @@ async function hysteroscopy(page) {
   return { field: FIELD, dim, clouded, cleared: await density(page, "wall.saline"), measures: await page.evaluate(() => window.viscera.measures()) };
 }
 
-const CHECKS = { cautery, bleeding, river, smoke, hysteroscopy };
+const CHECKS = { cautery, bleeding, river, smoke, puffs, hysteroscopy };
 await started(address);
 const { context, close } = await openBrowser();
 await runChecks(context, `${address}?detail=plain`, { [scenario]: CHECKS[scenario] });

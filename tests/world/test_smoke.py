@@ -14,6 +14,20 @@ from viscera.tissue.materials import LIVER
 from viscera.world import Organ, block, organ
 from viscera.world.system import Moment
 from viscera.world.systems.boxed_flow import box_over, cells_at
+from viscera.world.systems.puffs import (
+    AGE,
+    FLOATS,
+    GROWTH,
+    LIFE,
+    PER_STEP,
+    PHASE,
+    PLACE,
+    SMALL,
+    TREMBLE,
+    UNITS,
+    Puffs,
+    burning_places,
+)
 from viscera.world.systems.smoke import CELLS, MIST, SOOT, UNIT, Smoke, _params
 
 
@@ -194,6 +208,68 @@ def test_the_documents_puffs_rise_grow_and_fade(smoke: Smoke) -> None:
     assert not smoke._awake[0]
     smoke._set_model(0.0)
     assert grid.missing(smoke.flow, "smoke") == 0
+
+
+def test_two_burns_puff_at_both_places_and_not_between(smoke: Smoke) -> None:
+    """3 cm apart, one of them three times as much: puffs start within a cell of each, with its share of the smoke; a
+    cloud half way between would be in empty air."""
+    smoke._set_model(1.0)
+    weights = boil(smoke, (-0.015, 0.0), 0.1), boil(smoke, (0.015, 0.0), 0.3)
+    run(smoke, 1)
+    rows = smoke.puffs.rows.host.reshape(-1, FLOATS)[: smoke.puffs.count.host[0]]
+    assert len(rows) == 2 * PER_STEP
+    left, right = rows[rows[:, PLACE] < 0.0], rows[rows[:, PLACE] > 0.0]
+    spacing = smoke.flow.params.spacing
+    for puffs, place in ((left, -0.015), (right, 0.015)):
+        assert np.hypot(puffs[:, PLACE] - place, puffs[:, PLACE + 1]).max() < spacing
+    assert right[:, UNITS].sum() / left[:, UNITS].sum() == pytest.approx(weights[1] / weights[0], rel=1e-3)
+    shown = smoke.flow.layout.box(smoke.flow.carried["smoke"].amount.numpy())
+    between = np.abs(grid.middles(smoke.flow.params)[..., 0]) < 0.008
+    assert shown.sum() > 0
+    assert not shown[between].any()
+
+
+def test_a_fourth_burn_waits_and_nothing_of_it_is_lost() -> None:
+    params = _params(CELLS, (0.0, 0.0, 0.0), 0.003)
+    units = np.zeros(CELLS[::-1], dtype=np.int32)
+    for number, column in enumerate((5, 15, 25, 35)):
+        units[3, 10, column : column + 2] = 10 * (1 + number)
+    total = int(units.sum())
+    first = burning_places(units, params)
+    assert [amount for _, amount in first] == [80, 60, 40]
+    assert first[0][0] == pytest.approx((0.003 * 36, 0.003 * 10.5, 0.003 * 3.5))
+    assert sum(amount for _, amount in first) + int(units.sum()) == total
+    assert [amount for _, amount in burning_places(units, params)] == [20]
+    assert not units.any()
+
+
+def test_puffs_are_the_same_units_on_one_core_and_on_two() -> None:
+    """And those of a slow sum in NumPy, to the units that rounding takes."""
+    shown = []
+    for cores in (1, 2):
+        device = open_device("cpu", cores)
+        flow = grid.make(_params((32, 24, 24), (-0.05, -0.04, 0.0), 0.0032), device=device)
+        puffs = Puffs(flow)
+        rng = np.random.default_rng(3)
+        rows = puffs.rows.host.reshape(-1, FLOATS)
+        rows[:, PLACE : PLACE + 3] = rng.uniform((-0.06, -0.05, -0.01), (0.06, 0.05, 0.09), (len(rows), 3))
+        rows[:, AGE], rows[:, UNITS] = rng.uniform(0.0, LIFE, len(rows)), 1e6
+        puffs.count.host[0] = len(rows)
+        device.record(puffs.record).run()
+        device.synchronize()
+        shown.append(flow.layout.box(flow.carried["smoke"].amount.numpy()).copy())
+        places = grid.middles(flow.params)
+        device.close()
+    assert np.array_equal(*shown)
+    slow = np.zeros(shown[0].shape)
+    for row in rows:
+        sway = TREMBLE * min(row[AGE], 2.0)
+        centre = row[PLACE : PLACE + 3] + sway * np.sin(row[PHASE : PHASE + 3] + row[AGE] * np.array([5.0, 7.0, 4.0]))
+        radius = SMALL + GROWTH * row[AGE]
+        near = np.maximum(1.0 - (np.linalg.norm(places - centre, axis=-1) / radius) ** 2, 0.0)
+        slow += 1e6 * (1.0 - row[AGE] / LIFE) * near**2 / (32.0 * np.pi / 105.0 * (radius / 0.0032) ** 3)
+    assert slow.max() > 1e5
+    assert np.abs(shown[0] - slow).max() < 1e-3 * slow.max()
 
 
 def test_an_evacuator_is_an_instrument_with_the_effect(cpu: Device) -> None:

@@ -40,6 +40,7 @@ from viscera.render.shading import (
     tell_parts,
 )
 from viscera.render.shading import Shown as AllShown
+from viscera.render.volumes import Volumes
 from viscera.view import AnyArray, Camera, Frame, Particles, Scene, Shown, Snapshot
 
 BRIGHTNESS = 2.1
@@ -118,6 +119,7 @@ class Renderer:
         self._around = device.port(1, Surroundings)
         self._stage, self._coat = device.port(int(STAGES), wp.vec4), device.port(int(STAGES), wp.vec2)
         self._make_balls()
+        self._volumes = Volumes(scene, device, self.arrays, self.width, self.height)
         pixels = self.width * self.height
         self._background = wp.zeros(pixels, dtype=wp.vec3ub, device=device.warp)
         self._key = wp.zeros(pixels, dtype=wp.int64, device=device.warp)
@@ -161,6 +163,7 @@ class Renderer:
         self._put_bars(frame)
         self._put_shades(frame, lens)
         self._put_room(frame, lens)
+        self._volumes.put(lens)
         for number, one in enumerate(self.scene.particles):
             self._ball_count.host[number] = min(frame.counts.get(one.name, 0), one.capacity)
         if others:
@@ -326,6 +329,7 @@ class Renderer:
         for turn in (0, 1 if self._half else 2):
             seen = [turn, eye, self._around.array, shown, self._background, *told]
             stage.launch(shade_pixels, squares, [*seen, self._colour.array])
+        self._volumes.record(stage, eye, self._around.array, self._depth.array, self._colour.array)
 
     def _shown(self, first_bar: int, first_ball: int) -> Any:
         """As kernels have it."""
@@ -372,6 +376,6 @@ def _seen(lens: Lens, point: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _modules() -> list[Any]:
-    from viscera.render import raster, shading
+    from viscera.render import raster, shading, volumes
 
-    return [raster, shading]
+    return [raster, shading, volumes]

@@ -182,7 +182,12 @@ class BoxedFlow:
     @property
     def begins(self) -> bool:
         """Whether the next frame begins a step."""
-        return int(self._clock[0]) == 0
+        return self.next_part == 0
+
+    @property
+    def next_part(self) -> int:
+        """The part of a step that comes next."""
+        return int(self._clock[0])
 
     @property
     def units(self) -> int:

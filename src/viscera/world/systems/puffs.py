@@ -14,14 +14,20 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import NDArray
 
 from viscera.device import Stage
-from viscera.grid import Grid
+from viscera.grid import Grid, GridParams
 from viscera.grid.shape import GridShape
 
 wp.set_module_options({"enable_backward": False})
 
-MOST_PUFFS = 256
+MOST_PUFFS = 512
+MOST_PLACES = 3
+"""That let puffs go in one step: as many as there is room for while all live. What burns at a fourth place waits, and
+is the first as soon as most has gathered there."""
+APART = 0.006
+"""What burns within this of a place belongs to it [m]: a hook's burn is narrower."""
 LIFE = 4.0
 """[s]; tuned for appearance, as all below."""
 RISE = 0.045
@@ -35,14 +41,20 @@ SMALL, GROWTH = 3.0e-3, 3.5e-3
 TREMBLE = 1.5e-3
 """Of the waves [m], times age over a second."""
 PER_STEP = 2
-"""Puffs that are let go in a step while something burns."""
+"""Puffs that a place lets go in a step while it burns."""
+MOST_AT_ONCE = PER_STEP * MOST_PLACES
 
 PLACE, SPEED, AGE, UNITS, PHASE, FLOATS = 0, 3, 6, 7, 8, 12
 """Of each puff: where it is [m], its velocity [m/s], age [s], units of smoke, phases of its waves."""
+BALL = 0.957
+"""32π/105"""
+ROWS_AT_ONCE = 16
+"""That one core takes."""
 
 
 @wp.kernel
-def splat(
+def show_puffs(
+    first: int,
     # params
     shape: GridShape,
     origin: wp.vec3,
@@ -53,32 +65,54 @@ def splat(
     # out
     amount_out: wp.array[wp.int32],
 ):
-    """Puffs as units in cells: a ball that is densest in its middle. One thread, as they overlap."""
+    """Puffs as units in cells: a ball that is densest in its middle. Each row of cells along x gathers what all puffs
+    have in it, so rows may be done side by side, in any order, with the same units."""
+    line = first + wp.tid()
+    j = 1 + line % shape.ny
+    k = 1 + line // shape.ny
+    row = k * shape.layer + j * shape.row
+    for i in range(shape.nx):
+        amount_out[row + 1 + i] = 0
     for p in range(count[0]):
         age = puffs[p, AGE]
         sway = TREMBLE * wp.min(age, 2.0)
-        x = puffs[p, PLACE] + sway * wp.sin(puffs[p, PHASE] + 5.0 * age)
-        y = puffs[p, PLACE + 1] + sway * wp.sin(puffs[p, PHASE + 1] + 7.0 * age)
-        z = puffs[p, PLACE + 2] + sway * wp.sin(puffs[p, PHASE + 2] + 4.0 * age)
         radius = (SMALL + GROWTH * age) / spacing
-        gx = (x - origin[0]) / spacing
-        gy = (y - origin[1]) / spacing
-        gz = (z - origin[2]) / spacing
-        # ∫ (1 − r²/R²)² over the ball is 32π R³/105.
-        seen = puffs[p, UNITS] * wp.max(1.0 - age / LIFE, 0.0) / (0.957 * radius * radius * radius)
-        reach = int(radius) + 1
-        for n in range((2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1)):
-            i = int(gx) + 1 + n % (2 * reach + 1) - reach
-            j = int(gy) + 1 + (n // (2 * reach + 1)) % (2 * reach + 1) - reach
-            k = int(gz) + 1 + n // ((2 * reach + 1) * (2 * reach + 1)) - reach
-            if i >= 1 and j >= 1 and k >= 1 and i <= shape.nx and j <= shape.ny and k <= shape.nz:
+        z = puffs[p, PLACE + 2] + sway * wp.sin(puffs[p, PHASE + 2] + 4.0 * age)
+        dz = float(k) - 0.5 - (z - origin[2]) / spacing
+        y = puffs[p, PLACE + 1] + sway * wp.sin(puffs[p, PHASE + 1] + 7.0 * age)
+        dy = float(j) - 0.5 - (y - origin[1]) / spacing
+        rest = radius * radius - dz * dz - dy * dy
+        if rest > 0.0:
+            x = puffs[p, PLACE] + sway * wp.sin(puffs[p, PHASE] + 5.0 * age)
+            gx = (x - origin[0]) / spacing
+            half = wp.sqrt(rest)
+            # ∫ (1 − r²/R²)² over the ball is 32π R³/105.
+            seen = puffs[p, UNITS] * wp.max(1.0 - age / LIFE, 0.0) / (BALL * radius * radius * radius)
+            for i in range(wp.max(int(gx - half), 1), wp.min(int(gx + half) + 1, shape.nx) + 1):
                 dx = float(i) - 0.5 - gx
-                dy = float(j) - 0.5 - gy
-                dz = float(k) - 0.5 - gz
-                near = 1.0 - (dx * dx + dy * dy + dz * dz) / (radius * radius)
+                near = (rest - dx * dx) / (radius * radius)
                 if near > 0.0:
-                    c = k * shape.layer + j * shape.row + i
-                    amount_out[c] = amount_out[c] + int(seen * near * near)
+                    amount_out[row + i] = amount_out[row + i] + int(seen * near * near)
+
+
+def burning_places(units: NDArray[np.int32], params: GridParams) -> list[tuple[NDArray[np.float64], int]]:
+    """Where smoke was released, shape (z, y, x): the middle of each place [m] and its units, heaviest first, at most
+    `MOST_PLACES`; what they have is taken out of `units`. Each is around the heaviest cell that is left (of equal ones
+    the first), and once more around the middle of what was found there."""
+    found: list[tuple[NDArray[np.float64], int]] = []
+    cells = np.argwhere(units > 0)
+    middles = np.asarray(params.origin) + params.spacing * (cells[:, ::-1] + 0.5)
+    amounts = units[tuple(cells.T)].astype(np.int64)
+    while len(found) < MOST_PLACES and amounts.any():
+        centre = middles[np.argmax(amounts)]
+        for _ in range(2):  # the heaviest cell is near both times: a mean is no farther from it than what it is of
+            near = np.linalg.norm(middles - centre, axis=1) <= APART
+            centre = (amounts[near, None] * middles[near]).sum(axis=0) / amounts[near].sum()
+        total = int(amounts[near].sum())
+        found.append((centre, total))
+        units[tuple(cells[near].T)] = 0
+        amounts[near] = 0
+    return found
 
 
 class Puffs:
@@ -101,11 +135,15 @@ class Puffs:
         args = [flow.levels[0].shape, wp.vec3(*p.origin), p.spacing, self.count.array, puffs, amount]
         stage.upload(self.rows)
         stage.upload(self.count)
-        stage.once(amount.zero_)
-        stage.once(lambda: wp.launch(splat, dim=1, inputs=args, device=flow.device.warp))
+        stage.launch(show_puffs, p.cells[1] * p.cells[2], args, block=ROWS_AT_ONCE)
 
-    def step(self, dt: float, place: np.ndarray | None, units: int) -> None:
-        """All grow older; `units` of smoke are let go at a place [m], if there are any."""
+    @property
+    def room(self) -> int:
+        """For so many more."""
+        return MOST_PUFFS - int(self.count.host[0])
+
+    def age(self, dt: float) -> None:
+        """All rise and grow older; the oldest are gone."""
         rows = self.rows.host.reshape(MOST_PUFFS, FLOATS)
         live = rows[: self.count.host[0]]
         live[:, PLACE : PLACE + 3] += dt * live[:, SPEED : SPEED + 3]
@@ -115,14 +153,16 @@ class Puffs:
         live[:, AGE] += dt
         kept = live[live[:, AGE] < LIFE]
         rows[: len(kept)] = kept
-        count = len(kept)
-        if place is not None and units > 0:
-            for _ in range(min(PER_STEP, MOST_PUFFS - count)):
-                rng = np.random.default_rng(int(self.let_go[0]))
-                rows[count, PLACE : PLACE + 3] = place
-                rows[count, SPEED : SPEED + 3] = SCATTER * rng.normal(size=3)
-                rows[count, AGE], rows[count, UNITS] = 0.0, units / PER_STEP
-                rows[count, PHASE : PHASE + 3] = rng.uniform(0.0, 6.28, 3)
-                count += 1
-                self.let_go[0] += 1
-        self.count.host[0] = count
+        self.count.host[0] = len(kept)
+
+    def let_puffs_go(self, place: NDArray[np.float64], units: int) -> None:
+        """`units` of smoke as `PER_STEP` puffs at a place [m]; there must be room."""
+        rows = self.rows.host.reshape(MOST_PUFFS, FLOATS)
+        for number in range(int(self.count.host[0]), int(self.count.host[0]) + PER_STEP):
+            rng = np.random.default_rng(int(self.let_go[0]))
+            rows[number, PLACE : PLACE + 3] = place
+            rows[number, SPEED : SPEED + 3] = SCATTER * rng.normal(size=3)
+            rows[number, AGE], rows[number, UNITS] = 0.0, units / PER_STEP
+            rows[number, PHASE : PHASE + 3] = rng.uniform(0.0, 6.28, 3)
+            self.let_go[0] += 1
+        self.count.host[0] += PER_STEP

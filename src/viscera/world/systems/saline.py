@@ -311,6 +311,5 @@ def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spa
         origin=origin,
         substances=(Substance("blood", unit=unit, lift=SINKS_BY),),
         transport="maccormack",
-        cycles=4,
         dye_steps=3,
     )

@@ -30,7 +30,7 @@ from viscera.view import Measure, Parameter
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveParameter, Moment, Saved, System, Watch
 from viscera.world.systems.boxed_flow import STEP, BoxedFlow, box_over, cells_at
-from viscera.world.systems.puffs import Puffs
+from viscera.world.systems.puffs import MOST_AT_ONCE, Puffs, burning_places
 
 wp.set_module_options({"enable_backward": False})
 
@@ -163,18 +163,27 @@ def mix_in(
         steam_out[c] = 0
 
 
-def smoking(organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> System[Smoke]:
-    """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `CELLS`."""
-    return Smoke(organ, burn, tools, detail).system()
+def smoking(
+    organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0, stated: tuple[int, int, int] = CELLS
+) -> System[Smoke]:
+    """Smoke over an organ; after `burning` in the order of a frame. `detail` times as many cells as `stated`."""
+    return Smoke(organ, burn, tools, detail, stated).system()
 
 
 class Smoke:
     """`box` has the gas."""
 
-    def __init__(self, organ: Organ, burn: Burn, tools: Sequence[Tool], detail: float = 1.0) -> None:
+    def __init__(
+        self,
+        organ: Organ,
+        burn: Burn,
+        tools: Sequence[Tool],
+        detail: float = 1.0,
+        stated: tuple[int, int, int] = CELLS,
+    ) -> None:
         self.organ, self.burn = organ, burn
         self._device = device = organ.need_skin().device
-        cells = cells_at(detail, CELLS)
+        cells = cells_at(detail, stated)
         params = _params(cells, *box_over(organ, cells, ROOM, ABOVE))
         per_unit = EXTINCTION * UNIT / (params.cell_volume * DENSEST)
         self.box = BoxedFlow(organ, params, tools, "smoke", per_unit=per_unit, blood=False)
@@ -196,7 +205,7 @@ class Smoke:
         self.puffs = Puffs(self.flow)
         self.flow.brings.append(self._record_mixing)
         self._release = device.record(self._record_release, work=1)
-        self._puffing = device.record(self.puffs.record, work=1)
+        self._puffing = device.record(self.puffs.record, work=grid.work(self.flow))
         self.box.record()
 
     # --- what is recorded ---
@@ -254,17 +263,16 @@ class Smoke:
 
     def _puff(self) -> None:
         """A step of the document's smoke: what was released since the last one becomes puffs."""
-        fresh = self.flow.layout.box(self._smoke.numpy())
-        units = int(fresh.sum())
-        place = None
-        if units:
-            place = (fresh[..., None] * grid.middles(self.flow.params)).sum(axis=(0, 1, 2)) / units
-        self.puffs.step(STEP, place, units)
-        self._smoke.zero_()
+        self.puffs.age(STEP)
+        fresh = self._smoke.numpy()
+        waiting = self.flow.layout.box(fresh)
+        for place, units in burning_places(waiting, self.flow.params) if self.puffs.room >= MOST_AT_ONCE else ():
+            self.puffs.let_puffs_go(place, units)
+        self._smoke.assign(fresh)
         self._steam.zero_()
         self._puffing.run()
         self._device.synchronize()
-        if not units and not self.puffs.count.host[0]:
+        if not waiting.any() and not self.puffs.count.host[0]:
             self._awake[0] = False
 
     def _set_model(self, value: float) -> None:
@@ -331,7 +339,6 @@ def _params(cells: tuple[int, int, int], origin: tuple[float, float, float], spa
             Substance("warmth", "semi_lagrangian", lift=GRAVITY / BODY, fading=COOLING),
         ),
         transport="semi_lagrangian",
-        cycles=4,
         # In fine cells it spreads over more of them.
         dye_steps=max(3, math.ceil(6.0 * DIFFUSIVITY * STEP / spacing**2)),
     )
