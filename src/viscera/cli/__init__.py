@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from viscera.cli.doing import parse_settings, print_result, run_world, serve_world
+from viscera.cli.doing import parse_options, parse_settings, print_result, run_world, serve_world
 from viscera.cli.options import (
     Cores,
     DetailText,
@@ -26,6 +26,7 @@ from viscera.cli.options import (
     KeepRunning,
     Mesh,
     Open,
+    Options,
     Out,
     Port,
     Public,
@@ -97,6 +98,7 @@ def run(
     device: DeviceName = None,
     seed: Seed = 0,
     mesh: Mesh = None,
+    options: Options = None,
     settings: Settings = None,
     detail: DetailText = None,
     cores: Cores = None,
@@ -117,14 +119,15 @@ def run(
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
 
-    parameters = parse_settings(settings or [])
+    parameters, chosen = parse_settings(settings or []), parse_options(options or [])
     amount = parse_detail(detail or ("1" if headless else AUTO))
     if not headless:
         if as_json:
             raise InputError("--json without --headless has nothing to print.", "Add --headless.")
         serve_world(
             scenario,
-            device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
+            device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
+            out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
             haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
             training=training, database=database,
@@ -138,7 +141,7 @@ def run(
     tick_count(seconds)  # refuse before kernels are compiled
     result = run_world(
         scenario, seconds, out,
-        device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores,
+        device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
     )  # fmt: skip
     if as_json:
         console.print_json(result)

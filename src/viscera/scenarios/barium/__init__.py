@@ -12,6 +12,7 @@ import numpy as np
 
 from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios.barium.body import OPTIONS, find_body
 from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
 from viscera.view import Camera, Drag, Goal
 from viscera.water.boundary.walls import Structure
@@ -47,16 +48,19 @@ SCRIPT = (
 
 
 def build(setting: Setting, structure: Structure = "hashed") -> Contents:
-    lumen = find_lumen(setting)
+    body = find_body(setting)
+    lumen = find_lumen(setting, body)
     enema = make_enema(lumen, setting, structure)
-    machine = make_machine(lumen, enema, setting)
+    machine = make_machine(lumen, enema, setting, body)
     mesh = lumen.mesh
     low, high = mesh.bounds
     far = 2.2 * float(np.abs(mesh.vertices).max())
     polyps = len(lumen.polyps.foot)
     hidden = Hidden(lumen.polyps.middle.copy(), lumen.polyps.foot) if polyps else None
     if enema.living is not None:
-        enema.living.bowel.on_move = lambda: _follow(enema.living, machine, hidden)
+        # Beside a scan the wall is projected with every pulse.
+        again = machine if body is None else None
+        enema.living.bowel.on_move = lambda: _follow(enema.living, again, hidden)
     search = [Goal("found", least=float(polyps)), Goal("misses", most=3.0)] if polyps else []
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -73,9 +77,10 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     )
 
 
-def _follow(living: Living | None, machine: Xray, hidden: Hidden | None) -> None:
+def _follow(living: Living | None, machine: Xray | None, hidden: Hidden | None) -> None:
     """The wall has moved: its air is projected again, and polyps are where they are now."""
-    machine.aimed = False
+    if machine is not None:
+        machine.aimed = False
     if living is not None and hidden is not None:
         hidden.middle[:] = living.bowel.of("polyps")
 
@@ -86,5 +91,6 @@ SCENARIO = Scenario(
     summary="Let barium into a colon, tilt and roll the table, and look at it with a C-arm.",
     instructions=INSTRUCTIONS,
     build=build,
+    options=OPTIONS,
     no_tissue=True,
 )

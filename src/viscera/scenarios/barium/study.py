@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from viscera import water, xray
-from viscera.anatomy.colon import Centreline, centreline_of, colon, course_of
+from viscera.anatomy.colon import TRIANGLES, Centreline, centreline_of, colon, course_of
 from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 from viscera.device import Device
@@ -18,6 +18,7 @@ from viscera.geometry.mesh import FloatArray, TriangleMesh, load_mesh
 from viscera.geometry.refine import part_below
 from viscera.geometry.topology import components
 from viscera.scenarios import Setting
+from viscera.scenarios.barium.body import Body
 from viscera.timing import FRAME
 from viscera.view import Surface
 from viscera.water import ContactParams, FluidParams
@@ -76,11 +77,12 @@ class Lumen:
     """Centreline and control points; None for a mesh of the user's own, which is rigid."""
 
 
-def find_lumen(setting: Setting) -> Lumen:
+def find_lumen(setting: Setting, body: Body | None = None) -> Lumen:
     """A colon of the seed, or the user's mesh."""
     if setting.mesh is not None:
-        return _lumen_of(load_mesh(setting.mesh), setting)
-    plain = colon(setting.seed)
+        mesh = load_mesh(setting.mesh)
+        return _lumen_of(mesh if body is None else body.place(mesh), setting)
+    plain = colon(setting.seed, setting.number("triangles", TRIANGLES))
     line = centreline_of(plain, setting.seed)
     mesh, polyps = with_polyps(plain, line, setting.seed, POLYPS)
     at, anus = (int(np.searchsorted(line.lengths, depth)) for depth in (DEPTH, 0.4 * DEPTH))
@@ -132,7 +134,7 @@ def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") 
     return Enema(
         fluid, vessel, coating, emitter, (x, y, z), drain, steps,
         wp.zeros(fluid.capacity, dtype=float, device=device.warp),
-        wp.zeros(len(coating.area), dtype=float, device=device.warp),
+        wp.zeros(len(coating.film), dtype=float, device=device.warp),
         _living(lumen, fluid, walls, still) if moves else None,
     )  # fmt: skip
 
@@ -143,8 +145,7 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
         return None
     shown = opened(lumen.plain)
     points = {
-        "wall": lumen.mesh.vertices, "film": lumen.mesh.corners.mean(axis=1), "shown": shown.rest,
-        "polyps": lumen.polyps.middle,
+        "wall": lumen.mesh.vertices, "shown": shown.rest, "polyps": lumen.polyps.middle,
     }  # fmt: skip
     lattice = BowelLattice(lumen.line, fluid, aimed_frames(walls) * FRAME)
     along = {name: np.asarray(one, dtype=np.float64) for name, one in points.items()}
@@ -182,24 +183,35 @@ def fill_up(lumen: Lumen, enema: Enema) -> None:
     water.add(fluid, lowest)
 
 
-def make_machine(lumen: Lumen, enema: Enema, setting: Setting) -> xray.Xray:
-    """A C-arm over trunk, spine, the lumen's air, suspension and coating."""
+def make_machine(lumen: Lumen, enema: Enema, setting: Setting, body: Body | None = None) -> xray.Xray:
+    """A C-arm over trunk and spine or a scan of a patient, the lumen's air, suspension and coating."""
     device: Device = setting.device
-    trunk, bones, mesh, coating = torso(), spine(), lumen.mesh, enema.coating
-    # The trunk of a larger colon is larger.
-    needed = 1.2 * float((np.abs(mesh.vertices) / np.abs(trunk.vertices).max(axis=0)).max())
-    patches = wp.array([len(coating.area)], dtype=wp.int32, device=device.warp)
-    edge = math.sqrt(float(coating.area.mean()))
+    mesh, coating = lumen.mesh, enema.coating
+    patches = wp.array([len(coating.film)], dtype=wp.int32, device=device.warp)
+    edge = math.sqrt(float(coating.area.numpy().mean()))
     suspension: Material = SUSPENSION
     scene = Scene(
         solids=[
-            Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
-            Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
-            Solid(enema.vessel.walls.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE),
+            *(_trunk(mesh) if body is None else ()),
+            # A volume is projected again only when the C-arm turns, so beside one the wall is what moves.
+            Solid(enema.vessel.walls.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE, moving=body is not None),
         ],
+        scans=[] if body is None else [body.around(lumen.mesh, device)],
         clouds=[
             Cloud(enema.fluid.position, enema.fluid.count, enema.volume, 1.5 * enema.fluid.params.spacing, suspension),
             Cloud(coating.middle, patches, enema.film_volume, 1.2 * edge, suspension),
         ],
     )
     return xray.make(scene, XrayParams(arm=CArm(pixels=PIXELS), seed=setting.seed), device=device)
+
+
+def _trunk(mesh: TriangleMesh) -> list[Solid]:
+    """Trunk and spine around a colon. Its wall is soft tissue in soft tissue: 2 mm of the same attenuation as what is
+    around it, so no mesh of its own would change a ray."""
+    trunk, bones = torso(), spine()
+    # The trunk of a larger colon is larger.
+    needed = 1.2 * float((np.abs(mesh.vertices) / np.abs(trunk.vertices).max(axis=0)).max())
+    return [
+        Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
+        Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
+    ]
