@@ -93,20 +93,20 @@ def still_ball_moving() -> Measured:
 
 @figure(area=AREA, claim="still water in a colon, seed 1, as deep as it presses", bound=BOUND)
 def still_colon() -> Measured:
-    return _still(colon(1), 0.0045, 0.13, SETTLES)
+    return _still(colon(1), 0.004, 0.13, SETTLES)
 
 
 @figure(area=AREA, claim="still water in a colon, seed 2, as deep as it presses", bound=BOUND)
 def still_colon_2() -> Measured:
     # Filled to 0.18 m it would settle below a fold of the lumen, into two pools with a level each.
-    return _still(colon(2), 0.0045, 0.13, SETTLES)
+    return _still(colon(2), 0.004, 0.13, SETTLES)
 
 
 @figure(area=AREA, claim="still water in a colon whose wall may move: the share of the nearest wall", bound=BOUND)
 def still_colon_moving() -> Measured:
     mesh = colon(1)
     tube = 1.0 / float(centreline_of(mesh, 1).radii.mean())
-    return _still(mesh, 0.0045, 0.13, SETTLES, deforming=True, curvature=tube)
+    return _still(mesh, 0.004, 0.13, SETTLES, deforming=True, curvature=tube)
 
 
 @figure(area=AREA, claim="still water in a real colon, as deep as it presses", bound=BOUND)

@@ -10,6 +10,7 @@ import warp as wp
 
 from viscera import water, xray
 from viscera.anatomy.colon import TRIANGLES, Centreline, centreline_of, colon, course_of
+from viscera.anatomy.midline import find_midline
 from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 from viscera.device import Device
@@ -29,6 +30,7 @@ from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
 from viscera.world.systems.bowel import Bowel
 from viscera.world.systems.bowel_lattice import BowelLattice
+from viscera.world.systems.coat_picture import unrolled_surface
 from viscera.world.systems.enema import AIMED, Enema, Living, aimed_frames, gravity
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
@@ -74,7 +76,8 @@ class Lumen:
     """That a seed hides; a mesh of the user's own has none."""
     line: Centreline | None = None
     course: FloatArray | None = None
-    """Centreline and control points; None for a mesh of the user's own, which is rigid."""
+    """Centreline and control points; None for a mesh of the user's own whose wall hangs on no single line: it is
+    rigid."""
 
 
 def find_lumen(setting: Setting, body: Body | None = None) -> Lumen:
@@ -110,7 +113,8 @@ def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
     points = np.asarray(field.grid.origin) + field.spacing * deep
     tip = points[points[:, 1].argmin()]
     none = Polyps(np.zeros((0, 3)), np.zeros(0))
-    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none)
+    course, line = find_midline(mesh, tip, setting.device) or (None, None)
+    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none, line, course)
 
 
 def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") -> Enema:
@@ -143,7 +147,7 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
     """What moves the wall of a colon by rule."""
     if lumen.line is None or lumen.course is None:
         return None
-    shown = opened(lumen.plain)
+    shown = opened(lumen.plain, lumen.line)
     points = {
         "wall": lumen.mesh.vertices, "shown": shown.rest, "polyps": lumen.polyps.middle,
     }  # fmt: skip
@@ -154,12 +158,15 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
     return Living(bowel, shown, share, still, lumen.mesh.triangles)
 
 
-def opened(mesh: TriangleMesh) -> Surface:
+def opened(mesh: TriangleMesh, line: Centreline | None = None) -> Surface:
     """The back wall alone, turned inside out: seen from the front, the colon is open and what runs in it is seen. It is
-    cut along the line where the wall turns to the front, not along the edges of triangles."""
+    cut along the line where the wall turns to the front, not along the edges of triangles. Where it has a centreline
+    the film on it is painted."""
     back = part_below(mesh, mesh.vertex_normals[:, 2])
     triangles = back.triangles[:, ::-1].copy()
-    return Surface("colon", "tissue", triangles, "colon", len(back.vertices), rest=back.vertices.astype(np.float32))
+    rest = back.vertices.astype(np.float32)
+    surface = Surface("colon", "tissue", triangles, "colon", len(back.vertices), rest=rest)
+    return surface if line is None else unrolled_surface(surface, line)
 
 
 def _params(mesh: TriangleMesh, spacing: float, dt: float) -> FluidParams:

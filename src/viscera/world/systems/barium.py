@@ -117,8 +117,9 @@ def show_film(
     volume_out[i] = unit * float(film[i])
 
 
-def filling(enema: Enema) -> System:
-    return _Filling(enema).system()
+def filling(enema: Enema, warning: str = "") -> System:
+    """`warning`: what people should know about the wall."""
+    return replace(_Filling(enema).system(), warns=lambda: warning)
 
 
 class _Filling:
