@@ -253,6 +253,32 @@ def film_recording(
         )
 
 
+@app.command("xray")
+def write_xray(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording: .h5, or the log of a session that died.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="NAME", help="Ends in .png, .apng, .webm, .mp4, .dcm (DICOM XA) or .h5 (in space)."),
+    ],
+    begin: Annotated[float, typer.Option("--from", help="Where it begins [s].")] = 0.0,
+    end: Annotated[
+        float | None, typer.Option("--to", help="Where it ends [s]; with the recording if not given.")
+    ] = None,
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """X-ray pictures of a recording as PNG, video or DICOM; or wall, film and particles as HDF5."""
+    from viscera import console
+    from viscera.video.xrays import write_xrays
+
+    with console.progress_bar() as progress:
+        result = write_xrays(file, out, begin=begin, end=end, device=device, progress=progress).as_json()
+    if as_json:
+        console.print_json(result)
+    else:
+        console.print_pairs([(key, ", ".join(one) if isinstance(one, list) else str(one)) for key, one in result.items()])
+
+
 @app.command("mesh")
 def look_at_mesh(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY or GLB.")],
