@@ -6,14 +6,16 @@ below a level that can be reached from the lowest without rising above it. Its t
     level    V⁻¹(n s³), where V(y) is the room of the pool below y [m³] and n s³ what was filled in
     pressure ρ g (y_s − y) below the surface y_s that is measured
 
-in the middle (places farther from the wall than kernels reach, weighted by the kernel) and in the two layers at it.
+in the middle (places farther from the wall than kernels reach) and in the two layers at it. Pressures of single
+particles scatter, so an error belongs to a place: the mean of `off` around it, weighted by the kernel, among all
+particles or among those of its layer. An rms over places keeps what a mean over all of them would cancel.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from viscera.geometry.primitives import box
 from viscera.geometry.topology import components
 from viscera.water import FluidParams
 from viscera.water.boundary.field import make_field
+from viscera.water.boundary.moving_density import SEEN_FROM
 from viscera.water.smoothing import spline
 from viscera.water.walls import box_walls
 
@@ -96,22 +99,66 @@ def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) 
     return Pool(points[lattice].astype(np.float64), np.sort(points[:, 1].astype(np.float64)), fine**3)
 
 
+CREEP = 0.2
+"""Time over which water at rest is watched for creeping [s]."""
+
+
 def still_in(
-    device: Device, mesh: TriangleMesh, spacing: float, depth: float, seconds: float, **more: Any
+    device: Device,
+    mesh: TriangleMesh,
+    spacing: float,
+    depth: float,
+    seconds: float,
+    *,
+    solver: Literal["tait", "incompressible"] = "incompressible",
+    deforming: bool = False,
+    curvature: float = 0.0,
+    places: FloatArray | None = None,
 ) -> dict[str, float]:
-    """Incompressible water in a pool of the mesh, settled under strong viscosity; see the top of this file."""
+    """Water in a pool of the mesh, settled under strong viscosity; see the top of this file. The wall's share comes
+    from a map, or, where it may be `deforming`, from the nearest wall, which is curved by `curvature` [1/m]. `places` are where the particles begin, else on a lattice in the pool."""
     pool = find_pool(mesh, spacing, depth, device)
+    pool = pool if places is None else replace(pool, places=places)
     low, high = (tuple(float(one) for one in corner) for corner in mesh.bounds)
-    options: dict[str, Any] = {"equation": "incompressible", "fastest": 1.0} | more
+    options: dict[str, Any] = {"sound_speed": 10.0 * math.sqrt(2.0 * GRAVITY * depth)}
+    if solver == "incompressible":
+        options = {"equation": "incompressible", "fastest": 1.0}
     params = at_largest_step(FluidParams(spacing, low, high, dt=0.0, gravity=(0.0, -GRAVITY, 0.0), **options))
     params = replace(params, viscosity=VISCOUS_SHARE * params.rest_density * spacing**2 / params.dt)
     fluid = water.make(params, pool.places, device=device)
-    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device)
-    water.add_wall_density(fluid, walls)
+    seen: dict[str, Any] = {"deforming": True, "reach": SEEN_FROM * params.radius} if deforming else {}
+    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device, **seen)
+    if deforming:
+        fluid.boundaries.append(water.MovingWallVolume(fluid, walls, curvature=curvature))
+    else:
+        water.add_wall_density(fluid, walls)
     water.add_vessel(fluid, walls)
-    device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid)).run(math.ceil(seconds / params.dt))
+    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
+    program.run(math.ceil((seconds - CREEP) / params.dt))
+    before = _by_tag(fluid)
+    program.run(math.ceil(CREEP / params.dt))
     water.check(fluid)
-    return measured(fluid, pool, mesh, device)
+    crept = np.linalg.norm(_by_tag(fluid) - before, axis=1) / CREEP
+    return measured(fluid, pool, mesh, device) | {"creep": float(np.sqrt(np.mean(crept**2)))}
+
+
+def _by_tag(fluid: water.Fluid) -> FloatArray:
+    """Places of particles in an order that sorting does not change [m], (n, 3)."""
+    found = water.particles(fluid)
+    return found["position"][np.argsort(found["tag"])].astype(np.float64)
+
+
+def _around(places: FloatArray, x: FloatArray, off: FloatArray, reach: float) -> FloatArray:
+    """The mean of `off` at each place among particles at x, weighted by the kernel."""
+    found = []
+    for place in places:
+        w = spline(np.linalg.norm(x - place, axis=1), reach, 3)
+        found.append(float((w * off).sum() / w.sum()))
+    return np.array(found)
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device) -> dict[str, float]:
@@ -128,15 +175,14 @@ def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device)
     most = WATER * GRAVITY * (level - bottom)
     off = (found["pressure"] - WATER * GRAVITY * (level - y)) / most
     below = level - y > reach
-    middle = []
-    for place in x[below & (deep > reach)]:
-        w = spline(np.linalg.norm(x - place, axis=1), reach, 3)
-        middle.append(float((w * off).sum() / w.sum()))
+    middle = _around(x[below & (deep > reach)], x, off, reach)
     wall, following = below & (deep < 0.75 * s), below & (deep >= 0.75 * s) & (deep < 1.5 * s)
+    layers = [_around(x[one], x[one], off[one], reach) for one in (wall, following)]
     return {
         "count": len(x), "depth": level - bottom, "level": (level - truth) / (truth - bottom),
-        "middle": float(np.mean(middle)), "middle_rms": float(np.sqrt(np.mean(np.square(middle)))),
-        "probes": len(middle), "wall": float(off[wall].mean()), "next": float(off[following].mean()),
+        "middle": float(middle.mean()), "middle_rms": _rms(middle), "probes": len(middle),
+        "wall": float(off[wall].mean()), "next": float(off[following].mean()), "wall_rms": _rms(layers[0]),
+        "next_rms": _rms(layers[1]), "single_rms": _rms(off[wall | following]),
         "denser": float(found["density"].mean() / WATER - 1.0),
         "speed": float(np.sqrt((found["velocity"] ** 2).sum(axis=1).mean())),
         "fastest": float(np.linalg.norm(found["velocity"], axis=1).max()), "outside": int((deep < 0.0).sum()),

@@ -1,27 +1,36 @@
-"""Water in organs of triangles at full size: as high and as heavy as it should be, and as fast as in a box.
+"""Water in meshes at full size: as high and as heavy as it should be, at rest, and as fast as in a box.
 
-The pools of pool_cases.py, in two colons by rule and in a real one, where its mesh is there (VISCERA_ANATOMY names the
-folder).
+The pools of pool_cases.py: a box, a ball, two colons by rule, and a real one, where its mesh is there (VISCERA_ANATOMY
+names the folder).
 """
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from verify import pool_cases as cases
-from verify.framework import Measured, figure
-from viscera.anatomy.colon import colon
+from verify.framework import Measured, Skip, figure
+from viscera import water
+from viscera.anatomy.colon import centreline_of, colon
 from viscera.device import Device, open_device
 from viscera.geometry.mesh import TriangleMesh, load_mesh
+from viscera.geometry.primitives import box, icosphere
 
 AREA = "vessels"
-BOUND = "p within 2 % of ρ g H in the middle, 5 % in the two layers at the wall; level within 2 %"
+BOUND = (
+    "p within 2 % of ρ g H in the middle and 5 % in the two layers at the wall, both rms over places; level within "
+    "2 %; speed ≤ 0.5 % of √(gH), creeping ≤ 2 mm/s"
+)
 SETTLES = 3.0
 """[s] until the levels of a pool's arms are alike."""
+CREEPS = 0.002
+"""[m/s]"""
 
 
 @cache
@@ -29,36 +38,107 @@ def _device() -> Device:
     return open_device()
 
 
-def _still(mesh: TriangleMesh, spacing: float, depth: float, seconds: float) -> Measured:
-    found = cases.still_in(_device(), mesh, spacing, depth, seconds)
-    walls = max(abs(found["wall"]), abs(found["next"]))
-    passed = abs(found["middle"]) <= 0.02 and walls <= 0.05 and abs(found["level"]) <= 0.02 and found["outside"] == 0
+def _still(
+    mesh: TriangleMesh,
+    spacing: float,
+    depth: float,
+    seconds: float,
+    *,
+    in_the_mean: bool = False,
+    walls_stated: bool = False,
+    **more: Any,
+) -> Measured:
+    found = cases.still_in(_device(), mesh, spacing, depth, seconds, **more)
+    kind = "" if in_the_mean else "_rms"
+    middle, wall, following = (abs(found[name + kind]) for name in ("middle", "wall", "next"))
+    pressed = middle <= 0.02 and (walls_stated or max(wall, following) <= 0.05)
+    slow = found["speed"] <= 0.005 * math.sqrt(cases.GRAVITY * found["depth"]) or in_the_mean
+    still = slow and found["creep"] <= CREEPS
+    passed = pressed and still and abs(found["level"]) <= 0.02 and found["outside"] == 0
     return Measured(
-        round(100 * found["middle"], 2), "%", passed,
-        f"{found['count']} particles of {1000 * spacing:g} mm, {1000 * found['depth']:.0f} mm deep; in the mean over "
-        f"{found['probes']} places (rms {100 * found['middle_rms']:.1f} %); at the wall {100 * found['wall']:+.1f} %, "
-        f"next layer {100 * found['next']:+.1f} %; level {100 * found['level']:+.1f} % of the depth; at rest "
-        f"{1000 * found['speed']:.1f} mm/s (rms)",
+        round(100 * found["middle_rms"], 2), "%", passed,
+        f"{found['count']} particles of {1000 * spacing:g} mm, {1000 * found['depth']:.0f} mm deep; rms over "
+        f"{found['probes']} places in the middle (mean {100 * found['middle']:+.1f} %); at the wall "
+        f"{100 * found['wall_rms']:.1f} % (mean {100 * found['wall']:+.1f} %), next layer {100 * found['next_rms']:.1f} % "
+        f"(mean {100 * found['next']:+.1f} %), single particles of both {100 * found['single_rms']:.1f} %; level "
+        f"{100 * found['level']:+.1f} % of the depth; speed {1000 * found['speed']:.1f} mm/s, creeping "
+        f"{1000 * found['creep']:.2f} mm/s (rms)",
     )  # fmt: skip
+
+
+def _still_box(**more: Any) -> Measured:
+    """Ten particles of 10 mm across, twenty layers deep."""
+    mesh = box((0.1, 0.3, 0.1)).moved((0.05, 0.15, 0.05))
+    places = water.block((0.0,) * 3, (0.1, 0.2, 0.1), 0.01)
+    return _still(mesh, 0.01, 0.2, SETTLES, places=places, **more)
+
+
+def _still_ball(**more: Any) -> Measured:
+    """Twenty particles of 6 mm across, 70 mm deep."""
+    return _still(icosphere(0.06, 4), 0.006, 0.07, SETTLES, **more)
+
+
+@figure(area=AREA, claim="still water in a box of triangles with density, incompressible", bound=BOUND)
+def still_box() -> Measured:
+    return _still_box()
+
+
+@figure(area=AREA, claim="still water in a box of triangles with density, Tait", bound=BOUND)
+def still_box_tait() -> Measured:
+    return _still_box(solver="tait")
+
+
+@figure(area=AREA, claim="still water in a ball of triangles with density, incompressible", bound=BOUND)
+def still_ball() -> Measured:
+    return _still_ball()
+
+
+@figure(
+    area=AREA,
+    claim="still water in a ball of triangles with density, Tait",
+    bound="p within 2 % of ρ g H in the middle, rms over places; the layers at the wall stated (use the incompressible "
+    "solver where they matter)",
+)
+def still_ball_tait() -> Measured:
+    """Tait's layers stand apart at a curved wall: the second one is off by more than the 5 % of the other solver."""
+    return _still_ball(solver="tait", walls_stated=True)
+
+
+@figure(area=AREA, claim="still water in a ball whose wall may move: the share of the nearest wall", bound=BOUND)
+def still_ball_moving() -> Measured:
+    return _still_ball(deforming=True, curvature=2.0 / 0.06)
 
 
 @figure(area=AREA, claim="still water in a colon, seed 1, as deep as it presses", bound=BOUND)
 def still_colon() -> Measured:
-    return _still(colon(1), 0.0045, 0.13, SETTLES)
+    return _still(colon(1), 0.004, 0.13, SETTLES)
 
 
 @figure(area=AREA, claim="still water in a colon, seed 2, as deep as it presses", bound=BOUND)
 def still_colon_2() -> Measured:
     # Filled to 0.18 m it would settle below a fold of the lumen, into two pools with a level each.
-    return _still(colon(2), 0.0045, 0.13, SETTLES)
+    return _still(colon(2), 0.004, 0.13, SETTLES)
+
+
+@figure(
+    area=AREA,
+    claim="still water in a colon whose wall may move: the share of the nearest wall",
+    bound="p within 2 % of ρ g H in the middle and 5 % in the two layers at the wall, in the mean; level within 2 %; "
+    "creeping ≤ 2 mm/s; rms and speed stated",
+)
+def still_colon_moving() -> Measured:
+    """Beside folds the nearest wall is not all the wall there is: places are farther off than in a map."""
+    mesh = colon(1)
+    tube = 1.0 / float(centreline_of(mesh, 1).radii.mean())
+    return _still(mesh, 0.004, 0.13, SETTLES, in_the_mean=True, deforming=True, curvature=tube)
 
 
 @figure(area=AREA, claim="still water in a real colon, as deep as it presses", bound=BOUND)
 def still_real_colon() -> Measured:
     mesh = real_colon()
     if mesh is None:
-        return Measured(float("nan"), "%", True, "not measured: VISCERA_ANATOMY names no folder with colon.stl")
-    return _still(mesh, 0.0025, 0.1, SETTLES)
+        raise Skip("VISCERA_ANATOMY names no folder with colon.stl")
+    return _still(mesh, 0.0022, 0.1, SETTLES)
 
 
 def real_colon() -> TriangleMesh | None:

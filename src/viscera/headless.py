@@ -184,6 +184,7 @@ def record_headless(
         made_with.get("mesh"),
         made_with.get("parameters"),
         world.detail,
+        made_with.get("options"),
     )
     recorder = Recorder.create(out, header)
     stills, checkpoints = StillWriter(recorder.path), _Checkpoints(recorder)

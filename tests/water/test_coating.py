@@ -126,21 +126,21 @@ def test_a_film_runs_down_a_wall_as_a_thin_layer_does(device: Device) -> None:
     pond = water.make(params, capacity=4, device=device)
     coat = make_coating(pond, mesh, CoatingParams(viscosity=0.2))
     plate = np.abs(np.asarray(coat.middle.numpy())[:, 1] - 0.0025) < 1e-5
-    coat.film.assign(np.where(plate, 2e-4 * coat.area / coat.unit, 0.0).astype(np.int32))
+    coat.film.assign(np.where(plate, 2e-4 * coat.area.numpy() / coat.unit, 0.0).astype(np.int32))
     before = int(coat.film.numpy().sum(dtype=np.int64))
     scale = params.rest_density / (3.0 * 0.2) * FRAME / coat.unit
 
     def frame(stage):
-        stage.launch(run_down, len(coat.area), [scale, pond.live, coat.across, coat.behind, coat.per_area,
+        stage.launch(run_down, len(coat.film), [scale, pond.live, coat.across, coat.behind, coat.per_area,
                                                 coat.film, coat.spare])  # fmt: skip
-        stage.launch(run_down, len(coat.area), [scale, pond.live, coat.across, coat.behind, coat.per_area,
+        stage.launch(run_down, len(coat.film), [scale, pond.live, coat.across, coat.behind, coat.per_area,
                                                 coat.spare, coat.film])  # fmt: skip
 
     steps = 3000
     device.record(frame).run(steps)
     device.synchronize()
     assert int(coat.film.numpy().sum(dtype=np.int64)) == before
-    thick = coat.film.numpy() * coat.unit / coat.area
+    thick = coat.film.numpy() * coat.unit / coat.area.numpy()
     below = 0.1 - coat.middle.numpy()[:, 2]
     time = 2 * steps * FRAME
     row = plate & (below > 0.03) & (below < 0.06) & (np.abs(coat.middle.numpy()[:, 0]) < 0.03)
@@ -153,13 +153,13 @@ def test_the_state_is_written_for_other_programs(cpu: Device, tmp_path: Path) ->
     """Volumes of particles and films add up to the account that stands beside them."""
     pond, _, coat, program = study(cpu)
     program.run(30)
-    write_study(tmp_path / "study.h5", coat, pond, icosphere(0.05, 3))
+    write_study(tmp_path / "study.h5", coat, pond, icosphere(0.05, 3).vertices)
     with h5py.File(tmp_path / "study.h5") as file:
         particles, wall = file["particles"], file["wall"]
         assert isinstance(particles, h5py.Group)
         assert isinstance(wall, h5py.Group)
         assert np.asarray(particles["volume"]).sum() == pytest.approx(file.attrs["lumen"], rel=1e-9)
-        assert (np.asarray(wall["thickness"]) * coat.area).sum() == pytest.approx(file.attrs["wall"], rel=1e-9)
+        assert (np.asarray(wall["thickness"]) * coat.area.numpy()).sum() == pytest.approx(file.attrs["wall"], rel=1e-9)
         assert np.asarray(particles["position"]).shape == (water.count(pond), 3)
         assert file.attrs["time"] == pytest.approx(30 * FRAME, rel=1e-5)
 

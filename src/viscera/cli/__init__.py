@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from viscera.cli.doing import parse_settings, print_result, run_world, serve_world
+from viscera.cli.doing import parse_options, parse_settings, print_result, run_world, serve_world
 from viscera.cli.options import (
     Cores,
     DetailText,
@@ -26,6 +26,7 @@ from viscera.cli.options import (
     KeepRunning,
     Mesh,
     Open,
+    Options,
     Out,
     Port,
     Public,
@@ -97,6 +98,7 @@ def run(
     device: DeviceName = None,
     seed: Seed = 0,
     mesh: Mesh = None,
+    options: Options = None,
     settings: Settings = None,
     detail: DetailText = None,
     cores: Cores = None,
@@ -117,14 +119,15 @@ def run(
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
 
-    parameters = parse_settings(settings or [])
+    parameters, chosen = parse_settings(settings or []), parse_options(options or [])
     amount = parse_detail(detail or ("1" if headless else AUTO))
     if not headless:
         if as_json:
             raise InputError("--json without --headless has nothing to print.", "Add --headless.")
         serve_world(
             scenario,
-            device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores, out=out,
+            device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
+            out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
             haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
             training=training, database=database,
@@ -138,7 +141,7 @@ def run(
     tick_count(seconds)  # refuse before kernels are compiled
     result = run_world(
         scenario, seconds, out,
-        device=device, seed=seed, mesh=mesh, parameters=parameters, detail=amount, cores=cores,
+        device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
     )  # fmt: skip
     if as_json:
         console.print_json(result)
@@ -248,6 +251,32 @@ def film_recording(
         console.print_pairs(
             [(key, f"{value:.4g}" if isinstance(value, float) else str(value)) for key, value in result.items()]
         )
+
+
+@app.command("xray")
+def write_xray(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording: .h5, or the log of a session that died.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="NAME", help="Ends in .png, .apng, .webm, .mp4, .dcm (DICOM XA) or .h5 (in space)."),
+    ],
+    begin: Annotated[float, typer.Option("--from", help="Where it begins [s].")] = 0.0,
+    end: Annotated[
+        float | None, typer.Option("--to", help="Where it ends [s]; with the recording if not given.")
+    ] = None,
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """X-ray pictures of a recording as PNG, video or DICOM; or wall, film and particles as HDF5."""
+    from viscera import console
+    from viscera.video.xrays import write_xrays
+
+    with console.progress_bar() as progress:
+        result = write_xrays(file, out, begin=begin, end=end, device=device, progress=progress).as_json()
+    if as_json:
+        console.print_json(result)
+    else:
+        console.print_pairs([(key, ", ".join(one) if isinstance(one, list) else str(one)) for key, one in result.items()])
 
 
 @app.command("mesh")

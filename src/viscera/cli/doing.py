@@ -31,6 +31,17 @@ def parse_settings(settings: list[str]) -> dict[str, float]:
     return parameters
 
 
+def parse_options(options: list[str]) -> dict[str, str]:
+    """`scan=ct.nii.gz` as an option. Whether the scenario has it, `viscera.make` says."""
+    found: dict[str, str] = {}
+    for one in options:
+        name, equals, text = one.partition("=")
+        if not equals or not name.strip() or not text:
+            raise InputError(f"--with {one!r} is not NAME=VALUE.", "For example: --with scan=ct.nii.gz")
+        found[name.strip()] = text
+    return found
+
+
 def serve_world(
     scenario: str,
     *,
@@ -72,13 +83,13 @@ def _check_world(spec: SessionSpec) -> None:
 
     find_scenario(spec.scenario)
     check_seed(spec.seed)
-    if spec.mesh is not None or spec.parameters:
+    if spec.mesh is not None or spec.parameters or spec.options:
         from viscera import console
         from viscera.detail import AUTO
 
         # How much detail there is in the end is found out by the session, which shows it in the page.
         given: dict[str, Any] = {} if spec.detail == AUTO else {"detail": spec.detail}
-        given |= {"device": spec.device, "mesh": spec.mesh, "parameters": spec.parameters, "cores": spec.cores}
+        given |= {"device": spec.device, "mesh": spec.mesh, "options": spec.options, "parameters": spec.parameters, "cores": spec.cores}
         with console.progress_bar() as progress:
             make(spec.scenario, progress=progress, **given).close()
     elif spec.device is not None or spec.cores is not None:
@@ -100,7 +111,7 @@ def run_world(scenario: str, seconds: float, out: Path | None, **options: Any) -
     # What a user's own scenario prints while it runs is no result.
     with contextlib.redirect_stdout(sys.stderr), console.progress_bar() as progress:
         world = viscera.make(scenario, progress=progress, **options)
-        if options.get("mesh") is not None:
+        if options.get("mesh") is not None or options.get("options"):
             for note in world.notes:
                 console.err().print(f"note: {note}")
         try:

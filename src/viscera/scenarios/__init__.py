@@ -24,9 +24,9 @@ from viscera.detail import AUTO, Detail, check_detail
 from viscera.device import Device, ProgressCallback, open_device
 from viscera.errors import InputError, VisceraError
 from viscera.inputs import SetParameter
-from viscera.scenarios._setting import Setting
+from viscera.scenarios._setting import Option, Setting, check_options
 
-__all__ = ["Scenario", "Setting", "catalogue", "check_seed", "find_scenario", "load_file", "make", "place_in"]
+__all__ = ["Option", "Scenario", "Setting", "catalogue", "check_seed", "find_scenario", "load_file", "make", "place_in"]
 
 if TYPE_CHECKING:
     from viscera.world import Contents, World
@@ -47,6 +47,8 @@ class Scenario:
     """Where it was loaded from, for one of the user's own."""
     takes_mesh: bool = True
     """Whether it is built on the mesh that a user gives (`Setting.mesh`); one that has no use for it refuses it."""
+    options: tuple[Option, ...] = ()
+    """What else a user may give (`Setting.options`)."""
     no_tissue: bool = False
     """Whether there are no organs in it. Its ticks launch nothing then, so its systems have all cores."""
 
@@ -192,6 +194,7 @@ def make(
     seed: int = 0,
     mesh: str | Path | None = None,
     detail: Detail = 1.0,
+    options: Mapping[str, str | int | Path] | None = None,
     parameters: Mapping[str, float] | None = None,
     cores: int | None = None,
     progress: ProgressCallback | None = None,
@@ -200,7 +203,8 @@ def make(
 
     `scenario` is a name, the path of a Python file, or a `Scenario`; `device` is `cpu`, `cuda:0` or None for the best
     one; `detail` multiplies the scenario's numbers of masses, texels and particles, or is `auto` for as many as this
-    machine carries in real time (docs/detail.md); `parameters` are in the units the scenario states; `progress` is
+    machine carries in real time (docs/detail.md); `options` are files and numbers that the scenario says it takes,
+    such as barium's `scan`; `parameters` are in the units the scenario states; `progress` is
     called with what is being compiled. The same seed, detail, device kind and inputs give the same world, bit for bit.
     """
     from viscera.scenarios.kernels import known_kernels, remember_kernels
@@ -210,6 +214,7 @@ def make(
     check_seed(seed)
     if mesh is not None and not entry.takes_mesh:
         raise InputError(f"{entry.name} has no organ that a mesh could take the place of.", "Leave --mesh out.")
+    wanted = check_options(entry.options, options or {}, entry.name)
     whole = device if isinstance(device, Device) else open_device(device, cores)
     whole.load(known_kernels(entry, whole), progress)
     path = None if mesh is None else Path(mesh)
@@ -219,11 +224,11 @@ def make(
     if detail == AUTO:
         from viscera.scenarios.fit import fit
 
-        found = fit(entry, whole, mesh=path, progress=progress)
+        found = fit(entry, whole, mesh=path, options=wanted, progress=progress)
         detail, tick_cores = found.detail, None if whole.is_cuda else found.tick_cores
     amount = check_detail(detail)
     place = whole.split(tick_cores, idle=entry.no_tissue)
-    world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount)), amount)
+    world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount, wanted)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():
         world.set_now(SetParameter(key, float(value)))

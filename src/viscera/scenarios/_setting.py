@@ -7,14 +7,54 @@ thing in the same size at any detail, made of more and smaller parts.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from viscera.device import Device
+from viscera.errors import InputError
 
 FEWEST_TEXELS, MOST_TEXELS = 64, 4096
 """Along a side, that a skin can have."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something that a scenario is built with if a user wants it, besides a mesh: `--with NAME=VALUE`."""
+
+    name: str
+    kind: Literal["file", "number"]
+    """A file or folder, or a whole number."""
+    help: str
+    least: int = 0
+    most: int = 2**31
+    """Of a number."""
+
+
+def check_options(options: Sequence[Option], given: Mapping[str, str | int | Path], name: str) -> dict[str, str]:
+    """What a user gave, checked: whole paths of files that are there, and numbers in their range. `name` is the
+    scenario's."""
+    known = {one.name: one for one in options}
+    found = {}
+    for key, value in given.items():
+        if key not in known:
+            there = ", ".join(known) or "none"
+            raise InputError(f"{name} has no option {key!r}.", f"Options of {name}: {there}.")
+        found[key] = _checked(known[key], str(value))
+    return found
+
+
+def _checked(option: Option, text: str) -> str:
+    if option.kind == "file":
+        if not Path(text).exists():
+            raise InputError(f"{option.name}: {text} is not there.", f"{option.help} Check the path.")
+        return str(Path(text).resolve())
+    if not text.isdecimal() or not option.least <= int(text) <= option.most:
+        raise InputError(
+            f"{option.name} = {text} is not allowed.", f"A whole number from {option.least} to {option.most}."
+        )
+    return str(int(text))
 
 
 @dataclass(frozen=True)
@@ -27,6 +67,8 @@ class Setting:
     """A mesh that the user gave."""
     detail: float = 1.0
     """Times the scenario's stated counts."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What else the user gave, by the names of the scenario's `options`; checked (`check_options`)."""
     _read: set[str] = field(default_factory=set, compare=False, repr=False)
     """Which of these somebody asked for."""
 
@@ -39,6 +81,14 @@ class Setting:
     def mesh_is_unread(self) -> bool:
         """Whether the user gave a mesh that nobody has asked for."""
         return "mesh" not in self._read and self.mesh is not None
+
+    def file(self, name: str) -> Path | None:
+        """An option that is a file or a folder; None where it was not given."""
+        return Path(self.options[name]) if name in self.options else None
+
+    def number(self, name: str, otherwise: int) -> int:
+        """An option that is a whole number."""
+        return int(self.options.get(name, otherwise))
 
     def count(self, stated: int) -> int:
         """Of masses or particles."""

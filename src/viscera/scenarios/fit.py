@@ -15,7 +15,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,11 +119,12 @@ def fit(
     device: Device,
     *,
     mesh: Path | None = None,
+    options: Mapping[str, str] | None = None,
     fresh: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Fit:
     """The detail with which this scenario keeps real time on this device. `fresh` measures anew what is known."""
-    key = _key(entry, device, mesh)
+    key = _key(entry, device, mesh, options or {})
     known = None if fresh else _recall(key)
     if known is not None:
         return known
@@ -132,7 +133,7 @@ def fit(
     def trial(detail: float) -> Pace:
         if progress is not None:
             progress(f"trying how much detail this machine carries ({detail:g})", 0.0)
-        return measure(_build(entry, place, mesh, detail))
+        return measure(_build(entry, place, mesh, detail, options or {}))
 
     try:
         pace = search(trial)
@@ -246,10 +247,12 @@ def _turns_ms(world: World) -> float:
     return frames * sum(ms for part, ms in world.stages.items() if part != "tissue")
 
 
-def _build(entry: Scenario, device: Device, mesh: Path | None, detail: float) -> World:
+def _build(
+    entry: Scenario, device: Device, mesh: Path | None, detail: float, options: Mapping[str, str]
+) -> World:
     from viscera.scenarios import make
 
-    return make(entry, device=device, mesh=mesh, detail=detail)
+    return make(entry, device=device, mesh=mesh, detail=detail, options=options)
 
 
 # --- what was found before ---------------------------------------------------------------------------------------
@@ -261,12 +264,14 @@ def cache_file() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "viscera" / "fit.json"
 
 
-def _key(entry: Scenario, device: Device, mesh: Path | None) -> str:
+def _key(entry: Scenario, device: Device, mesh: Path | None, options: Mapping[str, str]) -> str:
     """Of all that the answer depends on."""
     digest = hashlib.sha256()
     facts = [machine.describe(), device.name, device.description, device.cores, entry.name]
     budgets = [TICK_BUDGET, FRAME_BUDGET, TOGETHER_BUDGET]
-    digest.update(json.dumps([facts, budgets], sort_keys=True).encode())
+    # A scan costs what it costs by its size; which one it is, its path says well enough.
+    given = [dict(options)] if options else []
+    digest.update(json.dumps([facts, budgets, *given], sort_keys=True).encode())
     for file in (mesh, entry.file):
         if file is not None:
             try:

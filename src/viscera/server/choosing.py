@@ -48,7 +48,7 @@ class Choices:
         return dataclasses.replace(plain, watch=path, at=tick_of(at), record=False)
 
     def _plain(self) -> SessionSpec:
-        return dataclasses.replace(self.first, mesh=None, parameters={}, resume=None, state=None)
+        return dataclasses.replace(self.first, mesh=None, options={}, parameters={}, resume=None, state=None)
 
 
 def again(now: SessionSpec, tick: int) -> SessionSpec:

@@ -65,6 +65,10 @@ class RecordingHeader(msgspec.Struct, kw_only=True):
     file: str = ""
     """Path of the user's scenario file; empty for a scenario of the package."""
     file_sha256: str = ""
+    options: dict[str, str] = {}
+    """What else the scenario was built with; older recordings have none."""
+    options_sha256: dict[str, str] = {}
+    """Of those that are files or folders."""
     parameters: dict[str, float]
     """Given when the world was made."""
     detail: float = 1.0

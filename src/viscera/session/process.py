@@ -48,6 +48,8 @@ class SessionSpec:
     seed: int = 0
     device: str | None = None
     mesh: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    """What else the scenario is built with."""
     parameters: dict[str, float] = field(default_factory=dict)
     detail: Detail = 1.0
     """`auto` measures first how much this machine carries."""
@@ -144,12 +146,13 @@ class _Process:
             device=spec.device,
             seed=spec.seed,
             mesh=spec.mesh,
+            **({"options": spec.options} if spec.options else {}),
             parameters=spec.parameters or None,
             detail=spec.detail,
             cores=spec.cores,
             progress=self._progress,
         )
-        if spec.mesh is not None:
+        if spec.mesh is not None or spec.options:
             self.notice = " ".join(self.world.notes)
         if spec.state is not None:
             with np.load(spec.state) as saved:
@@ -170,6 +173,7 @@ class _Process:
                         spec.mesh,
                         spec.parameters,
                         self.world.detail,
+                        spec.options,
                     ),
                 )
             )

@@ -17,7 +17,7 @@ import os
 import platform
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -78,9 +78,12 @@ def make_header(
     mesh: str | Path | None = None,
     parameters: dict[str, float] | None = None,
     detail: float = 1.0,
+    options: Mapping[str, str | int | Path] | None = None,
 ) -> RecordingHeader:
     """A header for a world made with these arguments, here and now."""
     file = Path(scenario).resolve() if scenario.endswith(".py") else None
+    given = {name: str(value) for name, value in (options or {}).items()}
+    there = {name: Path(text) for name, text in given.items() if not text.isdecimal() and Path(text).exists()}
     return RecordingHeader(
         scenario=scenario if file is None else file.stem,
         file="" if file is None else str(file),
@@ -91,6 +94,8 @@ def make_header(
         versions=versions(),
         mesh=str(Path(mesh).resolve()) if mesh else "",
         mesh_sha256=hash_file(Path(mesh)) if mesh else "",
+        options=given | {name: str(path.resolve()) for name, path in there.items()},
+        options_sha256={name: hash_path(path) for name, path in there.items()},
         parameters=dict(parameters or {}),
         detail=detail,
         created=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -120,6 +125,17 @@ def hash_file(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror}.", "Check the path.") from error
+
+
+def hash_path(path: Path) -> str:
+    """Of a file; or of all files in a folder, by name."""
+    if not path.is_dir():
+        return hash_file(path)
+    digest = hashlib.sha256()
+    for one in sorted(path.iterdir()):
+        if one.is_file():
+            digest.update(f"{one.name} {hash_file(one)}\n".encode())
+    return digest.hexdigest()
 
 
 class Recorder:

@@ -18,7 +18,7 @@ from viscera.inputs import Reset, StartDrill
 from viscera.scores import Score, score
 from viscera.session.archive import read_recording
 from viscera.session.logfile import Recording
-from viscera.session.recorder import hash_file, versions
+from viscera.session.recorder import hash_path, versions
 from viscera.timing import TICK
 
 DEFAULT_FACTORY = "viscera.scenarios:make"
@@ -94,8 +94,10 @@ def make_world(
 ) -> Any:
     """The world of a recording, at its first tick."""
     header = recording.header
-    for path, digest, what in ((header.mesh, header.mesh_sha256, "mesh"), (header.file, header.file_sha256, "file")):
-        if path and hash_file(Path(path)) != digest:
+    files = [(header.mesh, header.mesh_sha256, "mesh"), (header.file, header.file_sha256, "file")]
+    files += [(header.options[name], digest, name) for name, digest in header.options_sha256.items()]
+    for path, digest, what in files:
+        if path and hash_path(Path(path)) != digest:
             raise RecordingError(
                 f"the {what} {path} is not the one that was recorded (its SHA-256 differs).",
                 f"Put the old {what} back.",
@@ -106,6 +108,7 @@ def make_world(
         device=device or header.device,
         seed=header.seed,
         mesh=header.mesh or None,
+        **({"options": header.options} if header.options else {}),
         parameters=header.parameters or None,
         detail=header.detail,
         cores=cores,

@@ -1,5 +1,9 @@
 """What a suspension leaves on the wall it touched: a film per triangle of the wall, which thins by gravity.
 
+Triangles and not texels: what feeds the film are particles, and a triangle is about as large as one of them (decision
+014). On a wall that moves its triangles are measured anew (`fit_coating`), so that a film is thinner where the wall is
+stretched, and gravity pulls it where the wall faces now.
+
 Every particle carries the suspension it came with, counted in whole units (`FULL` in a new particle), and gives of it
 to the triangle it touches until the film there is as thick as the wall holds, H:
 
@@ -46,6 +50,8 @@ LARGEST_GIFT = wp.constant(64)
 """A particle gives no more than this part of what it has, in a frame."""
 LARGEST_FLOW = wp.constant(4)
 """A film gives no more than this part of itself through an edge, in a frame."""
+SMALLEST = wp.constant(1.0e-12)
+"""Twice the area of a triangle is at least this [m²]: one that a wall has folded up carries no infinite film."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,8 @@ class Coating:
     """Units that drains took, int64 (1,)."""
     wanted: wp.array
     """Units of a film of thickness H, int32 (triangles,)."""
-    area: NDArray[np.float64]
-    """[m²], (triangles,)"""
+    area: wp.array
+    """Of each triangle [m²], float."""
     middle: wp.array
     """Of each triangle [m], vec3."""
     across: wp.array
@@ -94,6 +100,8 @@ class Coating:
     """Of each edge: the same edge of the triangle behind it, −1 where there is none; int32 (3 · triangles,)."""
     per_area: wp.array
     """Thickness of one unit on each triangle [m], float."""
+    index: wp.array
+    """Corners of the triangles, int32 (3 · triangles,)."""
 
 
 @wp.kernel
@@ -238,38 +246,80 @@ def run_down(
     film_out[t] = total
 
 
+@wp.kernel
+def fit_triangles(
+    first: int,
+    # params
+    unit: float,
+    thickness: float,
+    # in
+    vertex: wp.array(dtype=wp.vec3),
+    index: wp.array(dtype=wp.int32),
+    # out
+    area_out: wp.array(dtype=float),
+    per_area_out: wp.array(dtype=float),
+    wanted_out: wp.array(dtype=wp.int32),
+    middle_out: wp.array(dtype=wp.vec3),
+    across_out: wp.array(dtype=wp.vec3),
+):
+    """Area, middle and edges of each triangle of a wall as it is now."""
+    t = first + wp.tid()
+    a = vertex[index[3 * t]]
+    b = vertex[index[3 * t + 1]]
+    c = vertex[index[3 * t + 2]]
+    normal = wp.cross(b - a, c - a)
+    double = wp.max(wp.length(normal), SMALLEST)
+    area = 0.5 * double
+    area_out[t] = area
+    per_area_out[t] = unit / area
+    wanted_out[t] = wp.int32(thickness * area / unit)
+    middle_out[t] = (a + b + c) / 3.0
+    # Edge k runs from corner k to the next; across it, outwards in the plane of the triangle.
+    across_out[3 * t] = wp.cross(b - a, normal) / double
+    across_out[3 * t + 1] = wp.cross(c - b, normal) / double
+    across_out[3 * t + 2] = wp.cross(a - c, normal) / double
+
+
+def fit_coating(stage: Stage, coating: Coating, vertices: wp.array) -> None:
+    """Records that the film lies on a wall whose vertices are now here, vec3 [m]: a stretched one carries a thinner film
+    and holds more of it."""
+    c = coating
+    shape = [c.area, c.per_area, c.wanted, c.middle, c.across]
+    stage.launch(fit_triangles, len(c.film), [c.unit, c.params.thickness, vertices, c.index, *shape])
+
+
 def make_coating(fluid: Fluid, mesh: TriangleMesh, params: CoatingParams | None = None) -> Coating:
     """For a fluid whose vessel is of this mesh. It is empty, and must have been when particles were first made."""
     p = params or CoatingParams()
     device = fluid.device.warp
-    corners = mesh.corners
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = 0.5 * np.linalg.norm(normal, axis=1)
-    normal = normal / np.maximum(2.0 * area, 1e-30)[:, None]
-    # Edge k runs from corner k to the next; across it, outwards in the plane of the triangle.
-    edges = np.roll(corners, -1, axis=1) - corners
-    across = np.cross(edges, normal[:, None, :]).reshape(-1, 3)
-    unit = fluid.params.spacing**3 / FULL
-    triangles, count = len(area), fluid.capacity
+    triangles, count = len(mesh.triangles), fluid.capacity
 
     def given(values: NDArray[Any], dtype: Any) -> wp.array:
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device=device)
 
-    return Coating(
+    def zeros(length: int, dtype: Any) -> wp.array:
+        return wp.zeros(length, dtype=dtype, device=device)
+
+    coating = Coating(
         params=p,
-        unit=unit,
+        unit=fluid.params.spacing**3 / FULL,
         content=wp.full(MOST_MADE, FULL, dtype=wp.int32, device=device),
         film=wp.zeros(triangles, dtype=wp.int32, device=device),
         spare=wp.zeros(triangles, dtype=wp.int32, device=device),
         gift=wp.zeros(count, dtype=wp.int32, device=device),
         drained=wp.zeros(1, dtype=wp.int64, device=device),
-        wanted=given(np.floor(p.thickness * area / unit).astype(np.int32), wp.int32),
-        area=area,
-        middle=given(corners.mean(axis=1).astype(np.float32), wp.vec3),
-        across=given(across.astype(np.float32), wp.vec3),
+        wanted=zeros(triangles, wp.int32),
+        area=zeros(triangles, wp.float32),
+        middle=zeros(triangles, wp.vec3),
+        across=zeros(3 * triangles, wp.vec3),
         behind=given(_behind(mesh), wp.int32),
-        per_area=given((unit / area).astype(np.float32), wp.float32),
+        per_area=zeros(triangles, wp.float32),
+        index=given(mesh.triangles.astype(np.int32).ravel(), wp.int32),
     )
+    vertices = given(mesh.vertices.astype(np.float32), wp.vec3)
+    fluid.device.record(lambda stage: fit_coating(stage, coating, vertices), work=triangles).run()
+    fluid.device.synchronize()
+    return coating
 
 
 def _behind(mesh: TriangleMesh) -> NDArray[np.int32]:
@@ -293,7 +343,7 @@ def step_coating(stage: Stage, coating: Coating, fluid: Fluid, face: wp.array, d
     stage.once(lambda: wp.launch(take_gifts, dim=f.capacity, inputs=inputs, device=device))
     scale = f.params.rest_density / (3.0 * c.params.viscosity) * dt / c.unit
     layout = [c.across, c.behind, c.per_area]
-    stage.launch(run_down, len(c.area), [scale, f.live, *layout, c.film, c.spare])
+    stage.launch(run_down, len(c.film), [scale, f.live, *layout, c.film, c.spare])
     stage.once(lambda: wp.copy(c.film, c.spare))
 
 
@@ -337,21 +387,28 @@ def account(coating: Coating, fluid: Fluid) -> Account:
 
 def covered(coating: Coating) -> float:
     """Share of the wall's area that is coated."""
-    thick = coating.film.numpy() * coating.unit >= coating.params.covered * coating.area
-    return float(coating.area[thick].sum() / coating.area.sum())
+    area = coating.area.numpy().astype(np.float64)
+    thick = coating.film.numpy() * coating.unit >= coating.params.covered * area
+    return float(area[thick].sum() / area.sum())
 
 
-def write_study(path: str | Path, coating: Coating, fluid: Fluid, mesh: TriangleMesh) -> None:
-    """The state in space as an HDF5 file, for other programs: the wall (`wall/vertices` [m], `wall/triangles`, and the
-    film's `wall/thickness` [m] per triangle), particles (`particles/position` [m], `velocity` [m/s], `volume` of
+def thickness(coating: Coating) -> NDArray[np.float64]:
+    """Of the film on each triangle [m]."""
+    return coating.film.numpy() * coating.unit / coating.area.numpy().astype(np.float64)
+
+
+def write_study(path: str | Path, coating: Coating, fluid: Fluid, vertices: Any) -> None:
+    """The state in space as an HDF5 file, for other programs: the wall as it is now (`wall/vertices` [m], which are
+    given, `wall/triangles`, and the film's `wall/thickness` [m] per triangle), particles (`particles/position` [m], `velocity` [m/s], `volume` of
     suspension that each has [m³]) and the account [m³] as attributes. Waits for the device."""
     import h5py
 
     found = state.particles(fluid)
     books = account(coating, fluid)
+    places = np.asarray(vertices.numpy() if isinstance(vertices, wp.array) else vertices, dtype=np.float64)
     with h5py.File(path, "w") as file:
-        file["wall/vertices"], file["wall/triangles"] = mesh.vertices, mesh.triangles
-        file["wall/thickness"] = coating.film.numpy() * coating.unit / coating.area
+        file["wall/vertices"], file["wall/triangles"] = places, coating.index.numpy().reshape(-1, 3)
+        file["wall/thickness"] = thickness(coating)
         file["particles/position"], file["particles/velocity"] = found["position"], found["velocity"]
         file["particles/volume"] = coating.content.numpy()[found["tag"]] * coating.unit
         for name in ("injected", "lumen", "wall", "drained"):

@@ -23,6 +23,7 @@ import numpy as np
 import warp as wp
 
 from viscera.errors import InputError
+from viscera.xray.carm import ArmView
 from viscera.xray.projection import UNIT
 
 wp.set_module_options({"enable_backward": False})
@@ -96,10 +97,10 @@ def find_primary(
     first: int,
     # params
     pixels: int,
-    focal: float,
     groups: int,
     materials: int,
     # in
+    arm: wp.array(dtype=ArmView),
     weight: wp.array(dtype=float),
     attenuation: wp.array(dtype=Lengths),
     still: wp.array2d(dtype=wp.int32),
@@ -114,6 +115,7 @@ def find_primary(
         primary_out[pixel] = 0.0
         return
     half = 0.5 * float(pixels)
+    focal = arm[0].focal
     x = (float(pixel % pixels) + 0.5 - half) / focal
     y = (float(pixel // pixels) + 0.5 - half) / focal
     length = Lengths()
@@ -222,8 +224,8 @@ def blur(
     # params
     pixels: int,
     along: int,
-    taps: int,
     # in
+    taps: wp.array(dtype=wp.int32),
     tap: wp.array(dtype=float),
     light: wp.array(dtype=float),
     # out
@@ -234,7 +236,7 @@ def blur(
     row = pixel // pixels
     column = pixel % pixels
     total = tap[0] * light[pixel]
-    for k in range(1, taps):
+    for k in range(1, taps[0]):
         if along == 0:
             before = light[row * pixels + wp.max(column - k, 0)]
             total += tap[k] * (before + light[row * pixels + wp.min(column + k, pixels - 1)])

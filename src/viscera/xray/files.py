@@ -48,7 +48,7 @@ class Cine:
 
 
 def make_cine(xray: Xray) -> Cine:
-    return Cine(xray.params.pulse_rate, xray.params.tube.peak)
+    return Cine(xray.pulse_rate, xray.params.tube.peak)
 
 
 def add(cine: Cine, xray: Xray) -> None:
@@ -58,6 +58,21 @@ def add(cine: Cine, xray: Xray) -> None:
     cine.frames.append(np.ascontiguousarray(picture(xray)[::-1, :, 0]))
     cine.arms.append(xray.arm)
     cine.dose_area = dose_area_product(xray)
+
+
+def runs(cine: Cine) -> list[Cine]:
+    """The same as one cine for each geometry: a DICOM file has one field, distance and collimator, and any angles."""
+    found: list[Cine] = []
+    for grey, arm in zip(cine.frames, cine.arms, strict=True):
+        if not found or _geometry(found[-1].arms[0]) != _geometry(arm):
+            found.append(Cine(cine.rate, cine.peak, dose_area=cine.dose_area))
+        found[-1].frames.append(grey)
+        found[-1].arms.append(arm)
+    return found
+
+
+def _geometry(arm: CArm) -> tuple[object, ...]:
+    return arm.pixels, arm.field, arm.source_detector, arm.source_isocentre, arm.iris, arm.shutters
 
 
 def write_png(path: str | Path, grey: Grey) -> None:
@@ -148,6 +163,11 @@ def require(package: str, extra: str = "dicom") -> Any:
 def write_dicom(path: str | Path, cine: Cine, *, contrast: str = "Barium sulfate", patient: str = "Simulated") -> None:
     """A multi-frame XA image."""
     _require_frames(cine)
+    if len(runs(cine)) > 1:
+        raise InputError(
+            "field, distance or collimator change in the cine, and a DICOM file has one of each.",
+            "Write each of `files.runs(cine)`.",
+        )
     pydicom = require("pydicom")
     uid = require("pydicom.uid")
     meta = pydicom.dataset.FileMetaDataset()
@@ -213,6 +233,12 @@ def _describe_arm(data: Any, arms: Sequence[CArm]) -> None:
     data.CollimatorShape = "CIRCULAR"
     data.CenterOfCircularCollimator = [first.pixels // 2] * 2
     data.RadiusOfCircularCollimator = max(1, round(iris / first.pitch))
+    if any(first.shutters):
+        left, right, bottom, top = (round(one * first.pixels) for one in first.shutters)
+        data.CollimatorShape = ["CIRCULAR", "RECTANGULAR"]
+        # Columns and rows of the edges, the first one being 1; the picture lies between them.
+        data.CollimatorLeftVerticalEdge, data.CollimatorRightVerticalEdge = left, first.pixels - right + 1
+        data.CollimatorUpperHorizontalEdge, data.CollimatorLowerHorizontalEdge = top, first.pixels - bottom + 1
 
 
 def _write_pixels(data: Any, cine: Cine) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.native import fill, on_cpu
+from viscera.xray.carm import ArmView
 from viscera.xray.detector import MOST_MATERIALS, Lengths
 from viscera.xray.projection import UNIT
 
@@ -74,10 +75,10 @@ def find_primary(
     first: int,
     # params
     pixels: int,
-    focal: float,
     groups: int,
     materials: int,
     # in
+    arm: wp.array(dtype=ArmView),
     weight: wp.array(dtype=float),
     attenuation: wp.array(dtype=Lengths),
     still: wp.array2d(dtype=wp.int32),
@@ -89,5 +90,5 @@ def find_primary(
     """A thread takes a row."""
     row = first + wp.tid()
     row_of_primary(
-        row, pixels, focal, groups, materials, weight, attenuation, still, moving, opening, primary_out
+        row, pixels, arm[0].focal, groups, materials, weight, attenuation, still, moving, opening, primary_out
     )  # fmt: skip

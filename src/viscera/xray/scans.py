@@ -2,10 +2,14 @@
 
 Files have axes of their own: NIfTI's x, y, z are right, front and head, DICOM's are left, back and head, both in
 millimetres. Ours are left, head and front in metres.
+
+An MRI has no attenuation. Segmented, as a NIfTI file of whole numbers, it is a volume with a table that says what each
+stands for: lines of `label, Hounsfield unit`, more columns are for people.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from numpy.typing import NDArray
 
 from viscera.errors import InputError
 from viscera.xray.files import require
-from viscera.xray.volume import Scan, scan
+from viscera.xray.volume import Scan, labelled, scan
 
 FloatArray = NDArray[np.float64]
 
@@ -26,16 +30,70 @@ UNEVEN = 0.01
 """Slices whose distances differ by more than this share are not one volume."""
 
 
-def load_scan(path: str | Path, *, centred: bool = True) -> Scan:
-    """A CT volume from a NIfTI file or a folder of DICOM slices; `centred` puts its middle into the isocentre."""
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A volume and where it was in its file."""
+
+    scan: Scan
+    turn: FloatArray
+    """From the file's axes to ours, (3, 3)."""
+    middle: FloatArray
+    """What was moved into the isocentre, in our axes [m]: a place x of the file [m] is at `turn` x − `middle`."""
+
+
+def load_scan(path: str | Path, *, labels: str | Path | None = None, centred: bool = True) -> Scan:
+    """A CT volume from a NIfTI file or a folder of DICOM slices; `centred` puts its middle into the isocentre. With a
+    table of `labels` it is a NIfTI file of whole numbers."""
+    return read_scan(path, labels=labels, centred=centred).scan
+
+
+def read_scan(path: str | Path, *, labels: str | Path | None = None, centred: bool = True) -> Read:
+    """As `load_scan`, with where it was."""
     place = Path(path)
     if not place.exists():
         raise InputError(f"{place} is not there.", "Give a NIfTI file (.nii, .nii.gz) or a folder of DICOM slices.")
-    hounsfield, affine = _read_series(place) if place.is_dir() else _read_nifti(place)
+    if place.is_dir() and labels is not None:
+        raise InputError(f"{place.name} is a folder, and labels are given.", "Give labels as one NIfTI file.")
+    values, affine = _read_series(place) if place.is_dir() else _read_nifti(place)
+    middle = np.zeros(3)
     if centred:
-        middle = affine @ np.append(0.5 * (np.asarray(hounsfield.shape) - 1.0), 1.0)
-        affine[:3, 3] -= middle[:3]
-    return scan(hounsfield, affine)
+        middle = (affine @ np.append(0.5 * (np.asarray(values.shape) - 1.0), 1.0))[:3]
+        affine[:3, 3] -= middle
+    turn = FROM_DICOM if place.is_dir() else FROM_NIFTI
+    if labels is not None:
+        whole = np.rint(values).astype(np.int32)
+        if np.abs(values - whole).max() > 0.0 or whole.min() < 0:
+            raise InputError(
+                f"{place.name} is no label map.", "Its values must be whole numbers from 0 on: segment it first."
+            )
+        return Read(labelled(whole, read_labels(labels), affine), turn, middle)
+    if values.min() >= 0.0:
+        raise InputError(
+            f"{place.name} has values from {values.min():g} to {values.max():g}: that is no CT.",
+            "A CT has fat and air, below 0. Of MRI segment it, and give the label map and its table of labels.",
+        )
+    return Read(scan(values, affine), turn, middle)
+
+
+def read_labels(path: str | Path) -> dict[int, float]:
+    """Hounsfield units by label: lines of `label, Hounsfield unit`; `#` begins a comment, a heading may come first."""
+    found: dict[int, float] = {}
+    place = Path(path)
+    try:
+        lines = place.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{place} cannot be read: {error}.", "Give a text file with a label per line.") from error
+    for number, line in enumerate(lines, 1):
+        words = [word.strip() for word in line.partition("#")[0].split(",")]
+        if words == [""] or (number == 1 and not words[0].isdecimal()):
+            continue
+        try:
+            found[int(words[0])] = float(words[1])
+        except (ValueError, IndexError):
+            raise InputError(f"{place.name}, line {number}: {line!r} is no label.", "For example: 3, 40, liver") from None
+    if not found:
+        raise InputError(f"{place.name} has no labels.", "A line for each, for example: 3, 40, liver")
+    return found
 
 
 def _read_nifti(path: Path) -> tuple[NDArray[Any], FloatArray]:

@@ -11,6 +11,7 @@ from viscera.device import Device, Stage
 from viscera.native import Trial, Twin, register
 from viscera.native.twins import Results
 from viscera.xray import detector, native_detector
+from viscera.xray.carm import CArm, make_arm_array
 from viscera.xray.projection import UNIT
 
 _ENERGIES, _MATERIALS = 8, 4
@@ -38,7 +39,9 @@ def _primary(device: Device, feature: str, native: bool, size: int) -> Trial:
         given(opening),
     ]
     primary = wp.zeros(n, dtype=float, device=device.warp)
-    args = [side, 3.0 * side, _ENERGIES, _MATERIALS, *arrays, primary]
+    # A field a third as wide as it is far away.
+    arm = make_arm_array(CArm(source_detector=1.2, field=0.4, pixels=side), device)
+    args = [side, _ENERGIES, _MATERIALS, arm, *arrays, primary]
 
     def step(stage: Stage) -> None:
         if native:

@@ -9,7 +9,7 @@ whose attenuation is linear in HU. Both are stored as shares of the space, so th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,20 @@ def labelled(
         if 0 <= label < len(table):
             table[label] = value
     return scan(table[values], to_world, step=step)
+
+
+def filled(volume: Scan, inside: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Scan:
+    """The same with soft tissue where something is to be simulated: `inside` gives, for places (n, 3) [m], how much of
+    a voxel there belongs to it, 0 to 1, (n,). What the scan has there, its own air or stool, is gone; a mesh of that
+    place then takes away soft tissue and no more (`Solid.displaces`)."""
+    voxels = volume.voxels.copy()
+    for k in range(voxels.shape[0]):
+        j, n = (one.ravel() for one in np.meshgrid(*(np.arange(side) for side in voxels.shape[1:3]), indexing="ij"))
+        at = np.stack([np.full(len(j), k), j, n, np.ones(len(j))], axis=1)
+        share = inside((at @ volume.to_world.T)[:, :3]).reshape(voxels.shape[1:3] + (1,))
+        plain = np.array([1.0, 0.0])
+        voxels[k] = ((1.0 - share) * voxels[k].astype(np.float64) + share * plain).astype(np.float16)
+    return Scan(voxels, volume.to_world, volume.step)
 
 
 def shares(hounsfield: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

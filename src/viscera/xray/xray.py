@@ -112,7 +112,6 @@ def make(scene: Scene, params: XrayParams | None = None, *, device: Device) -> X
     def given(values: NDArray[Any], dtype: Any = wp.float32) -> Any:
         return wp.array(np.ascontiguousarray(values, dtype=np.float32), dtype=dtype, device=device.warp)
 
-    spread = det.gaussian_taps(p.detector.scatter_spread / (p.arm.pitch * det.TILE), most=tiles)
     arrays = {
         "arm": make_arm_array(p.arm, device),
         "still": zeros((len(materials), n), wp.int32),
@@ -125,8 +124,9 @@ def make(scene: Scene, params: XrayParams | None = None, *, device: Device) -> X
         "spare": zeros(n),
         "tile": zeros(tiles**2),
         "tile_spare": zeros(tiles**2),
-        "scatter_tap": given(np.pad(spread, (0, tiles - len(spread)))),
-        "blur_tap": given(det.gaussian_taps(p.detector.blur / p.arm.pitch)),
+        "scatter_tap": zeros(tiles),
+        "blur_tap": zeros(det.MOST_TAPS),
+        "blur_taps": zeros(1, wp.int32),
         "picture": zeros(n, wp.uint32),
     }
     counted = np.array([0.0, 0.0, 0.0, p.detector.wanted, 1.0])
@@ -134,24 +134,25 @@ def make(scene: Scene, params: XrayParams | None = None, *, device: Device) -> X
     parts = place(scene, materials, device)
     xray = Xray(p, device, p.arm, materials, spectrum, parts, arrays, *ports, counted, p.pulse_rate)
     _open_collimator(xray)
+    _fit_blur(xray)
     xray.still_program = device.record(lambda stage: project_still(stage, xray), work=n)
     xray.pulse_programs = tuple(device.record(part, work=n, arguments=[xray]) for part in PARTS)
     return xray
 
 
 def aim(xray: Xray, arm: CArm) -> None:
-    """The C-arm turns, or is collimated; distances and the field must stay, because recorded programs have them."""
-    fixed = ("pixels", "field", "source_detector")
-    for name in fixed:
-        if getattr(arm, name) != getattr(xray.arm, name):
-            raise InputError(f"{name} cannot change while it runs.", "Make a new one with `xray.make`.")
-    if arm == xray.arm:
+    """The C-arm turns, goes nearer, magnifies or is collimated; the number of pixels must stay."""
+    if arm.pixels != xray.arm.pixels:
+        raise InputError("pixels cannot change while it runs.", "Make a new one with `xray.make`.")
+    before = xray.arm
+    if arm == before:
         return
-    collimator = xray.arm.iris, xray.arm.shutters
     xray.arm, xray.aimed = arm, False
     write_arm(arm, xray.arrays["arm"])
-    if (arm.iris, arm.shutters) != collimator:
+    if (arm.iris, arm.shutters, arm.field) != (before.iris, before.shutters, before.field):
         _open_collimator(xray)
+    if arm.field != before.field:
+        _fit_blur(xray)
 
 
 def project_still(stage: Stage, xray: Xray) -> None:
@@ -182,9 +183,8 @@ def project_moving(stage: Stage, xray: Xray) -> None:
 def shine(stage: Stage, xray: Xray) -> None:
     """Records what comes through, by Beer and Lambert."""
     a, side = xray.arrays, xray.pixels
-    focal = xray.arm.source_detector / xray.arm.pitch
-    lengths = [a["weight"], a["attenuation"], a["still"], a["moving"], a["opening"]]
-    sizes = [side, focal, len(xray.spectrum.energies), len(xray.materials)]
+    lengths = [a["arm"], a["weight"], a["attenuation"], a["still"], a["moving"], a["opening"]]
+    sizes = [side, len(xray.spectrum.energies), len(xray.materials)]
     if stage.device.is_cuda or side % native_detector.LANES:
         stage.launch(det.find_primary, side**2, [*sizes, *lengths, a["primary"]])
     else:
@@ -203,9 +203,9 @@ def develop(stage: Stage, xray: Xray) -> None:
     seen = [xray.exposure, a["primary"], a["tile"], a["opening"]]
     stage.launch(det.count_quanta, n, [side, d.scatter, int(d.noise), *seen, a["light"]])
     if d.blur > 0.0:
-        taps = len(a["blur_tap"])
-        stage.launch(det.blur, n, [side, 0, taps, a["blur_tap"], a["light"], a["spare"]])
-        stage.launch(det.blur, n, [side, 1, taps, a["blur_tap"], a["spare"], a["light"]])
+        taps = [a["blur_taps"], a["blur_tap"]]
+        stage.launch(det.blur, n, [side, 0, *taps, a["light"], a["spare"]])
+        stage.launch(det.blur, n, [side, 1, *taps, a["spare"], a["light"]])
     stage.launch(det.measure_field, side, [side, a["light"], a["opening"], xray.measured.array], block=16)
     stage.download(xray.measured)
     sign = 1.0 if d.positive else -1.0
@@ -332,6 +332,17 @@ def _write_exposure(xray: Xray) -> None:
 def _open_collimator(xray: Xray) -> None:
     xray.arrays["opening"].assign(xray.arm.opening().astype(np.float32).ravel())
     xray.lit_area = xray.arm.lit_area
+
+
+def _fit_blur(xray: Xray) -> None:
+    """Scatter and blur in pixels, which are smaller in a smaller field."""
+    a, d, pitch = xray.arrays, xray.params.detector, xray.arm.pitch
+    tiles = len(a["scatter_tap"])
+    spread = det.gaussian_taps(d.scatter_spread / (pitch * det.TILE), most=tiles)
+    blur = det.gaussian_taps(d.blur / pitch)
+    a["scatter_tap"].assign(np.pad(spread, (0, tiles - len(spread))))
+    a["blur_tap"].assign(np.pad(blur, (0, det.MOST_TAPS - len(blur))))
+    a["blur_taps"].assign(np.array([len(blur)], dtype=np.int32))
 
 
 def dose_area_product(xray: Xray) -> float:

@@ -12,12 +12,14 @@ import numpy as np
 
 from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
+from viscera.scenarios.barium.body import OPTIONS, find_body
 from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
 from viscera.view import Camera, Drag, Goal
 from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
 from viscera.world.systems.barium import ROLL, TILT, filling
+from viscera.world.systems.coat_picture import coat_picture
 from viscera.world.systems.enema import Living
 from viscera.world.systems.fluoroscopy import fluoroscopy
 from viscera.world.systems.reading import Hidden
@@ -46,17 +48,31 @@ SCRIPT = (
 """What the scenario's own hand does: fill, tilt, roll to all sides, look, drain."""
 
 
+NO_LINE = (
+    "The wall of this mesh is rigid: gas and waves need one line through the lumen, and it branches or has a neck that is "
+    "too fine. The film on it is seen in the X-ray only."
+)
+
+
 def build(setting: Setting, structure: Structure = "hashed") -> Contents:
-    lumen = find_lumen(setting)
+    body = find_body(setting)
+    lumen = find_lumen(setting, body)
+    rigid = "" if lumen.line is not None else NO_LINE
     enema = make_enema(lumen, setting, structure)
-    machine = make_machine(lumen, enema, setting)
+    machine = make_machine(lumen, enema, setting, body)
     mesh = lumen.mesh
     low, high = mesh.bounds
     far = 2.2 * float(np.abs(mesh.vertices).max())
     polyps = len(lumen.polyps.foot)
     hidden = Hidden(lumen.polyps.middle.copy(), lumen.polyps.foot) if polyps else None
     if enema.living is not None:
-        enema.living.bowel.on_move = lambda: _follow(enema.living, machine, hidden)
+        # Beside a scan the wall is projected with every pulse.
+        again = machine if body is None else None
+        enema.living.bowel.on_move = lambda: _follow(enema.living, again, hidden)
+    shown = opened(lumen.plain, lumen.line) if enema.living is None else enema.living.surface
+    painted = []
+    if lumen.line is not None:
+        painted = [coat_picture(enema.coating, mesh, shown, lumen.line, setting.device)]
     search = [Goal("found", least=float(polyps)), Goal("misses", most=3.0)] if polyps else []
 
     def script(world: World, tick: int) -> Iterable[Input]:
@@ -65,17 +81,18 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     return Contents(
         camera=Camera((0.0, -0.25 * far, 1.15 * far), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 40.0),
         bounds=(point(low), point(high)),
-        systems=[filling(enema), fluoroscopy(machine, drags=[TABLE], hidden=hidden)],
-        scenery=[] if enema.living is not None else [opened(lumen.plain)],
+        systems=[filling(enema, rigid), *painted, fluoroscopy(machine, drags=[TABLE], hidden=hidden)],
+        scenery=[] if enema.living is not None else [shown],
         goals=[Goal("coated", least=90.0), Goal("dose", most=5.0), *search],
         script=script,
         heaviest=lambda: fill_up(lumen, enema),
     )
 
 
-def _follow(living: Living | None, machine: Xray, hidden: Hidden | None) -> None:
+def _follow(living: Living | None, machine: Xray | None, hidden: Hidden | None) -> None:
     """The wall has moved: its air is projected again, and polyps are where they are now."""
-    machine.aimed = False
+    if machine is not None:
+        machine.aimed = False
     if living is not None and hidden is not None:
         hidden.middle[:] = living.bowel.of("polyps")
 
@@ -86,5 +103,6 @@ SCENARIO = Scenario(
     summary="Let barium into a colon, tilt and roll the table, and look at it with a C-arm.",
     instructions=INSTRUCTIONS,
     build=build,
+    options=OPTIONS,
     no_tissue=True,
 )

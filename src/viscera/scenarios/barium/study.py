@@ -9,7 +9,8 @@ import numpy as np
 import warp as wp
 
 from viscera import water, xray
-from viscera.anatomy.colon import Centreline, centreline_of, colon, course_of
+from viscera.anatomy.colon import TRIANGLES, Centreline, centreline_of, colon, course_of
+from viscera.anatomy.midline import find_midline
 from viscera.anatomy.polyps import Polyps, with_polyps
 from viscera.anatomy.torso import spine, torso
 from viscera.device import Device
@@ -18,6 +19,7 @@ from viscera.geometry.mesh import FloatArray, TriangleMesh, load_mesh
 from viscera.geometry.refine import part_below
 from viscera.geometry.topology import components
 from viscera.scenarios import Setting
+from viscera.scenarios.barium.body import Body
 from viscera.timing import FRAME
 from viscera.view import Surface
 from viscera.water import ContactParams, FluidParams
@@ -28,6 +30,7 @@ from viscera.water.coating import CoatingParams, make_coating
 from viscera.water.params import largest_step
 from viscera.world.systems.bowel import Bowel
 from viscera.world.systems.bowel_lattice import BowelLattice
+from viscera.world.systems.coat_picture import unrolled_surface
 from viscera.world.systems.enema import AIMED, Enema, Living, aimed_frames, gravity
 from viscera.xray import CArm, Cloud, Scene, Solid, XrayParams
 from viscera.xray.materials import AIR, BONE, SOFT_TISSUE, Material, barium_suspension
@@ -73,14 +76,16 @@ class Lumen:
     """That a seed hides; a mesh of the user's own has none."""
     line: Centreline | None = None
     course: FloatArray | None = None
-    """Centreline and control points; None for a mesh of the user's own, which is rigid."""
+    """Centreline and control points; None for a mesh of the user's own whose wall hangs on no single line: it is
+    rigid."""
 
 
-def find_lumen(setting: Setting) -> Lumen:
+def find_lumen(setting: Setting, body: Body | None = None) -> Lumen:
     """A colon of the seed, or the user's mesh."""
     if setting.mesh is not None:
-        return _lumen_of(load_mesh(setting.mesh), setting)
-    plain = colon(setting.seed)
+        mesh = load_mesh(setting.mesh)
+        return _lumen_of(mesh if body is None else body.place(mesh), setting)
+    plain = colon(setting.seed, setting.number("triangles", TRIANGLES))
     line = centreline_of(plain, setting.seed)
     mesh, polyps = with_polyps(plain, line, setting.seed, POLYPS)
     at, anus = (int(np.searchsorted(line.lengths, depth)) for depth in (DEPTH, 0.4 * DEPTH))
@@ -108,7 +113,8 @@ def _lumen_of(mesh: TriangleMesh, setting: Setting) -> Lumen:
     points = np.asarray(field.grid.origin) + field.spacing * deep
     tip = points[points[:, 1].argmin()]
     none = Polyps(np.zeros((0, 3)), np.zeros(0))
-    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none)
+    course, line = find_midline(mesh, tip, setting.device) or (None, None)
+    return Lumen(mesh, tip, np.array([0.0, 1.0, 0.0]), tip - (0.0, spacing, 0.0), mesh, none, line, course)
 
 
 def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") -> Enema:
@@ -132,7 +138,7 @@ def make_enema(lumen: Lumen, setting: Setting, structure: Structure = "hashed") 
     return Enema(
         fluid, vessel, coating, emitter, (x, y, z), drain, steps,
         wp.zeros(fluid.capacity, dtype=float, device=device.warp),
-        wp.zeros(len(coating.area), dtype=float, device=device.warp),
+        wp.zeros(len(coating.film), dtype=float, device=device.warp),
         _living(lumen, fluid, walls, still) if moves else None,
     )  # fmt: skip
 
@@ -141,10 +147,9 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
     """What moves the wall of a colon by rule."""
     if lumen.line is None or lumen.course is None:
         return None
-    shown = opened(lumen.plain)
+    shown = opened(lumen.plain, lumen.line)
     points = {
-        "wall": lumen.mesh.vertices, "film": lumen.mesh.corners.mean(axis=1), "shown": shown.rest,
-        "polyps": lumen.polyps.middle,
+        "wall": lumen.mesh.vertices, "shown": shown.rest, "polyps": lumen.polyps.middle,
     }  # fmt: skip
     lattice = BowelLattice(lumen.line, fluid, aimed_frames(walls) * FRAME)
     along = {name: np.asarray(one, dtype=np.float64) for name, one in points.items()}
@@ -153,12 +158,15 @@ def _living(lumen: Lumen, fluid: water.Fluid, walls: water.Walls, still: water.W
     return Living(bowel, shown, share, still, lumen.mesh.triangles)
 
 
-def opened(mesh: TriangleMesh) -> Surface:
+def opened(mesh: TriangleMesh, line: Centreline | None = None) -> Surface:
     """The back wall alone, turned inside out: seen from the front, the colon is open and what runs in it is seen. It is
-    cut along the line where the wall turns to the front, not along the edges of triangles."""
+    cut along the line where the wall turns to the front, not along the edges of triangles. Where it has a centreline
+    the film on it is painted."""
     back = part_below(mesh, mesh.vertex_normals[:, 2])
     triangles = back.triangles[:, ::-1].copy()
-    return Surface("colon", "tissue", triangles, "colon", len(back.vertices), rest=back.vertices.astype(np.float32))
+    rest = back.vertices.astype(np.float32)
+    surface = Surface("colon", "tissue", triangles, "colon", len(back.vertices), rest=rest)
+    return surface if line is None else unrolled_surface(surface, line)
 
 
 def _params(mesh: TriangleMesh, spacing: float, dt: float) -> FluidParams:
@@ -182,24 +190,35 @@ def fill_up(lumen: Lumen, enema: Enema) -> None:
     water.add(fluid, lowest)
 
 
-def make_machine(lumen: Lumen, enema: Enema, setting: Setting) -> xray.Xray:
-    """A C-arm over trunk, spine, the lumen's air, suspension and coating."""
+def make_machine(lumen: Lumen, enema: Enema, setting: Setting, body: Body | None = None) -> xray.Xray:
+    """A C-arm over trunk and spine or a scan of a patient, the lumen's air, suspension and coating."""
     device: Device = setting.device
-    trunk, bones, mesh, coating = torso(), spine(), lumen.mesh, enema.coating
-    # The trunk of a larger colon is larger.
-    needed = 1.2 * float((np.abs(mesh.vertices) / np.abs(trunk.vertices).max(axis=0)).max())
-    patches = wp.array([len(coating.area)], dtype=wp.int32, device=device.warp)
-    edge = math.sqrt(float(coating.area.mean()))
+    mesh, coating = lumen.mesh, enema.coating
+    patches = wp.array([len(coating.film)], dtype=wp.int32, device=device.warp)
+    edge = math.sqrt(float(coating.area.numpy().mean()))
     suspension: Material = SUSPENSION
     scene = Scene(
         solids=[
-            Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
-            Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
-            Solid(enema.vessel.walls.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE),
+            *(_trunk(mesh) if body is None else ()),
+            # A volume is projected again only when the C-arm turns, so beside one the wall is what moves.
+            Solid(enema.vessel.walls.vertices, mesh.triangles, AIR, displaces=SOFT_TISSUE, moving=body is not None),
         ],
+        scans=[] if body is None else [body.around(lumen.mesh, device)],
         clouds=[
             Cloud(enema.fluid.position, enema.fluid.count, enema.volume, 1.5 * enema.fluid.params.spacing, suspension),
             Cloud(coating.middle, patches, enema.film_volume, 1.2 * edge, suspension),
         ],
     )
     return xray.make(scene, XrayParams(arm=CArm(pixels=PIXELS), seed=setting.seed), device=device)
+
+
+def _trunk(mesh: TriangleMesh) -> list[Solid]:
+    """Trunk and spine around a colon. Its wall is soft tissue in soft tissue: 2 mm of the same attenuation as what is
+    around it, so no mesh of its own would change a ray."""
+    trunk, bones = torso(), spine()
+    # The trunk of a larger colon is larger.
+    needed = 1.2 * float((np.abs(mesh.vertices) / np.abs(trunk.vertices).max(axis=0)).max())
+    return [
+        Solid(max(1.0, needed) * trunk.vertices, trunk.triangles, SOFT_TISSUE),
+        Solid(bones.vertices, bones.triangles, BONE, displaces=SOFT_TISSUE),
+    ]

@@ -27,6 +27,7 @@ from viscera.water.coating import (
     MOST_MADE,
     account,
     covered,
+    fit_coating,
     load_coating,
     save_coating,
     step_coating,
@@ -54,6 +55,7 @@ INJECTED = Measure("injected", "Injected", "mL", "So far.", digits=0)
 LUMEN = Measure("lumen", "In the lumen", "mL", "Now.", digits=0)
 WALL = Measure("wall", "On the wall", "mL", "Left as a film.", digits=1)
 DRAINED = Measure("drained", "Drained", "mL", "So far.", digits=0)
+MISSING = Measure("missing", "Missing", "units", "Injected less all of these, counted in whole units: 0.", digits=0)
 DRAINS = Measure("draining", "Drains", "mL/s", "Now.", digits=1)
 GAS_IN = Measure("co2_in", "CO₂ let in", "mL", "So far, at the air's pressure.", digits=0)
 GAS_OUT = Measure("co2_out", "CO₂ let out", "mL", "So far, at the air's pressure.", digits=0)
@@ -115,8 +117,9 @@ def show_film(
     volume_out[i] = unit * float(film[i])
 
 
-def filling(enema: Enema) -> System[Enema]:
-    return _Filling(enema).system()
+def filling(enema: Enema, warning: str = "") -> System[Enema]:
+    """`warning`: what people should know about the wall."""
+    return replace(_Filling(enema).system(), warns=lambda: warning)
 
 
 class _Filling:
@@ -211,7 +214,6 @@ class _Filling:
         bowel = self._living.bowel
         self._wanted.host[:] = bowel.of("wall")
         self._seen[:] = bowel.of("shown")
-        self._enema.coating.middle.assign(bowel.of("film").astype(np.float32))
         self._measure_lumen()
 
     def _measure_lumen(self) -> None:
@@ -322,6 +324,8 @@ class _Filling:
             if number == 0:
                 # The next step's sort takes out what is marked here: between frames all particles are whole.
                 step_drain(stage, e.coating, f, e.drain, self._most)
+        if e.living is not None:
+            fit_coating(stage, e.coating, e.vessel.walls.vertices)
         step_coating(stage, e.coating, f, e.vessel.contacts.face, FRAME)
 
     def _record_show(self, stage: Stage) -> None:
@@ -329,7 +333,7 @@ class _Filling:
         stage.clear(self._status)
         seen = [f.count, f.position, f.tag, c.content, self._drawn, e.volume, self._status.array]
         stage.launch(show, f.capacity, [c.unit, FULL * c.unit, *seen])
-        stage.launch(show_film, len(c.area), [c.unit, c.film, e.film_volume])
+        stage.launch(show_film, len(c.film), [c.unit, c.film, e.film_volume])
         stage.download(self._status)
 
     def _redraw(self) -> None:
@@ -344,6 +348,7 @@ class _Filling:
             (LUMEN, books.lumen * one),
             (WALL, books.wall * one),
             (DRAINED, books.drained * one),
+            (MISSING, float(books.missing)),
             (DRAINS, float(self._draining[_RATE])),
             (COATED, 100.0 * self._coated),
         ]

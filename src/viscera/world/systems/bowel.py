@@ -184,12 +184,15 @@ class Bowel:
         ]
 
     def table(self) -> LiveTable:
+        # A mesh of somebody's own may be larger, or narrower, than a colon by rule.
+        room = 1e3 * np.array([FARTHEST, FARTHEST, FARTHEST, 0.0])
+        least, most = 1e3 * self._course.min(axis=0) - room, 1e3 * self._course.max(axis=0) + room
         columns = tuple(
-            Column(name, name, "mm", "number", low, high, help)
-            for name, low, high, help in (
+            Column(name, name, "mm", "number", min(low, math.floor(a)), max(high, math.ceil(b)), help)
+            for (name, low, high, help), a, b in zip((
                 ("x", -300.0, 300.0, "To the patient's left."), ("y", -300.0, 300.0, "To the head."),
                 ("z", -200.0, 200.0, "To the front."), ("radius", 10.0, 45.0, "Of the lumen."),
-            )
+            ), least.tolist(), most.tolist(), strict=True)
         )  # fmt: skip
         rows = tuple(tuple(round(1e3 * one, 3) for one in row) for row in self._course.tolist())
         fixed = tuple((row, column) for row in range(HELD) for column in range(4))

@@ -55,7 +55,7 @@ class Living:
     """A wall that a bowel moves."""
 
     bowel: Bowel
-    """Its points: `wall`, the vessel's vertices; `film`, the middles of its triangles; `shown`."""
+    """Its points: `wall`, the vessel's vertices; `shown`."""
     surface: Surface
     """What is shown of it, with the vertices `shown`."""
     share: MovingWallVolume

@@ -1,12 +1,13 @@
 """A C-arm over the patient: pulses while the pedal is down, the last picture held while it is not.
 
 A pulse is made in three parts, one a frame, so that no frame is late: lengths in what moves, what comes through, the
-picture. The C-arm turns between pulses. What the beam costs is counted: seconds and dose area product. Where something
+picture; at 30 a second in two frames. The C-arm turns, goes nearer, magnifies and is collimated between pulses. What the beam costs is counted: seconds and dose area product. Where something
 is hidden, clicks in the picture mark it (reading.py).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,8 +25,12 @@ from viscera.xray import CArm, Xray
 from viscera.xray.xray import PARTS, expose_part
 
 GROUP = "C-arm"
-RATES = (3.0, 7.5, 15.0)
-"""Pulses per second that the page offers; three parts of a pulse take three frames, so 20 are possible."""
+RATES = (3.0, 7.5, 15.0, 30.0)
+"""Pulses per second that the page offers."""
+FIELDS = (1.0, 0.8, 0.6, 0.42)
+"""Of the detector's side that is read: whole, and three that magnify."""
+FARTHEST = (0.9, 1.2)
+"""From source to detector [m]."""
 SQUARE_CENTIMETRE = 1e-4
 
 BEAM = Parameter("beam", "Pedal", "", 0.0, 1.0, 0.0, "X-rays while it is down.", ("up", "down"), GROUP)
@@ -38,13 +43,23 @@ ACROSS = Parameter("across", "Across the table", "mm", -150.0, 150.0, 0.0, "The 
 IRIS = Parameter(
     "iris", "Collimator", "mm", 30.0, 190.0, 190.0, "Radius at the detector; smaller is less dose.", group=GROUP
 )
-RATE = Parameter("pulses", "Pulses", "", 0.0, 2.0, 1.0, "Fewer are less dose.", ("3/s", "7.5/s", "15/s"), GROUP)
+RATE = Parameter(
+    "pulses", "Pulses", "", 0.0, 3.0, 1.0, "Fewer are less dose.", tuple(f"{rate:g}/s" for rate in RATES), GROUP
+)
+SHUTTERS = tuple(
+    Parameter(
+        f"shutter_{side}", f"Shutter, {side}", "%", 0.0, 45.0, 0.0, "How far the blade comes in; less field, less dose.",
+        group=GROUP,
+    )
+    for side in ("left", "right", "bottom", "top")
+)  # fmt: skip
 TIME = Measure("fluoroscopy", "Fluoroscopy", "s", "How long the pedal was down.", digits=1)
 DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3, grows=True)
 
-_BEAM, _PRIMARY, _SECONDARY, _ALONG, _ACROSS, _IRIS, _RATE, _WAITED, _PART = range(9)
-"""Places in the state: what is wanted, in the order of the parameters, frames since the last pulse began, and the part
-that comes next (0: none)."""
+_BEAM, _PRIMARY, _SECONDARY, _ALONG, _ACROSS, _IRIS, _FIELD, _DISTANCE, _LEFT = range(9)
+_RATE, _DUE, _PART = range(_LEFT + 4, _LEFT + 7)
+"""Places in the state: what is wanted, in the order of the parameters, pulses that are due, and the part that comes next
+(0: none)."""
 
 
 TURN = Drag("the C-arm", PRIMARY.name, SECONDARY.name, 90.0)
@@ -63,14 +78,21 @@ def fluoroscopy(
     return _Fluoroscopy(machine, name, title, drags, hidden).system()
 
 
+def _parts_a_frame(rate: float) -> int:
+    """Of a pulse, so that it is done when the next is due."""
+    return math.ceil(len(PARTS) / max(1, math.floor(1.0 / (rate * FRAME))))
+
+
 class _Fluoroscopy:
     def __init__(self, machine: Xray, name: str, title: str, drags: Sequence[Drag], hidden: Hidden | None) -> None:
         if machine.pixels % 32:
             raise InputError(f"a picture of {machine.pixels} pixels cannot be streamed.", "Take a multiple of 32.")
         self._machine, self._home = machine, machine.arm
-        self._state = np.zeros(9)
+        self._state = np.zeros(_PART + 1)
         self._state[_IRIS] = 1e3 * (0.5 * machine.arm.field if machine.arm.iris is None else machine.arm.iris)
-        self._state[_RATE] = 1.0
+        self._state[_DISTANCE] = 100.0 * machine.arm.source_detector
+        self._state[_LEFT : _LEFT + 4] = 100.0 * np.asarray(machine.arm.shutters)
+        self._state[_RATE] = self._state[_DUE] = 1.0
         self._aimed = self._state[_PRIMARY:_RATE].copy()
         """C-arm of the pulse under way."""
         self._seen = self._aimed.copy()
@@ -96,7 +118,7 @@ class _Fluoroscopy:
             self._loaded,
             (lambda: xray.save(self._machine), lambda saved: xray.load(self._machine, saved)),
         )
-        offered = (BEAM, PRIMARY, SECONDARY, ALONG, ACROSS, IRIS, RATE)
+        offered = (BEAM, PRIMARY, SECONDARY, ALONG, ACROSS, IRIS, *self._geometry(), *SHUTTERS, RATE)
         return System(
             name=self._picture.name,
             frame=self.frame,
@@ -108,6 +130,20 @@ class _Fluoroscopy:
             tables=() if self._reading is None else [LiveTable(TABLE, self._clicked)],
             holds=self._machine,
         )
+
+    def _geometry(self) -> tuple[Parameter, Parameter]:
+        """Field and distance, of this machine."""
+        arm = self._home
+        sides = tuple(f"{100.0 * share * arm.field:.0f} cm" for share in FIELDS)
+        last = float(len(FIELDS) - 1)
+        near, far = min(FARTHEST[0], arm.source_detector), max(FARTHEST[1], arm.source_detector)
+        return (
+            Parameter("field", "Field", "", 0.0, last, 0.0, "Of the detector; smaller magnifies.", sides, GROUP),
+            Parameter(
+                "distance", "Source to detector", "cm", 100.0 * near, 100.0 * far, 100.0 * arm.source_detector,
+                "Farther magnifies.", group=GROUP,
+            ),
+        )  # fmt: skip
 
     def _clicked(self, rows: Rows) -> None:
         arm = self._arm(self._seen) if self._any[0] else None
@@ -121,18 +157,22 @@ class _Fluoroscopy:
         return change
 
     def frame(self, now: Moment) -> None:
-        state = self._state
-        state[_WAITED] += 1.0
+        state, rate = self._state, RATES[round(self._state[_RATE])]
+        # With the pedal up one pulse waits, so that the first comes at once.
+        state[_DUE] = min(state[_DUE] + FRAME * rate, 2.0 if state[_BEAM] > 0.5 else 1.0)
         if state[_PART] == 0.0:
-            if state[_BEAM] < 0.5 or state[_WAITED] * FRAME < 1.0 / RATES[round(state[_RATE])] - 0.5 * FRAME:
+            if state[_BEAM] < 0.5 or state[_DUE] < 1.0:
                 return
-            state[_WAITED] = 0.0
+            state[_DUE] -= 1.0
             self._aimed[:] = state[_PRIMARY:_RATE]
             self._turn()
-            self._machine.pulse_rate = RATES[round(state[_RATE])]
-        part = int(state[_PART])
-        expose_part(self._machine, part)
-        state[_PART] = float((part + 1) % len(PARTS))
+            self._machine.pulse_rate = rate
+        for _ in range(_parts_a_frame(rate)):
+            part = int(state[_PART])
+            expose_part(self._machine, part)
+            state[_PART] = float((part + 1) % len(PARTS))
+            if state[_PART] == 0.0:
+                break
         if state[_PART] == 0.0:
             xray.check(self._machine, now.tick)
             self._seen[:], self._any[:] = self._aimed, True
@@ -154,10 +194,14 @@ class _Fluoroscopy:
         xray.aim(self._machine, self._arm(self._aimed))
 
     def _arm(self, aimed: NDArray[np.float64]) -> CArm:
-        primary, secondary, along, across, iris = aimed.tolist()
+        primary, secondary, along, across, iris, field, distance, *shutters = aimed.tolist()
         x, y, z = self._home.isocentre
-        place = (x + 1e-3 * across, y + 1e-3 * along, z)
-        return replace(self._home, primary=primary, secondary=secondary, isocentre=place, iris=1e-3 * iris)
+        left, right, bottom, top = (0.01 * one for one in shutters)
+        return replace(
+            self._home, primary=primary, secondary=secondary, isocentre=(x + 1e-3 * across, y + 1e-3 * along, z),
+            iris=1e-3 * iris, field=FIELDS[round(field)] * self._home.field, source_detector=0.01 * distance,
+            shutters=(left, right, bottom, top),
+        )  # fmt: skip
 
     def measures(self) -> list[tuple[Measure, float]]:
         machine = self._machine
