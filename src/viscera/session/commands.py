@@ -11,6 +11,7 @@ import msgspec
 
 from viscera.inputs import ToolInput
 from viscera.scores import Score
+from viscera.session.logfile import TrialRecord
 from viscera.view import ArraySpec
 
 
@@ -58,6 +59,8 @@ class BeginDrill(_Struct, tag="drill"):
     client: int
     level: int
     seed: int | None
+    trainee: str = ""
+    """Key of whoever begins it, which the recording keeps; empty: nobody's."""
 
 
 class FinishDrill(_Struct, tag="finish"):
@@ -171,6 +174,8 @@ class Scored(_Struct, tag="scored"):
     """A trial has ended."""
 
     score: Score
+    record: TrialRecord
+    """As the recording has it."""
 
 
 class Pace(_Struct, tag="pace"):

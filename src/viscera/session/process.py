@@ -29,7 +29,7 @@ from viscera.session.channel import ChannelClosed, Receiver, Sender
 from viscera.session.logfile import Failure, Recording
 from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
-from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, other_ground, resume
+from viscera.session.replay import DEFAULT_FACTORY, build, feed, is_scored, make_world, other_ground, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
 from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
@@ -56,6 +56,8 @@ class SessionSpec:
     """Folder; the user's data folder when there is none."""
     resume: Path | None = None
     """Log of a session that died, to go on from."""
+    trainee: str = ""
+    """Of such a session: key of whoever began the drill that ran in it."""
     factory: str = DEFAULT_FACTORY
     """`module:function` that makes the world."""
     haptics: Link | None = None
@@ -100,6 +102,8 @@ class _Process:
         self.stills: StillWriter | None = None
         self.notice = ""
         self.note = ""
+        self.scored = True
+        """Of a session that goes on: whether the drill that has ended in it was scored."""
 
     def run(self) -> int:
         try:
@@ -126,6 +130,7 @@ class _Process:
             resumed = resume(spec.resume, cores=spec.cores, factory=spec.factory, progress=self._progress)
             self.world = resumed.world
             self.note = resumed.note
+            self.scored = is_scored(resumed)
             open_log = Recorder.resume if resumed.in_place else Recorder.branch
             self._record(lambda: open_log(spec.resume or Path(), resumed.keep))
             return
@@ -218,7 +223,10 @@ class _Process:
         if self.recorder is not None:
             self.stills = StillWriter(self.recorder.path, self.world.tick)
             self.stills.scene(self.world.tick, pack(scene))
-        loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port, self.stills)
+        loop = Loop(
+            self.world, self.commands, self.reports, writer, self.recorder, port, self.stills,
+            trainee=self.spec.trainee, scored=self.scored,
+        )  # fmt: skip
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop
