@@ -965,6 +965,8 @@ export interface SessionState {
   viewers: number;
   /** What a person should know though the session goes on (recording stopped: disk full); empty when all is well. */
   notice: string;
+  /** What was guessed or mended of the user's own mesh, a sentence each; nothing is wrong. */
+  notes: string[];
   /** The browser that holds the instruments; all others watch. */
   holder: number;
   /** Browsers that ask for them, who asked first in front. */

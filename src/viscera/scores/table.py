@@ -57,10 +57,19 @@ class Score:
         """By name; what could not be measured is left out."""
         return {row.name: row.value for row in self.rows if math.isfinite(row.value)}
 
+    def summary(self) -> str:
+        """The first numbers of the world besides time, in words."""
+        told = [row for row in self.rows if row.name != "time" and "." not in row.name and math.isfinite(row.value)]
+        return ", ".join(f"{row.label.lower()} {row.value:.{row.digits}f} {row.unit}".rstrip() for row in told[:SHOWN])
+
     def as_json(self) -> dict[str, str | float | bool]:
         """Flat: what it is of, its numbers, and what to do better."""
         what = {"seed": self.seed, "level": self.level, "outcome": self.outcome, "passed": self.passed}
         return what | self.values() | {"advice": self.advice}
+
+
+SHOWN = 4
+"""Numbers of a score that stand in a list."""
 
 
 @dataclass(frozen=True)

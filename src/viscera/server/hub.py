@@ -299,6 +299,7 @@ class Hub:
             self._tell("starting", report.message)
         elif isinstance(report, c.Ready):
             self._device, self._log = report.device, report.log
+            self.status.notes = report.notes
             self.frames.set_specs(report.specs)
             self._new_scene(report.scene)
             self._watched = time.monotonic()

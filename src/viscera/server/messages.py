@@ -332,6 +332,8 @@ class SessionState(_Message, tag="session_state"):
     viewers: int
     notice: str
     """What a person should know though the session goes on (recording stopped: disk full); empty when all is well."""
+    notes: list[str] = []
+    """What was guessed or mended of the user's own mesh, a sentence each; nothing is wrong."""
     holder: int = 0
     """The browser that holds the instruments; all others watch."""
     asking: list[int] = []

@@ -143,6 +143,8 @@ class Ready(_Struct, tag="ready"):
     """Where a resumed session goes on; 0 otherwise."""
     note: str
     """How it was resumed; empty for a new session."""
+    notes: tuple[str, ...] = ()
+    """What was guessed or mended of the user's own mesh."""
 
 
 class Recorded(_Struct, tag="recorded"):

@@ -135,6 +135,8 @@ class TrialRecord(msgspec.Struct):
     """Key of whoever began it, which a database of trainees knows; empty: nobody's."""
     ended: str = ""
     """When, ISO 8601, UTC."""
+    summary: str = ""
+    """What of the score a list shows."""
 
 
 class Last(msgspec.Struct):
@@ -183,7 +185,7 @@ def trial_record(tick: int, found: Score, trainee: str = "") -> TrialRecord:
     ended = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     return TrialRecord(
         tick, found.seed, found.level, found.outcome, found.passed, found.time, found.values(), found.advice,
-        id=str(uuid.uuid4()), trainee=trainee, ended=ended,
+        id=str(uuid.uuid4()), trainee=trainee, ended=ended, summary=found.summary(),
     )  # fmt: skip
 
 

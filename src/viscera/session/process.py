@@ -153,8 +153,6 @@ class _Process:
             cores=spec.cores,
             progress=self._progress,
         )
-        if spec.mesh is not None:
-            self.notice = " ".join(self.world.notes)
         if spec.state is not None:
             with np.load(spec.state) as saved:
                 self.world.load_state(dict(saved))
@@ -207,7 +205,9 @@ class _Process:
         specs = self.world.array_specs()
         log = str(self.recorder.path) if self.recorder is not None else ""
         scene = self.world.scene()
-        self.reports.send(c.Ready(pack(scene), specs, self.world.device.description, log, self.world.tick, self.note))
+        self.reports.send(
+            c.Ready(pack(scene), specs, self.world.device.description, log, self.world.tick, self.note, self._notes())
+        )
         if self.notice:
             self.reports.send(c.Notice(self.notice))
         early: list[c.Command] = []
@@ -230,6 +230,11 @@ class _Process:
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop
+
+    def _notes(self) -> tuple[str, ...]:
+        """About a mesh of the user's own; of ours there is nothing to say."""
+        recorded = None if self.recording is None else self.recording.header.mesh
+        return tuple(self.world.notes) if self.spec.mesh or recorded else ()
 
     def _progress(self, message: str, fraction: float) -> None:
         if any(isinstance(command, c.Stop) for command in self.commands.take()):

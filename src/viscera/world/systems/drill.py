@@ -11,7 +11,7 @@ when all goals are met then, else *missed*. What was measured as it ended stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -57,11 +57,8 @@ class Drill:
         asked = {goal.measure for level in levels for goal in level.goals}
         measures = [measure for system in systems for measure, _ in system.measures()]
         there = {measure.name for measure in measures}
-        self._lasting = [
-            one for one, source in ((BLEEDING_TIME, "bleeding"), (OBSCURED, "view"))
-            if source in there and not (one is OBSCURED and "hazy" in there)
-        ]  # fmt: skip
-        """What is added up while it lasts; smoke has its own clock of haze."""
+        self._lasting = lasting(there)
+        """What is added up while it lasts."""
         self._seconds = np.zeros(2)
         """Of bleeding, and of an obscured view, since it began [s]."""
         measures += [TIME, *self._lasting]
@@ -240,6 +237,12 @@ class Drill:
             measures=self._told,
             holds=self,
         )
+
+
+def lasting(there: Container[str]) -> list[Measure]:
+    """What a drill adds up itself, in a world that has these measures; smoke has its own clock of haze."""
+    found = [BLEEDING_TIME] if "bleeding" in there else []
+    return [*found, OBSCURED] if "view" in there and "hazy" not in there else found
 
 
 def _better(measure: Measure) -> str:
