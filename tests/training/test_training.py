@@ -424,6 +424,39 @@ def test_reports_are_written_as_html_and_pdf(cohort: Store, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+def test_a_migration_keeps_all_rows_in_postgresql(postgresql: str) -> None:
+    """From the first schema to the newest; a code of 64 letters becomes one that is longer."""
+    import sqlalchemy as sql
+
+    engine = open_database(postgresql, revision="0002")
+    with engine.begin() as connection:
+        for number, name in enumerate(("Ada", "Grace"), 1):
+            connection.execute(
+                sql.text("INSERT INTO trainees (id, name, created, code_hash) VALUES (:id, :name, now(), :hash)"),
+                {"id": number, "name": name, "hash": hashlib.sha256(b"an old code").hexdigest()},
+            )
+        for number in range(50):
+            connection.execute(
+                sql.text(
+                    "INSERT INTO trials (id, trainee, scenario, level, seed, outcome, passed, time, advice, ended)"
+                    " VALUES (:id, 1, 'cautery', 'Standard', 3, 'met', true, :time, '', now())"
+                ),
+                {"id": f"t{number}", "time": 10.0 + number},
+            )
+        connection.execute(sql.text("INSERT INTO trial_values VALUES ('t7', 'charred', 0.5)"))
+    engine.dispose()
+    store = Store(open_database(postgresql))
+    trials = store.trials("Ada")
+    assert sorted(trial.time for trial in trials) == [10.0 + number for number in range(50)]
+    assert next(trial for trial in trials if trial.id == "t7").values == {"charred": 0.5}
+    assert store.knows("Ada", "an old code")
+    assert store.knows("Grace", store.new_code("Grace")), "which is longer than the old column"
+    known = [store.enter(name, store.new_code(name)) for name in store.names()]
+    assert len({one.key for one in known if one is not None}) == 2, "each has a key of their own"
+    store.close()
+
+
+@pytest.mark.slow
 def test_postgresql_keeps_the_same(postgresql: str) -> None:
     store = Store(open_database(postgresql))
     store.keep("Ada", scored(12.0, charred=0.25))
