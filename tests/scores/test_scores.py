@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from viscera.scores import HandTrace, Trial, Wanted, motion, score
 from viscera.scores.force import force
 from viscera.scores.table import mistels
-from viscera.scores.trial import FloatArray
+from viscera.scores.trial import FloatArray, Measured
 
 DT = 0.016
 
@@ -104,7 +105,7 @@ def test_force_of_a_push_that_rises_and_falls() -> None:
     assert found.impulse == pytest.approx(3.0, rel=1e-3)
     assert found.mean == pytest.approx(1.5, rel=1e-2)
     assert found.contact == pytest.approx(2.0, abs=0.01)
-    assert found.above == pytest.approx((1.2, 2.0 * 0.4 / 3.0), abs=0.003)
+    assert found.above == pytest.approx((2.0 * 2.3 / 3.0, 1.2, 2.0 * 0.4 / 3.0), abs=0.003)
 
 
 def test_the_form_of_mistels() -> None:
@@ -144,6 +145,40 @@ def test_instruments_that_were_not_used_are_not_scored() -> None:
     names = {row.name for row in score(trial(hands=(hand(0.5), out))).rows}
     assert "hook.path" in names
     assert not any(name.startswith("probe") for name in names)
+
+
+def test_what_the_world_measured_is_scored_though_no_goal_asks_for_it() -> None:
+    lost = Measured("blood_lost", "Blood lost", "mL", 2, 3.25, "less")
+    told = score(replace(trial(value=0.2), others=(lost,)))
+    (row,) = [row for row in told.rows if row.name == "blood_lost"]
+    assert (row.label, row.value, row.better, row.limit) == ("Blood lost", 3.25, "less", None)
+    (goal,) = [row for row in told.rows if row.name == "charred"]
+    assert (goal.note, goal.limit) == ("goal: at most 0.5", 0.5)
+
+
+def test_each_hand_is_scored_with_all_that_it_held() -> None:
+    """The hook goes 10 cm in the first 2 s, stays out, and the forceps go 20 cm in the last 2 s: one hand, 30 cm. A
+    probe that is in the body all the time, at 1 N, needs a second one."""
+    rows = round(2.0 / DT)
+    rest, way = np.zeros((rows, 3)), np.linspace(0.0, 1.0, rows)[:, None] * np.array([1.0, 0.0, 0.0])
+    out, into = np.zeros(rows, dtype=np.bool_), np.ones(rows, dtype=np.bool_)
+
+    def trace(name: str, positions: list[FloatArray], active: list[NDArray[np.bool_]], newtons: float) -> HandTrace:
+        felt = np.full(3 * rows, newtons)
+        return HandTrace(name, name, DT, np.concatenate(positions), felt, felt, np.concatenate(active))
+
+    hook = trace("hook", [0.1 * way, rest, rest], [into, out, out], 0.5)
+    forceps = trace("forceps", [rest, rest, 0.2 * way], [out, out, into], 2.0)
+    probe = trace("probe", [rest, rest, rest], [into, into, into], 1.0)
+    values = score(trial(hands=(hook, forceps, probe))).values()
+    assert values["hand_1.path"] == pytest.approx(30.0)
+    assert values["hand_1.path"] == pytest.approx(values["hook.path"] + values["forceps.path"])
+    assert values["hand_1.peak_force"] == 2.0
+    assert values["hand_1.impulse"] == pytest.approx(2.0 * 0.5 + 2.0 * 2.0, rel=1e-2)
+    assert (values["hand_2.path"], values["hand_2.above_0.7"]) == pytest.approx((0.0, 6.0))
+    assert "hand_3.path" not in values
+    alone = score(trial(hands=(hook,))).values()
+    assert not any(name.startswith("hand_") for name in alone), "the same numbers twice"
 
 
 @pytest.mark.parametrize(

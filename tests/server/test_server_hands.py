@@ -3,9 +3,12 @@ world rests."""
 
 from __future__ import annotations
 
+import http.client
+import json
 import time
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 from server_browser import Browser, get, running_server
@@ -13,6 +16,7 @@ from server_browser import Browser, get, running_server
 from viscera.scenarios import catalogue
 from viscera.server import hub as hub_module
 from viscera.server import messages as m
+from viscera.server.app import Server
 from viscera.server.hands import Hands, is_trainer
 from viscera.server.wishes import Refusal
 
@@ -85,17 +89,85 @@ def test_a_trainer_takes_over_and_sees_the_cohort(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'trials.sqlite'}"
     with running_server(tmp_path, trainer_token=TRAINER, database=database) as server, Browser(server) as first:
         first.wait_state("running")
-        with Browser(server, query={"trainer": TRAINER}) as trainer:
+        _, cookie, told = post(server, "enter", trainer=TRAINER)
+        assert (told["trainer"], told["cohort"], told["trainee"]) == (True, True, "")
+        with Browser(server, additional_headers={"Cookie": cookie}) as trainer:
             trainer.send(m.Hand(action="take"))
             assert first.wait(m.SessionState, lambda state: state.holder == trainer.number)
         assert first.wait(m.SessionState, lambda state: state.holder == first.number), "the trainer has left"
-        first.send(m.Trainee(name="Ada"))
-        first.send(m.Trainee(name="x" * 200))
-        assert "no name" in first.wait(m.Problem).message
         assert get(server, "/training/cohort")[0] == 403
-        assert get(server, "/training/report?trainee=Ada&code=guess")[0] == 403
-        status, _, page = get(server, f"/training/cohort?{urlencode({'trainer': TRAINER})}")
+        assert get(server, f"/training/cohort?trainer={quote(TRAINER)}")[0] == 403, "addresses are kept by histories"
+        status, _, page = get(server, "/training/cohort", Cookie=cookie)
         assert (status, b"Cohort" in page) == (200, True)
+
+
+def test_whoever_enters_with_a_name_that_is_taken_sees_nothing_of_it(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'trials.sqlite'}"
+    with running_server(tmp_path, trainer_token=TRAINER, database=database) as server, Browser(server) as ada:
+        status, mine, told = post(server, "enter", trainee="Ada")
+        assert (status, told["trainee"], told["cohort"]) == (200, "Ada", False)
+        assert told["code"]
+        ada.send(m.Enter(ticket=told["ticket"]))
+        ada.send(m.Enter(ticket=told["ticket"]))
+        assert "ticket is not known" in ada.wait(m.Problem).message, "it works once"
+        for code in ("", "a guess of mine"):
+            status, cookie, refused = post(server, "enter", trainee="Ada", code=code)
+            assert (status, cookie, "name is taken" in refused["error"]) == (403, "", True)
+        assert get(server, "/training/report?trainee=Ada")[0] == 403
+        other = post(server, "enter", trainee="Grace")[1]
+        assert get(server, "/training/report?trainee=Ada", Cookie=other)[0] == 403
+        assert get(server, "/training/export?trainee=Ada&as=csv", Cookie=other)[0] == 403
+        assert get(server, "/training/export?as=csv", Cookie=other)[0] == 403
+        assert get(server, "/training/report?trainee=Ada", Cookie=mine)[0] == 200
+        assert post(server, "enter", trainee="x" * 200)[0] == 400
+        again = post(server, "enter", trainee="Ada", code=told["code"])
+        assert (again[0], again[2]["code"]) == (200, "")
+
+
+def test_a_trainer_adds_exports_and_deletes_with_forms_alone(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'trials.sqlite'}"
+    with running_server(tmp_path, trainer_token=TRAINER, database=database) as server:
+        status, headers, page = get(server, "/training/")
+        assert (status, b"Enter as a trainer" in page, b"Everybody" in page) == (200, True, False)
+        assert "form-action 'self'" in headers["Content-Security-Policy"]
+        cookie = submit(server, "enter", trainer=TRAINER)[1]
+        for action in ("add", "code", "delete"):
+            assert submit(server, action, trainee="Ada")[0] == 403, "nobody has entered"
+        status, _, page = submit(server, "add", cookie, trainee="<Ada>")
+        assert status == 200
+        assert "The code of &lt;Ada&gt; is" in page
+        assert submit(server, "add", cookie, trainee="<Ada>")[0] == 400
+        assert "code of &lt;Ada&gt; is" in submit(server, "code", cookie, trainee="<Ada>")[2]
+        status, headers, data = get(server, "/training/export?as=csv", Cookie=cookie)
+        assert (status, data.startswith(b"id,trainee,scenario")) == (200, True)
+        assert 'filename="viscera-cohort.csv"' in headers["Content-Disposition"]
+        assert get(server, "/training/export?as=exe", Cookie=cookie)[0] == 404
+        assert "&lt;Ada&gt; and 0 trials are deleted" in submit(server, "delete", cookie, trainee="<Ada>")[2]
+        assert "&lt;Ada&gt;" not in get(server, "/training/", Cookie=cookie)[2].decode()
+        assert submit(server, "leave", cookie)[0] == 303
+        assert get(server, "/training/cohort", Cookie=cookie)[0] == 403
+
+
+def request(server: Server, path: str, body: str, kind: str, cookie: str) -> tuple[int, str, str]:
+    """Status, the cookie that was set, and the body."""
+    line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        line.request("POST", f"/training/{path}", body, {"Content-Type": kind, "Cookie": cookie})
+        answer = line.getresponse()
+        return answer.status, (answer.headers.get("Set-Cookie") or "").split(";")[0], answer.read().decode()
+    finally:
+        line.close()
+
+
+def post(server: Server, path: str, **given: str) -> tuple[int, str, dict[str, Any]]:
+    """As the page does it."""
+    status, cookie, body = request(server, path, json.dumps(given), "application/json", "")
+    return status, cookie, json.loads(body)
+
+
+def submit(server: Server, path: str, cookie: str = "", **given: str) -> tuple[int, str, str]:
+    """As a form does it."""
+    return request(server, path, urlencode(given), "application/x-www-form-urlencoded", cookie)
 
 
 def test_a_world_that_nobody_watches_rests_and_wakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

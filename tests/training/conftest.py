@@ -10,6 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from viscera.training import codes
+
+
+@pytest.fixture(autouse=True)
+def _quick_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes that take no time; how long they should take is not what is tested."""
+    monkeypatch.setitem(codes.WORK, "n", 16)
+
 
 @pytest.fixture
 def postgresql(tmp_path: Path) -> Iterator[str]:

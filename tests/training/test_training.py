@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import hashlib
 import json
 import math
 import multiprocessing
@@ -11,15 +12,22 @@ import os
 import signal
 import sqlite3
 import time
+import traceback
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import numpy as np
 import pytest
 
 from viscera.errors import InputError
 from viscera.scores import Row, Score, learning
-from viscera.server.classroom import Classroom
+from viscera.server import entrance
+from viscera.server.classroom import Classroom, Wrong
+from viscera.server.entrance import NOBODY, Entrance, Visitor
 from viscera.server.messages import Standing
+from viscera.session.logfile import trial_record
+from viscera.session.recorder import Recorder, make_header
+from viscera.training import codes
 from viscera.training.database import open_database
 from viscera.training.export import statement, write
 from viscera.training.report import curves, facts, html
@@ -114,9 +122,44 @@ def test_a_code_is_shown_once_and_never_kept(address: str) -> None:
     assert not store.knows("Grace", code)
     with pytest.raises(InputError, match="there already"):
         store.add("Ada")
+    other = store.new_code("Ada")
+    assert store.knows("Ada", other)
+    assert not store.knows("Ada", code), "the old one works no more"
     store.close()
     kept = sqlite3.connect(address.removeprefix("sqlite:///")).execute("SELECT * FROM trainees").fetchall()
     assert code not in str(kept)
+    assert other not in str(kept)
+
+
+def test_the_first_use_of_a_name_makes_it_one_s_own(address: str) -> None:
+    store = Store(open_database(address))
+    first = store.enter("  Ada   L. ", "")
+    assert first is not None
+    assert (first.name, len(first.new_code)) == ("Ada L.", 14)
+    assert store.enter("Ada L.", "") is None, "a name that is taken needs its code"
+    assert store.enter("Ada L.", "another code") is None
+    again = store.enter("Ada L.", first.new_code)
+    assert again is not None
+    assert (again.key, again.new_code) == (first.key, "")
+    assert store.name_of(first.key) == "Ada L."
+    own = store.enter("Grace", "my own words")
+    assert own is not None
+    assert own.new_code == "", "whoever chose a code knows it"
+    assert store.enter("Grace", "my own words") is not None
+    with pytest.raises(InputError, match="a code of 3 characters"):
+        store.enter("Mary", "abc")
+    store.keep("Lise", scored(9.0))
+    assert store.enter("Lise", "") is None, "trials that are there are nobody's to take: the trainer gives a code"
+    store.close()
+
+
+def test_codes_of_the_second_schema_still_work() -> None:
+    """One round of SHA-256 over 128 random bits."""
+    code = "b3Jhbmdlcy1hbmQtbGVtb25z"
+    kept = hashlib.sha256(code.encode()).hexdigest()
+    assert codes.same(code, kept)
+    assert not codes.same(code + "x", kept)
+    assert not codes.same("", "")
 
 
 def test_a_migration_keeps_all_rows(address: str) -> None:
@@ -137,6 +180,7 @@ def test_a_migration_keeps_all_rows(address: str) -> None:
     assert sorted(trial.time for trial in trials) == [10.0 + number for number in range(50)]
     assert next(trial for trial in trials if trial.id == "t7").values == {"charred": 0.5}
     assert {trial.recording for trial in trials} == {""}
+    assert len(store.new_code("Ada")) == 14
     store.close()
 
 
@@ -183,13 +227,18 @@ def test_two_servers_share_it_and_one_that_is_killed_leaves_whole_trials(address
 
 
 def test_a_server_keeps_trials_and_says_where_one_stands(address: str) -> None:
-    room = Classroom(Store(open_database(address)), trainer_token="the trainer's own")
+    store = Store(open_database(address))
+    room = Classroom(store, trainer_token="the trainer's own")
+    (ada, _), (grace, _) = (room.enter(name, "", "", NOBODY) for name in ("Ada", "Grace"))
 
     async def keep() -> Standing | None:
-        assert await room.keep("", scored(1.0), "", 0, 1) is None, "nobody said who they are"
+        nobody = scored(1.0)
+        assert await room.keep(nobody, trial_record(0, nobody), "", 1) is None, "nobody said who they are"
         for seconds in (40.0, 30.0, 35.0):
-            await room.keep("Ada", scored(seconds), "", 0, 1)
-        return await room.keep("Grace", scored(20.0, "failed"), "", 0, 1)
+            one = scored(seconds, charred=0.01 * seconds)
+            await room.keep(one, trial_record(0, one, ada.key), "", 1)
+        last = scored(20.0, "failed", charred=0.9)
+        return await room.keep(last, trial_record(0, last, grace.key), "", 1)
 
     told = asyncio.run(keep())
     assert told is not None
@@ -201,38 +250,107 @@ def test_a_server_keeps_trials_and_says_where_one_stands(address: str) -> None:
         None,
     )
     assert told.quartiles is None, "three that were passed are too few"
+    assert [(one.name, one.values) for one in told.places] == [("time", [20.0]), ("charred", [0.9])], "her own alone"
+    room.close()
+
+
+def test_nobody_takes_another_s_name_nor_guesses_its_code(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Classroom(Store(open_database(address)), trainer_token="the trainer's own")
+    ada, code = room.enter("Ada", "", "", NOBODY)
+    for _ in range(entrance.TRIES):
+        with pytest.raises(Wrong, match="this name is taken"):
+            room.enter("Ada", "a guess of mine", "", NOBODY)
+    with pytest.raises(Wrong, match="too many wrong ones: wait"):
+        room.enter("Ada", code, "", NOBODY)
+    monkeypatch.setattr(entrance, "WAIT_S", 0.0)
+    assert room.enter("Ada", code, "", NOBODY)[0] == ada
+    with pytest.raises(Wrong, match="not the trainer's token"):
+        room.enter("", "", "a guess of mine", NOBODY)
+    both, _ = room.enter("", "", "the trainer's own", ada)
+    assert (both.trainee, both.trainer) == ("Ada", True)
     room.close()
 
 
 def test_a_trainee_sees_their_own_and_the_trainer_all(address: str) -> None:
     store = Store(open_database(address))
-    code = store.add("Ada")
     room = Classroom(store, trainer_token="the trainer's own", open_to_all=True)
-    assert room.may_see("Ada", code, "")
-    assert not room.may_see("Grace", code, "")
-    assert not room.may_see(None, code, "")
-    assert room.may_see(None, "", "the trainer's own")
-    assert Classroom(store, open_to_all=True).may_see(None, "", ""), "alone on one's own machine"
-    assert not Classroom(store, open_to_all=False).may_see(None, "", "")
+    (ada, _), (trainer, _) = room.enter("Ada", "", "", NOBODY), room.enter("", "", "the trainer's own", NOBODY)
+    assert room.may_see("Ada", ada)
+    assert not room.may_see("Grace", ada)
+    assert not room.may_see(None, ada)
+    assert not room.may_see("", NOBODY)
+    assert room.may_see(None, trainer)
+    assert Classroom(store, open_to_all=True).may_see(None, NOBODY), "alone on one's own machine"
+    assert not Classroom(store, open_to_all=False).may_see(None, NOBODY)
     store.keep("Ada", scored(12.0), "/somewhere/cautery-1.log", tick=20_000)
     store.keep("Grace", scored(14.0), "/somewhere/cautery-2.log")
-    assert room.whose("", "", "the trainer's own") == {"cautery-1": ["Ada"], "cautery-2": ["Grace"]}
-    assert room.whose("Ada", code, "") == {"cautery-1": ["Ada"]}
-    assert room.whose("Grace", code, "") == room.whose("", "", "") == {}
+    assert room.whose(trainer) == {"cautery-1": ["Ada"], "cautery-2": ["Grace"]}
+    assert room.whose(ada) == {"cautery-1": ["Ada"]}
+    assert room.whose(NOBODY) == {}
     room.close()
 
 
-@pytest.mark.slow
-def test_a_report_leads_to_what_it_is_about(address: str) -> None:
+def test_a_cookie_is_forgotten_with_its_trainee_and_a_ticket_works_once() -> None:
+    here = Entrance(1234)
+    cookie, ticket = here.enter(Visitor("Ada", "key"))
+    assert here.who(cookie).trainee == "Ada"
+    assert here.who("guess") == here.who(None) == NOBODY
+    assert here.redeem(ticket) == Visitor("Ada", "key")
+    assert here.redeem(ticket) is None
+    assert here.redeem("") is None
+    here.forget("Ada")
+    assert here.who(cookie) == NOBODY
+
+
+def test_what_a_killed_server_had_not_kept_is_kept_at_the_next_start_and_once(address: str, tmp_path: Path) -> None:
+    """A recording has two trials of Ada's, one of which is in the database, one of somebody who was deleted, and one of
+    nobody's."""
     store = Store(open_database(address))
-    store.keep("Ada", scored(12.0), "/somewhere/cautery-1.log", tick=20_000)
-    store.keep("Grace", scored(14.0))
     room = Classroom(store)
-    own = room.report("Ada", shown="code=abc")
-    assert "../?watch=cautery-1.h5&amp;at=8.0&amp;code=abc" in own, "each trial can be watched from its beginning"
-    assert "Grace" not in own
-    assert "./report?trainee=Grace&amp;trainer=x" in room.report(None, shown="trainer=x")
+    ada, gone = (room.enter(name, "", "", NOBODY)[0] for name in ("Ada", "Gone"))
+    folder = tmp_path / "recordings"
+    log = Recorder.create(folder, make_header("cautery", 3, "cpu"))
+    kept, missing = (trial_record(tick, scored(time, charred=0.2), ada.key) for tick, time in ((900, 8.0), (1900, 9.0)))
+    for record in (kept, missing, trial_record(2500, scored(3.0), gone.key), trial_record(2600, scored(3.0))):
+        log.trial(record)
+    log.flush(3000)
+    log.close()
+    asyncio.run(room.keep(scored(8.0, charred=0.2), kept, str(log.path), 1))
+    store.delete("Gone")
+    assert [asyncio.run(room.catch_up(folder)) for _ in range(3)] == [1, 0, 0]
+    trials = store.trials("Ada")
+    assert {trial.id for trial in trials} == {kept.id, missing.id}
+    late = next(trial for trial in trials if trial.id == missing.id)
+    assert (late.time, late.values, late.tick) == (9.0, {"time": 9.0, "charred": 0.2}, 1900)
+    assert late.ended.isoformat(timespec="milliseconds") == missing.ended
+    assert store.names() == ["Ada"]
+    convert_later = asyncio.run(room.catch_up(tmp_path / "nowhere"))
+    assert convert_later == 0
     room.close()
+
+
+def test_no_password_is_ever_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the driver says: it may repeat the whole address, or the connection's options."""
+    import sqlalchemy
+
+    secret = "s3cr3t/&word"
+    address = f"postgresql+psycopg://ada:{quote_plus(secret)}@nowhere.invalid/trials"
+    said = f'connection to {address} failed: password={secret} host=nowhere; "{secret}" is wrong'
+
+    def refuse(*args: object, **options: object) -> None:
+        raise sqlalchemy.exc.OperationalError("SELECT 1", {}, Exception(said))
+
+    monkeypatch.setattr(sqlalchemy, "create_engine", refuse)
+    with pytest.raises(InputError) as caught:
+        open_database(address)
+    told = "".join(traceback.format_exception(caught.value))
+    for shown in (secret, quote_plus(secret), quote(secret, safe="")):
+        assert shown not in told
+    assert "connection to" in told, "what is wrong is said"
+    no_address = address.replace("://", "//", 1)
+    with pytest.raises(InputError, match=r"is no address") as caught:
+        open_database(no_address)
+    assert quote_plus(secret) not in "".join(traceback.format_exception(caught.value))
 
 
 # --- ways out ---
@@ -303,6 +421,39 @@ def test_reports_are_written_as_html_and_pdf(cohort: Store, tmp_path: Path) -> N
     assert all(name in page for name in ("Ada", "Grace", "Mary"))
     with pytest.raises(InputError, match="no trial to report on"):
         write_report([], None, tmp_path / "none.html")
+
+
+@pytest.mark.slow
+def test_a_migration_keeps_all_rows_in_postgresql(postgresql: str) -> None:
+    """From the first schema to the newest; a code of 64 letters becomes one that is longer."""
+    import sqlalchemy as sql
+
+    engine = open_database(postgresql, revision="0002")
+    with engine.begin() as connection:
+        for number, name in enumerate(("Ada", "Grace"), 1):
+            connection.execute(
+                sql.text("INSERT INTO trainees (id, name, created, code_hash) VALUES (:id, :name, now(), :hash)"),
+                {"id": number, "name": name, "hash": hashlib.sha256(b"an old code").hexdigest()},
+            )
+        for number in range(50):
+            connection.execute(
+                sql.text(
+                    "INSERT INTO trials (id, trainee, scenario, level, seed, outcome, passed, time, advice, ended)"
+                    " VALUES (:id, 1, 'cautery', 'Standard', 3, 'met', true, :time, '', now())"
+                ),
+                {"id": f"t{number}", "time": 10.0 + number},
+            )
+        connection.execute(sql.text("INSERT INTO trial_values VALUES ('t7', 'charred', 0.5)"))
+    engine.dispose()
+    store = Store(open_database(postgresql))
+    trials = store.trials("Ada")
+    assert sorted(trial.time for trial in trials) == [10.0 + number for number in range(50)]
+    assert next(trial for trial in trials if trial.id == "t7").values == {"charred": 0.5}
+    assert store.knows("Ada", "an old code")
+    assert store.knows("Grace", store.new_code("Grace")), "which is longer than the old column"
+    known = [store.enter(name, store.new_code(name)) for name in store.names()]
+    assert len({one.key for one in known if one is not None}) == 2, "each has a key of their own"
+    store.close()
 
 
 @pytest.mark.slow

@@ -89,6 +89,50 @@ def test_what_only_grows_fails_at_once_and_what_comes_and_goes_does_not() -> Non
     assert (ended.outcome, ended.failed) == ("failed", ("black",))
 
 
+def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
+    """Two looks of bleeding, one of them with a clear view; then dry and dim. What goals ask for is not told twice."""
+    values = {"bleeding": 3.0, "view": 100.0, "lost": 0.5, "white": 4.0}
+    measures = [
+        Measure("bleeding", "Bleeding", "mL/min", "Now."),
+        Measure("view", "View", "%", "Now."),
+        Measure("lost", "Lost", "mL", "So far.", grows=True),
+        Measure("white", "White", "mm²", "Now.", better="as it is"),
+    ]
+    system = System(name="numbers", measures=lambda: [(one, values[one.name]) for one in measures])
+    drill = Drill((Level("Standard", (Goal("white", least=9.0),)), Level("Fast", (Goal("lost", most=9.0),))), [system])
+    told = drill.system()
+
+    def run(frames: int) -> None:
+        for _ in range(frames):
+            now = Moment(0, (), lambda: values | {one.name: value for one, value in told.measures()})
+            drill.frame(now)
+
+    drill.start(0, 0)
+    run(LOOK)
+    values["view"] = 79.0
+    run(LOOK)
+    values["bleeding"] = 0.04
+    run(LOOK)
+    look = 0.016 * LOOK
+    assert {one.name: value for one, value in told.measures()} == pytest.approx(
+        {"time": 0.0, "bleeding_time": 2.0 * look, "obscured": 2.0 * look}
+    )
+    saved = told.save()
+    drill.give_up()
+    run(1)
+    trial = drill.trial("numbers", 0, ())
+    lasted = {"lost": 0.5, "bleeding_time": 2.0 * look, "obscured": 2.0 * look}
+    assert {one.name: one.value for one in trial.others} == pytest.approx(lasted)
+    assert {one.better for one in trial.others} == {"less"}
+    told.load({name: array for name, array in saved.items() if name != "seconds"})
+    assert drill.state().phase == "running", "a state of before it was added up can be gone on from"
+    drill.start(1, 0)
+    drill.give_up()
+    run(1)
+    assert {one.name for one in drill.trial("numbers", 0, ()).others} == {"white", "bleeding_time", "obscured"}
+    assert drill.trial("numbers", 0, ()).others[0].better == "", "neither more nor less is better"
+
+
 def test_time_may_be_a_goal_and_runs_out() -> None:
     bench = started(Bench(Level("Timed", (GOALS[0], Goal("time", most=1.0)))))
     ended = bench.run(100)

@@ -34,7 +34,7 @@ export function retryDelay(attempt: number, random: number): number {
 export function socketAddress(page: { protocol: string; host: string; pathname: string; search: string }): string {
   const scheme = page.protocol === "https:" ? "wss:" : "ws:";
   const given = new URLSearchParams(page.search);
-  const shown = ["token", "trainer", "room", "watch"].flatMap((name) => {
+  const shown = ["token", "room", "watch"].flatMap((name) => {
     const value = given.get(name);
     return value === null ? [] : [`${name}=${encodeURIComponent(value)}`];
   });

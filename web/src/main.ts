@@ -12,7 +12,6 @@ import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
 import { besidePictures, freeArea, tellStyle, watchLayout } from "./layout";
 import { Banners } from "./panels/banners";
-import { DrillPanel } from "./panels/drill";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
 import { Header } from "./panels/header";
@@ -23,7 +22,6 @@ import { MeasuresPanel } from "./panels/measures";
 import { MarksLayer } from "./panels/marks";
 import { asksForForce, Overlay } from "./panels/overlay";
 import { ParametersPanel } from "./panels/parameters";
-import { RecordingsPanel } from "./panels/recordings";
 import { PicturesPanel } from "./panels/pictures";
 import { TablesPanel } from "./panels/tables";
 import { TimingsPanel } from "./panels/timings";
@@ -33,6 +31,7 @@ import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles
 import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
 import { openView, part, sameScene } from "./opening";
+import { Training } from "./training";
 import type { View } from "./view";
 import { WebcamPanel } from "./webcam/panel";
 import { WireError } from "./wire";
@@ -48,8 +47,7 @@ class Page {
   private readonly guide: Guide;
   private readonly force = new ForcePanel();
   private readonly measures = new MeasuresPanel();
-  private readonly drill: DrillPanel;
-  private readonly recordings: RecordingsPanel;
+  private readonly training: Training;
   private readonly parameters: ParametersPanel;
   private readonly tables: TablesPanel;
   private readonly toolbar: Toolbar;
@@ -71,7 +69,7 @@ class Page {
   private precise = false;
   /** Whether the instruments are in this page's hand; otherwise it watches. */
   private holds = true;
-  private trainer = false;
+  private state: SessionState | null = null;
   /** Whether the recording that the address names was asked for. */
   private asked = false;
   private framesReceived = 0;
@@ -95,22 +93,16 @@ class Page {
     this.header = new Header(part("header"), {
       choose: (scenario, detail = "") => this.connection.send({ type: "choose", scenario, seed: this.transport.seedValue(), detail }),
       help: () => this.help.toggle(),
-      recordings: () => void this.recordings.open(),
+      recordings: () => void this.training.recordings.open(),
+      who: () => this.training.who.open(),
+    });
+    this.training = new Training(this.connection, () => this.header, {
+      scenario: () => this.scene?.scene.scenario ?? "",
+      changed: () => this.tellHand(),
     });
     this.transport = new Transport(part("transport"), (action, value) =>
       this.connection.send(value === undefined ? { type: "control", action } : { type: "control", action, value }));
     new LookingPanel(part("header"), view.orbit);
-    this.drill = new DrillPanel(part("drill"), {
-      send: (message) => this.connection.send({ type: "drill", ...message }),
-      trainee: (name) => this.connection.send({ type: "trainee", name }),
-    });
-    this.recordings = new RecordingsPanel(part("watch"), {
-      watch: (recording, at) => this.connection.send({ type: "watch", recording, at }),
-      seek: (message) => this.connection.send({ type: "seek", ...message }),
-      live: () => this.connection.send({ type: "choose", scenario: this.scene?.scene.scenario ?? "" }),
-      speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
-      film: (recording) => this.connection.send({ type: "film", recording }),
-    });
     this.guide = new Guide(part("guide"), roomy.matches, () => this.help.toggle());
     this.parameters = new ParametersPanel((name, value) => this.connection.send({ type: "set_parameter", name, value }));
     this.insets = new PicturesPanel(part("pictures"), {
@@ -164,9 +156,7 @@ class Page {
     switch (message.type) {
       case "welcome":
         this.handle.client = message.client;
-        this.trainer = message.trainer;
-        this.drill.setWelcome(message.training);
-        this.recordings.setWelcome(message);
+        this.training.setWelcome(message);
         this.latency.forget();
         this.header.setWelcome(message);
         break;
@@ -188,10 +178,10 @@ class Page {
         this.setState(message);
         break;
       case "score":
-        if (message.session === this.scene?.session) this.drill.setScore(message.score);
+        if (message.session === this.scene?.session) this.training.drill.setScore(message.score);
         break;
       case "standing":
-        if (message.session === this.scene?.session) this.drill.setStanding(message);
+        if (message.session === this.scene?.session) this.training.drill.setStanding(message);
         break;
       case "problem":
         this.banners.setProblem(message);
@@ -200,6 +190,10 @@ class Page {
       case "pong":
         break;
     }
+  }
+
+  private tellHand(): void {
+    if (this.state !== null) this.banners.setHand(this.state, this.handle.client, this.training.trainer);
   }
 
   private setScene(description: SceneDescription): void {
@@ -223,7 +217,7 @@ class Page {
     this.guide.setScene(scene);
     this.parameters.setScene(scene.scenario, scene.parameters);
     this.measures.setScene(scene.measures, scene.levels);
-    this.drill.setScene(scene, again);
+    this.training.drill.setScene(scene, again);
     this.tables.setScene(scene.tables);
     this.eyes.setScene(scene.tables);
     this.transport.setSeed(scene.seed);
@@ -238,16 +232,17 @@ class Page {
   }
 
   private setState(state: SessionState): void {
+    this.state = state;
     this.header.setState(state);
     this.transport.setState(state);
     this.banners.setState(state);
-    this.recordings.setState(state);
+    this.training.recordings.setState(state);
     if (state.state === "running" && !this.asked) {
       this.asked = true;
-      this.recordings.fromAddress(state);
+      this.training.recordings.fromAddress(state);
     }
     this.holds = state.holder === 0 || state.holder === this.handle.client;
-    this.banners.setHand(state, this.handle.client, this.trainer);
+    this.tellHand();
     this.overlay.setState(state);
     if (state.state !== "running") this.force.hush();
     document.body.dataset.session = state.state;
@@ -335,8 +330,8 @@ class Page {
     this.parameters.setValues(state.parameters, now);
     this.insets.setValues(state.parameters, now);
     this.measures.setValues(state.measures, state.drill, now);
-    this.drill.setState(state.drill);
-    this.recordings.setTime(state.time);
+    this.training.drill.setState(state.drill, state.measures);
+    this.training.recordings.setTime(state.time);
     this.tables.setValues(state.tables, now);
     this.timings.setFrame(state, {
       framesPerSecond: this.pictures.perSecond(now), latency: this.latency.median(),
@@ -385,7 +380,7 @@ class Page {
       measures: () => this.lastFrame?.state.measures ?? {},
       drill: () => this.lastFrame?.state.drill ?? null,
       tables: () => this.lastFrame?.state.tables ?? {},
-      watched: () => this.recordings.shown(),
+      watched: () => this.training.recordings.shown(),
       seek: (at) => this.connection.send({ type: "seek", at }),
       pause: (paused) => this.connection.send({ type: "control", action: paused ? "pause" : "resume" }),
       stats: () => ({

@@ -2,7 +2,7 @@
 
 export const PRESSED = 0.5;
 
-export const PROTOCOL = 8;
+export const PROTOCOL = 9;
 
 export const FRAME = 0.016;
 
@@ -83,10 +83,10 @@ export interface Hand {
   client?: number;
 }
 
-/** Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept. */
-export interface Trainee {
-  type: "trainee";
-  name: string;
+/** Somebody has entered or left by /training/enter: the ticket that was answered there, or empty for nobody. */
+export interface Enter {
+  type: "enter";
+  ticket: string;
 }
 
 /** End this session and show a recording to everyone who watches, from this second on. */
@@ -151,6 +151,10 @@ export interface Welcome {
   scenarios: ScenarioInfo[];
   /** Whether this browser has shown the trainer's token. */
   trainer: boolean;
+  /** Whether there is a trainer's token here. */
+  trainers: boolean;
+  /** Whose trials are kept of what this browser does; empty: nobody's. */
+  trainee: string;
   /** Whether trials are kept here, of trainees who say who they are. */
   training: boolean;
   /** Whether this browser may see everybody's trials. */
@@ -877,6 +881,8 @@ export interface Row {
   better: string;
   /** What it is compared with, and whose number that is. */
   note: string;
+  /** What is good enough, where a goal or the literature says so. */
+  limit: number | null;
 }
 
 /** Of one trial. */
@@ -900,6 +906,22 @@ export interface TrialScore {
   score: Score;
 }
 
+/** Where a trainee stands in one measure. */
+export interface Place {
+  /** As `Row.name` of the score. */
+  name: string;
+  /** Of their own trials, the newest last. */
+  values: number[];
+  /** Of all trials that anybody passed; None while there are too few. */
+  quartiles: Vector3 | null;
+  /** What practice leads to; None while it cannot be said. */
+  plateau: number | null;
+  /** What is good enough; None where nothing says so. */
+  limit: number | null;
+  /** The trial after which LC-CUSUM calls them proficient in it; None: not yet, or no limit. */
+  proficient_at: number | null;
+}
+
 /** Where the trainee stands after the trial that ended last, in this scenario and level. */
 export interface Standing {
   type: "standing";
@@ -913,6 +935,8 @@ export interface Standing {
   quartiles: Vector3 | null;
   /** The trial after which LC-CUSUM calls them proficient; None: not yet. */
   proficient_at: number | null;
+  /** The same of every measure. */
+  places: Place[];
 }
 
 /** A recording that is shown. */
@@ -943,6 +967,8 @@ export interface SessionState {
   viewers: number;
   /** What a person should know though the session goes on (recording stopped: disk full); empty when all is well. */
   notice: string;
+  /** What was guessed or mended of the user's own mesh, a sentence each; nothing is wrong. */
+  notes: string[];
   /** The browser that holds the instruments; all others watch. */
   holder: number;
   /** Browsers that ask for them, who asked first in front. */
@@ -971,6 +997,6 @@ export interface ExactSnapshot {
   arrays: ExactArray[];
 }
 
-export type ClientMessage = Hello | Film | Tool | SetParameter | SetTable | Control | Drill | Hand | Trainee | Watch | Seek | Choose | Restart | FrameAck | Ping;
+export type ClientMessage = Hello | Film | Tool | SetParameter | SetTable | Control | Drill | Hand | Enter | Watch | Seek | Choose | Restart | FrameAck | Ping;
 
 export type ServerMessage = Welcome | SceneDescription | FrameMessage | Tiles | Topology | TrialScore | Standing | SessionState | Problem | Pong;

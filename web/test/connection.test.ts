@@ -26,7 +26,7 @@ class FakeSocket {
   accept(protocol = PROTOCOL): void {
     this.readyState = 1;
     this.onopen?.();
-    this.say({ type: "welcome", protocol, version: "0", client: 1, device: "", scenarios: [], trainer: false, training: false, cohort: false });
+    this.say({ type: "welcome", protocol, version: "0", client: 1, device: "", scenarios: [], trainer: false, trainers: false, trainee: "", training: false, cohort: false });
   }
 
   say(message: ServerMessage): void {

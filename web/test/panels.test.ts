@@ -3,7 +3,8 @@ import { framed } from "../src/framing";
 import { holding } from "../src/panels/guide";
 import { asksForForce, hasTissue, hintLines } from "../src/panels/overlay";
 import { groups } from "../src/panels/parameters";
-import { whoAsks } from "../src/panels/recordings";
+import { warningOf } from "../src/panels/drill";
+import { remembered } from "../src/panels/who";
 import type { Camera, Instrument, Parameter, Surface } from "../src/protocol";
 
 const parameter = (name: string, group: string): Parameter =>
@@ -50,11 +51,29 @@ describe("the first hint", () => {
   });
 });
 
-describe("who asks", () => {
-  it("is told to the server, and nothing else of the address", () => {
-    expect(whoAsks("?watch=a.h5&trainee=Ada%20L&code=x%26y&detail=plain")).toBe("trainee=Ada+L&code=x%26y");
-    expect(whoAsks("?trainer=secret")).toBe("trainer=secret");
-    expect(whoAsks("")).toBe("");
+describe("who used this browser last", () => {
+  it("is remembered, and what cannot be read is nobody", () => {
+    const kept = (text: string | null) => remembered({ getItem: () => text });
+    expect(kept('{"trainee":"Ada","code":"abcd-efgh-jkmn"}')).toEqual({ trainee: "Ada", code: "abcd-efgh-jkmn" });
+    expect(kept(null)).toEqual({ trainee: "", code: "" });
+    expect(kept("{broken")).toEqual({ trainee: "", code: "" });
+  });
+});
+
+describe("the warning of a drill", () => {
+  const measures = [
+    { name: "charred", label: "Charred", unit: "mm²", help: "", digits: 1, grows: true },
+    { name: "time", label: "Time", unit: "s", help: "", digits: 1, grows: true },
+    { name: "mist", label: "Mist", unit: "%", help: "", digits: 0, grows: false },
+  ];
+  const level = { name: "Timed", settings: {}, goals: [
+    { measure: "charred", least: null, most: 0.5 }, { measure: "time", least: null, most: 60 }, { measure: "mist", least: null, most: 5 }] };
+
+  it("is of what is nearest to a limit that cannot be taken back", () => {
+    expect(warningOf(level, measures, { charred: 0.1, time: 20, mist: 90 })).toBe("");
+    expect(warningOf(level, measures, { charred: 0.1, time: 50, mist: 90 })).toBe("Time: 50.0 of 60 s");
+    expect(warningOf(level, measures, { charred: 0.45, time: 50, mist: 90 })).toBe("Charred: 0.5 of 0.5 mm²");
+    expect(warningOf(undefined, measures, { charred: 1 })).toBe("");
   });
 });
 

@@ -46,7 +46,7 @@ HapticsFile = Annotated[
 TrainerToken = Annotated[
     str | None,
     typer.Option(
-        "--trainer-token", envvar="VISCERA_TRAINER_TOKEN", help="Who opens the page with ?trainer=… may take over."
+        "--trainer-token", envvar="VISCERA_TRAINER_TOKEN", help="Who enters with it may take over and see all trials."
     ),
 ]
 KeepRunning = Annotated[

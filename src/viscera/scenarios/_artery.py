@@ -11,7 +11,7 @@ from viscera.world.system import Kept, Moment, System
 from viscera.world.systems.cut_vessels import CutVessel
 from viscera.world.systems.wounds import Vessels
 
-PULLED = Measure("pulled", "Pulled", "N", "The strongest pull upwards of the grasper so far.", digits=2)
+PULLED = Measure("pulled", "Pulled", "N", "The strongest pull upwards of the grasper so far.", digits=2, grows=True)
 BEHIND_CLIP = Measure(
     "behind_clip", "Cut behind a clip", "",
     "1 once the vessel is cut through, if a clip lay nearer to its supply when it was.", digits=0,

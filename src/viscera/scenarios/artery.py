@@ -24,7 +24,7 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.units import STANDARD_GRAVITY
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, World, cuttable, fill, looking_down
 from viscera.world.systems.cut_vessels import cut_vessel
 from viscera.world.systems.cuts import cutting
@@ -85,6 +85,19 @@ GOALS = (
     Goal("blood_lost", most=0.5),
 )  # fmt: skip
 """Clipped and pulled before it was cut, and less than half a millilitre lost."""
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=90.0))),
+    Level(
+        "Expert",
+        (
+            GOALS[0], Goal("pulled", least=0.3, most=1.2), GOALS[2], Goal("bleeding_time", most=0.0),
+            Goal("time", most=45.0),
+        ),
+    ),
+)  # fmt: skip
+"""An expert's vessel never bleeds, and is pulled with no more than what the literature calls safe for grasped tissue
+(scores/force.py). Limits of time are our own choice."""
 
 
 def build(setting: Setting) -> Contents:
@@ -122,7 +135,7 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out(instruments, home, SHEATH.friction),
         systems=systems,
-        goals=GOALS,
+        levels=LEVELS,
         camera=camera,
         bounds=bounds,
         force_scale=0.05,

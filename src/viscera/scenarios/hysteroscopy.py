@@ -28,12 +28,12 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI
-from viscera.view import Goal, Surface
+from viscera.view import Goal, Level, Surface
 from viscera.world import Body, Contents, Organ, World, looking_down, trocar_beside
 from viscera.world.organ import fill, make_organ, on_the_table
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
-from viscera.world.systems.saline import bathing
+from viscera.world.systems.saline import PRESSURE, PUMP, bathing
 from viscera.world.systems.stiffening import stiffening
 from viscera.world.systems.wounds import Wound
 
@@ -70,6 +70,16 @@ Watch the measures: view, open vessels, blood lost, inflow and outflow."""
 
 GOALS = (Goal("open_vessels", most=0.0), Goal("view", least=85.0), Goal("blood_lost", most=3.0))
 """In %, mL."""
+LEVELS = (
+    Level("Standard", GOALS, {"pump": PUMP.default, "saline_pressure": PRESSURE.default}),
+    Level("Timed", (*GOALS, Goal("time", most=120.0)), {"pump": PUMP.default, "saline_pressure": PRESSURE.default}),
+    Level(
+        "Expert",
+        (*GOALS, Goal("bleeding_time", most=60.0), Goal("time", most=120.0)),
+        {"pump": 0.5 * PUMP.default, "saline_pressure": 0.6 * PRESSURE.default},
+    ),
+)
+"""With less flow and less pressure it bleeds more and clears more slowly. Limits of time are our own choice."""
 
 
 def build(setting: Setting) -> Contents:
@@ -112,7 +122,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.1,
-        goals=GOALS,
+        levels=LEVELS,
         scenery=[] if setting.mesh is not None else [_cavity()],
         script=script,
     )

@@ -29,7 +29,7 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER, TUMOUR
 from viscera.tissue.params import LatticeParams
 from viscera.units import KILOPASCAL, MILLI, MILLIMETRE
-from viscera.view import ADVANCED, Goal, Parameter
+from viscera.view import ADVANCED, Goal, Level, Parameter
 from viscera.world import (
     Body,
     Contents,
@@ -112,6 +112,16 @@ One spot is harder: find the tumour. Key 2 takes the marking pin: click over it,
 hides it elsewhere."""
 
 GOALS = (Goal("found", least=1.0), Goal("pins", most=3.0))
+LEVELS = (
+    Level("Standard", GOALS, {"pulse": PULSE.default, "heart_rate": HEART_RATE.default}),
+    Level("Racing heart", GOALS, {"pulse": PULSE.maximum, "heart_rate": 120.0}),
+    Level(
+        "Expert",
+        (GOALS[0], Goal("pins", most=1.0), Goal("time", most=180.0)),
+        {"pulse": PULSE.maximum, "heart_rate": 120.0},
+    ),
+)
+"""A stronger and faster beat hides what is a little harder. The limit of time is our own choice."""
 
 
 def build(setting: Setting) -> Contents:
@@ -163,7 +173,7 @@ def build(setting: Setting) -> Contents:
         organs=[organ],
         tools=kit.hand_out(instruments, (x, y, z + HOME_HEIGHT), LIVER.friction),
         systems=[Search(organ, tumour, TUMOUR_RADIUS).system()] if hidden else [],
-        goals=GOALS if hidden else (),
+        levels=LEVELS if hidden else (),
         force_scale=0.05,
         parameters=[
             LiveParameter(HEART_RATE, tissue=set_rate),

@@ -19,7 +19,7 @@ from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, 
 from viscera.scenarios._tissue import tissue_parameters
 from viscera.timing import FRAME
 from viscera.tissue.materials import LIVER
-from viscera.view import Goal
+from viscera.view import Goal, Level
 from viscera.world import Contents, World, looking_down, trocar_beside
 from viscera.world.systems.burns import burning
 from viscera.world.systems.heat import heating
@@ -41,6 +41,12 @@ Watch the measures: coagulated, view, time in haze. Settings open a vent."""
 
 GOALS = (Goal("coagulated", least=80.0), Goal("hazy", most=5.0), Goal("view", least=90.0))
 """In mm², s, %."""
+LEVELS = (
+    Level("Standard", GOALS),
+    Level("Timed", (*GOALS, Goal("time", most=60.0))),
+    Level("Expert", (GOALS[0], Goal("hazy", most=2.0), GOALS[2], Goal("charred", most=2.0), Goal("time", most=60.0))),
+)
+"""What is not charred smokes little. Limits of time are our own choice: the script's hand takes some 10 s."""
 
 
 def build(setting: Setting) -> Contents:
@@ -81,7 +87,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.2,
-        goals=GOALS,
+        levels=LEVELS,
         script=script,
         heaviest=smoke.holds.wake,
     )

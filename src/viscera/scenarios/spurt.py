@@ -28,7 +28,7 @@ from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.units import MILLIMETRE, MINUTE
-from viscera.view import Goal, Parameter
+from viscera.view import Goal, Level, Parameter
 from viscera.world import Body, Contents, Organ, fill, looking_down, make_organ, trocar_beside
 from viscera.world.system import LiveParameter
 from viscera.world.systems.wounds import Vessels, Wound
@@ -71,6 +71,16 @@ Key 4: the clip applier closes the artery under its tip for good."""
 
 GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=6.0), Goal("pooled", most=0.05))
 """In mL."""
+LEVELS = (
+    Level("Standard", GOALS, {"pressure": PRESSURE.default, "heart_rate": HEART_RATE.default}),
+    Level("Timed", (*GOALS, Goal("time", most=60.0)), {"pressure": PRESSURE.default, "heart_rate": HEART_RATE.default}),
+    Level(
+        "Expert",
+        (*GOALS, Goal("bleeding_time", most=15.0), Goal("time", most=60.0)),
+        {"pressure": 60.0, "heart_rate": 100.0},
+    ),
+)
+"""A heart that beats harder and faster. Limits of time are our own choice."""
 
 
 def build(setting: Setting) -> Contents:
@@ -90,7 +100,7 @@ def build(setting: Setting) -> Contents:
         camera=camera,
         bounds=bounds,
         force_scale=0.1,
-        goals=GOALS,
+        levels=LEVELS,
         script=lambda world, tick: script(organ, artery, tick),
         heaviest=lambda: pour(organ, blood.film),
     )

@@ -1,7 +1,8 @@
 """How hard a hand pressed, beside what the literature reports.
 
 Horeman 2010 (force in box-trainer suturing): experts' mean 0.9 N and peak 2.6 N, novices' 2.1 N and 4.7 N.
-Grasped bowel is safe up to about 0.7 to 1.2 N at the tissue (limits that the literature on grasping reports).
+Grasped bowel is safe up to about 0.7 to 1.2 N at the tissue (limits that the literature on grasping reports): above the
+lower one some tissue is harmed, above the upper one much is.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ class Limit:
     words: str
 
 
+CAREFUL = Limit(0.7, "lower limit reported for grasping bowel")
 GENTLE = Limit(1.2, "upper limit reported for grasping bowel")
 EXPERT_PEAK = Limit(2.6, "experts' peak in suturing, Horeman 2010")
-LIMITS = (GENTLE, EXPERT_PEAK)
+LIMITS = (CAREFUL, GENTLE, EXPERT_PEAK)
+EXPERT_MEAN = 0.9
+"""Of experts' suturing, Horeman 2010 [N]."""
 
 
 @dataclass(frozen=True)

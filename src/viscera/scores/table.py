@@ -10,10 +10,14 @@ not below 0. Proficiency times of FLS stand beside it for tasks that have one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from viscera.scores import motion
-from viscera.scores.force import EXPERT_PEAK, GENTLE, LIMITS, Force, force
+from viscera.scores.force import EXPERT_MEAN, EXPERT_PEAK, GENTLE, LIMITS, Force, force
+from viscera.scores.hands import ORDINALS, by_hand
 from viscera.scores.trial import HandTrace, Trial, Wanted
 
 
@@ -30,6 +34,8 @@ class Row:
     """`less`, `more`, or empty where neither is better."""
     note: str = ""
     """What it is compared with, and whose number that is."""
+    limit: float | None = None
+    """What is good enough, where a goal or the literature says so."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,19 @@ class Score:
         """By name; what could not be measured is left out."""
         return {row.name: row.value for row in self.rows if math.isfinite(row.value)}
 
+    def summary(self) -> str:
+        """The first numbers of the world besides time, in words."""
+        told = [row for row in self.rows if row.name != "time" and "." not in row.name and math.isfinite(row.value)]
+        return ", ".join(f"{row.label.lower()} {row.value:.{row.digits}f} {row.unit}".rstrip() for row in told[:SHOWN])
+
     def as_json(self) -> dict[str, str | float | bool]:
         """Flat: what it is of, its numbers, and what to do better."""
         what = {"seed": self.seed, "level": self.level, "outcome": self.outcome, "passed": self.passed}
         return what | self.values() | {"advice": self.advice}
+
+
+SHOWN = 4
+"""Numbers of a score that stand in a list."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +98,10 @@ def mistels(time: float, penalty: float, cut_off: float) -> float:
 
 
 def score(trial: Trial) -> Score:
-    """Of a trial that has ended. Goals' measures come first, then the hands."""
-    rows = [Row("time", "Time", "s", trial.time, 1, "less")]
+    """Of a trial that has ended. Goals' measures come first, then what else the world measured, then the hands."""
+    rows = [_time_row(trial)]
     rows += [_goal_row(goal) for goal in trial.goals if goal.measure != "time"]
+    rows += [Row(one.name, one.label, one.unit, one.value, one.digits, one.better) for one in trial.others]
     if trial.off is not None:
         rows.append(Row("off", "Off the middle", "mm", 1e3 * trial.off, 1, "less"))
     if trial.certainty is not None:
@@ -96,8 +112,10 @@ def score(trial: Trial) -> Score:
         rows.append(Row("mistels", "MISTELS form", "s", points, 0, "more", form.source))
     used = [hand for hand in trial.hands if hand.active.any()]
     several = len(used) > 1
+    for number, held in enumerate(by_hand(used) if several else [], 1):
+        rows += _rows_of(f"hand_{number}", held, f"{ORDINALS[number - 1]}: ", " and ".join(one.label for one in held))
     for hand in used:
-        rows += _hand_rows(hand, f"{hand.label}: " if several else "")
+        rows += _rows_of(hand.name, [hand], f"{hand.label}: " if several else "")
     return Score(
         trial.scenario,
         trial.seed,
@@ -113,33 +131,77 @@ def score(trial: Trial) -> Score:
 def _goal_row(goal: Wanted) -> Row:
     better = "less" if goal.most is not None else "more"
     limit = f"at most {goal.most:g}" if goal.most is not None else f"at least {goal.least:g}"
-    return Row(goal.measure, goal.label, goal.unit, goal.value, goal.digits, better, f"goal: {limit}")
+    good = goal.most if goal.most is not None else goal.least
+    return Row(goal.measure, goal.label, goal.unit, goal.value, goal.digits, better, f"goal: {limit}", good)
 
 
-def _hand_rows(hand: HandTrace, prefix: str) -> list[Row]:
-    where, inside, dt = hand.positions, hand.active, hand.dt
-    felt = force(hand.mean_force, hand.peak_force, dt)
-    along = "along the shaft" if hand.trocar is not None else "up and down"
+def _time_row(trial: Trial) -> Row:
+    most = next((goal.most for goal in trial.goals if goal.measure == "time"), None)
+    form = FORMS.get(trial.scenario)
+    good = most if most is not None else None if form is None else form.proficient
+    return Row("time", "Time", "s", trial.time, 1, "less", "" if good is None else f"at most {good:g}", good)
 
-    def row(name: str, label: str, unit: str, value: float, digits: int, better: str, note: str = "") -> Row:
+
+def _rows_of(name: str, traces: Sequence[HandTrace], prefix: str, with_what: str = "") -> list[Row]:
+    """Of one instrument, or of one hand and all that it held."""
+    dt = traces[0].dt
+    felt = _felt(traces)
+    along = "along the shaft" if all(one.trocar is not None for one in traces) else "up and down"
+
+    def total(measure: Callable[[HandTrace], float]) -> float:
+        return sum(measure(one) for one in traces)
+
+    def mean(measure: Callable[[HandTrace], float]) -> float:
+        """Weighed by how long each was in the body."""
+        told = [(float(one.active.sum()), measure(one)) for one in traces]
+        told = [(rows, value) for rows, value in told if math.isfinite(value)]
+        rows = sum(one for one, _ in told)
+        return sum(one * value for one, value in told) / rows if rows else math.nan
+
+    def row(
+        kind: str, label: str, unit: str, value: float, digits: int, better: str, note: str = "",
+        limit: float | None = None,
+    ) -> Row:  # fmt: skip
         words = f"{prefix}{label[0].lower()}{label[1:]}" if prefix else label
-        return Row(f"{hand.name}.{name}", words, unit, value, digits, better, note)
+        return Row(f"{name}.{kind}", words, unit, value, digits, better, note, limit)
 
+    path = total(lambda one: motion.path_length(one.positions, one.active))
+    depth = total(lambda one: motion.depth_path(one.positions, one.active, one.trocar))
     over = [
         row(f"above_{limit.newtons:g}", f"Above {limit.newtons:g} N", "s", time, 1, "less", limit.words)
         for limit, time in zip(LIMITS, felt.above, strict=True)
     ]
+    mean_note, peak_note = (
+        f"experts {one}: Horeman 2010, suturing" for one in ("0.9, novices 2.1", "2.6, novices 4.7")
+    )
     return [
-        row("path", "Path", "cm", 100.0 * motion.path_length(where, inside), 1, "less"),
-        row("ratio", "Path over straight", "", motion.path_ratio(where, inside, dt), 2, "less", "from rest to rest"),
-        row("depth", "Depth path", "cm", 100.0 * motion.depth_path(where, inside, hand.trocar), 1, "less", along),
-        row("smoothness", "Smoothness", "", motion.smoothness(where, inside, dt), 2, "more", "spectral arc length"),
-        row("idle", "At rest", "s", motion.idle_time(where, inside, dt), 1, "less"),
-        row("mean_force", "Force, mean", "N", felt.mean, 2, "less", "experts 0.9, novices 2.1: Horeman 2010, suturing"),
-        row("peak_force", "Force, peak", "N", felt.peak, 2, "less", "experts 2.6, novices 4.7: Horeman 2010, suturing"),
+        row("path", "Path", "cm", 100.0 * path, 1, "less", with_what),
+        row("ratio", "Path over straight", "", mean(_ratio), 2, "less", "from rest to rest"),
+        row("depth", "Depth path", "cm", 100.0 * depth, 1, "less", along),
+        row("smoothness", "Smoothness", "", mean(_smoothness), 2, "more", "spectral arc length"),
+        row("idle", "At rest", "s", total(lambda one: motion.idle_time(one.positions, one.active, dt)), 1, "less"),
+        row("mean_force", "Force, mean", "N", felt.mean, 2, "less", mean_note, EXPERT_MEAN),
+        row("peak_force", "Force, peak", "N", felt.peak, 2, "less", peak_note, EXPERT_PEAK.newtons),
         row("impulse", "Force over time", "N·s", felt.impulse, 2, "less"),
         *over,
     ]
+
+
+def _ratio(one: HandTrace) -> float:
+    return motion.path_ratio(one.positions, one.active, one.dt)
+
+
+def _smoothness(one: HandTrace) -> float:
+    return motion.smoothness(one.positions, one.active, one.dt)
+
+
+def _felt(traces: Sequence[HandTrace]) -> Force:
+    """Of one or several instruments; outside the body none feels anything."""
+    means, peaks = (
+        np.concatenate([np.where(one.active, getattr(one, kind), 0.0) for one in traces])
+        for kind in ("mean_force", "peak_force")
+    )
+    return force(means, peaks, traces[0].dt)
 
 
 def advice(trial: Trial, used: list[HandTrace]) -> str:
@@ -152,7 +214,7 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
     if lost:
         # First what cannot be undone, which made it fail; then what there was too much of; then what is not done yet.
         return _about_goal(min(lost, key=lambda goal: (not (goal.over and goal.grows), not goal.over)))
-    felt = [force(hand.mean_force, hand.peak_force, hand.dt) for hand in used]
+    felt = [_felt([hand]) for hand in used]
     well = "All goals were met with a light and steady hand"
     return (
         _about_force(felt)
@@ -170,7 +232,7 @@ def _about_goal(goal: Wanted) -> str:
 
 def _about_force(felt: list[Force]) -> str:
     peak = max((one.peak for one in felt), default=0.0)
-    gentle = max((one.above[0] for one in felt), default=0.0)
+    gentle = max((one.above[LIMITS.index(GENTLE)] for one in felt), default=0.0)
     if peak > EXPERT_PEAK.newtons:
         return f"Press less: the strongest push was {peak:.1f} N, experts stay below {EXPERT_PEAK.newtons:g} N."
     if gentle > 1.0:

@@ -56,6 +56,20 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """A number of the world that counts though no goal asks for it."""
+
+    name: str
+    label: str
+    unit: str
+    digits: int
+    value: float
+    """As the trial ended."""
+    better: str
+    """`less`, `more`, or empty where neither is better."""
+
+
+@dataclass(frozen=True)
 class Trial:
     """A trial that has ended."""
 
@@ -76,6 +90,8 @@ class Trial:
     hands: tuple[HandTrace, ...] = ()
     harder: bool = False
     """Whether the drill has a harder level than this one."""
+    others: tuple[Measured, ...] = ()
+    """Of the measures, what counts though no goal asks for it: blood lost, burnt area, …"""
 
     @property
     def passed(self) -> bool:

@@ -1,11 +1,10 @@
-"""What the server answers besides the page and the socket: state and lists for programs, films, reports."""
+"""What the server answers besides the page and the socket: state and lists for programs, films."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
@@ -33,8 +32,6 @@ class Answers:
             Route("/api/health", self.health),
             Route("/api/recordings", self.recordings),
             Route("/api/film", self.film),
-            Route("/training/report", self.report),
-            Route("/training/cohort", self.report),
         ]
 
     async def snapshot(self, request: Request) -> Response:
@@ -61,13 +58,16 @@ class Answers:
 
     async def recordings(self, request: Request) -> Response:
         """All there are; whose trials are in them, for those who may know."""
-        given = request.query_params
-        shown = given.get("trainee", ""), given.get("code", ""), given.get("trainer", "")
+        visitor = self._classroom.entrance.who(request.cookies.get(self._classroom.entrance.cookie))
 
         def look() -> list[dict[str, Any]]:
-            whose = self._classroom.whose(*shown)
-            found = list_recordings(self._hub.choices.recordings)
-            return [msgspec.to_builtins(one) | {"trainees": whose.get(Path(one.name).stem, [])} for one in found]
+            whose = self._classroom.whose(visitor)
+            found = [msgspec.to_builtins(one) for one in list_recordings(self._hub.choices.recordings)]
+            for one in found:
+                one["trainees"] = whose.get(Path(one["name"]).stem, [])
+                for trial in one["trials"]:
+                    del trial["trainee"], trial["id"]  # what only a database has to know
+            return found
 
         return JSONResponse(await asyncio.to_thread(look), headers=FRESH)
 
@@ -83,18 +83,6 @@ class Answers:
         if state.state != "ready":
             return JSONResponse({"error": "The film is not made yet."}, status_code=404)
         return FileResponse(path, media_type="video/mp4", filename=path.name)
-
-    async def report(self, request: Request) -> Response:
-        given, classroom = request.query_params, self._classroom
-        trainee = None if request.url.path.endswith("/cohort") else given.get("trainee", "")
-        if not classroom.there:
-            return HTMLResponse(message_page("No trials are kept", "Start the server with --training."), 404)
-        if not await asyncio.to_thread(classroom.may_see, trainee, given.get("code", ""), given.get("trainer", "")):
-            text = "A trainee needs their code, the cohort needs the trainer's token, in the address."
-            return HTMLResponse(message_page("Not for everybody", text), status_code=403)
-        shown = urlencode({name: given[name] for name in ("code", "trainer") if name in given})
-        page = await asyncio.to_thread(classroom.report, trainee, shown)
-        return HTMLResponse(page, headers=FRESH)
 
 
 async def not_built(request: Request) -> Response:

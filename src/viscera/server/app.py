@@ -7,7 +7,7 @@
 /api/recordings what was recorded, JSON
 /api/film       how far the film of a recording is, JSON, or the film itself
 /webcam/…       the landmark model for gaze by webcam, where it is installed
-/training/…     reports of a trainee or of the cohort, HTML
+/training/…     who enters, trainees, reports of one or of the cohort, exports
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from viscera.server.guard import Guard, Policy, check_public, choose_token, is_l
 from viscera.server.hub import MAX_CLIENTS, Hub
 from viscera.server.options import ServerOptions
 from viscera.server.rooms import Rooms
+from viscera.server.training_pages import TrainingPages
 from viscera.server.wishes import Refusal
 from viscera.session.process import SessionSpec
 
@@ -98,7 +99,7 @@ def make_app(hub: Hub, policy: Policy, doors: Doors, static: Path = STATIC) -> S
     built = (static / "index.html").is_file()
     page = Mount("/", _Page(directory=static, html=True)) if built else Route("/", not_built)
     webcam = Mount("/webcam", StaticFiles(directory=LANDMARKS, check_dir=False))
-    routes = [WebSocketRoute("/ws", talk), *Answers(hub).routes(), webcam, page]
+    routes = [WebSocketRoute("/ws", talk), *Answers(hub).routes(), *TrainingPages(hub).routes(), webcam, page]
     return Starlette(routes=routes, lifespan=life, middleware=[Middleware(Guard, policy=policy)])
 
 
@@ -122,10 +123,11 @@ class Server:
         self._socket = _bind(host, options.port)
         self.port = int(self._socket.getsockname()[1])
         trainer = "" if options.trainer_token is None else choose_token(host, options.trainer_token)
-        classroom = Classroom(_open_store(options.database), trainer, is_loopback(host) and not self.public)
-        self.hub = Hub(
-            spec, list(scenarios), own, trainer_token=trainer, keep_running=options.keep_running, classroom=classroom
+        alone = is_loopback(host) and not self.public
+        classroom = Classroom(
+            _open_store(options.database), trainer, alone, self.port, self.public.startswith("https:")
         )
+        self.hub = Hub(spec, list(scenarios), own, keep_running=options.keep_running, classroom=classroom)
         self._ready = threading.Event()
         self._on_ready: Callable[[str], None] | None = None
         doors = Doors()

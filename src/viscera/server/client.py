@@ -16,7 +16,6 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from viscera.server import messages as m
-from viscera.server.hands import is_trainer
 
 if TYPE_CHECKING:
     from viscera.server.hub import Hub
@@ -89,10 +88,8 @@ class Client:
 
     def __init__(self, number: int, socket: WebSocket, hub: Hub) -> None:
         self.number = number
-        self.trainer = is_trainer(hub.trainer_token, socket.query_params.get("trainer", ""))
-        """Whether it may take the instruments from whoever holds them."""
-        self.trainee = ""
-        """Whose trials are kept; empty: nobody's."""
+        self.visitor = hub.entrance.who(socket.cookies.get(hub.entrance.cookie))
+        """Who looks at it: whose trials are kept, and whether it may take the instruments from whoever holds them."""
         self._socket = socket
         self._hub = hub
         self._wake = asyncio.Event()

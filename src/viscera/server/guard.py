@@ -26,7 +26,7 @@ SHORTEST_TOKEN = 16
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; connect-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
-        "font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+        "font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'self'"
     ),
     "X-Content-Type-Options": "nosniff",

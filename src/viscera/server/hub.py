@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+import traceback
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ from viscera.server.choosing import Choices, again
 from viscera.server.classroom import Classroom
 from viscera.server.client import Client
 from viscera.server.encode import scene_message
+from viscera.server.entrance import NOBODY, Entrance
 from viscera.server.films import Films
 from viscera.server.frames import Frames
 from viscera.server.hands import Hands
@@ -33,10 +35,10 @@ from viscera.server.wishes import (
     kept_where,
     name_of,
     tick_of,
-    trainee_of,
 )
 from viscera.session import commands as c
 from viscera.session.channel import TooLarge
+from viscera.session.logfile import TrialRecord
 from viscera.session.process import SessionSpec
 from viscera.timing import TICK
 
@@ -63,13 +65,11 @@ class Hub:
         scenarios: list[m.ScenarioInfo],
         own: str | None = None,
         *,
-        trainer_token: str = "",
         keep_running: bool = False,
         classroom: Classroom | None = None,
     ) -> None:
         """`own` is what people call `spec.scenario`, where that is a file of theirs; with `keep_running` the world does
         not rest while nobody watches."""
-        self.trainer_token = trainer_token
         self.classroom = classroom or Classroom(None)
         self._keep_running = keep_running
         self._hands = Hands()
@@ -86,6 +86,8 @@ class Hub:
         self._running = Running(spec, self._begins, self._on_report, self._on_exit, self._tell)
         self._device = ""
         self._log = ""
+        self._begun_by = ""
+        """Key of the trainee who began the drill that runs, or ran last."""
         self._kept: int | None = None
         """The tick at which the recording stopped, where it has."""
         self._score: m.TrialScore | None = None
@@ -106,7 +108,12 @@ class Hub:
 
     async def start(self) -> None:
         self._watching = asyncio.create_task(self._watch())
+        self._running.in_background(self._catch_up())
         await self._running.begin(self._running.spec)
+
+    async def _catch_up(self) -> None:
+        """What a server that died had not kept yet."""
+        await self.classroom.catch_up(self.choices.recordings)
 
     async def stop(self) -> None:
         """Ends the session, its recording closed, and waits for sessions that are still closing theirs."""
@@ -138,6 +145,10 @@ class Hub:
     # --- browsers ------------------------------------------------------------------------------------------------
 
     @property
+    def entrance(self) -> Entrance:
+        return self.classroom.entrance
+
+    @property
     def viewers(self) -> int:
         return len(self._clients)
 
@@ -155,9 +166,11 @@ class Hub:
             client=client.number,
             device=self._device,
             scenarios=self.choices.scenarios,
-            trainer=client.trainer,
+            trainer=client.visitor.trainer,
+            trainers=self.classroom.has_trainers,
+            trainee=client.visitor.trainee,
             training=self.classroom.there,
-            cohort=self.classroom.there and (client.trainer or self.classroom.may_see(None, "", "")),
+            cohort=self.classroom.there and self.classroom.may_see(None, client.visitor),
         )
 
     def join(self, client: Client) -> None:
@@ -193,8 +206,8 @@ class Hub:
     def _act(self, client: Client, message: m.ClientMessage) -> None:
         if isinstance(message, m.Hand):
             self._hand_over(client, message)
-        elif isinstance(message, m.Trainee):
-            client.trainee = trainee_of(message.name)
+        elif isinstance(message, m.Enter):
+            self._enter(client, message.ticket)
         elif isinstance(message, m.Tool):
             if not self._hands.may_act(client.number):
                 return  # a pointer that hovers over the page of one who watches
@@ -206,8 +219,14 @@ class Hub:
             self._hands.check(client.number)
             self._change(client, message)
 
+    def _enter(self, client: Client, ticket: str) -> None:
+        visitor = self.entrance.redeem(ticket) if ticket else NOBODY
+        if visitor is None:
+            raise Refusal("refused", "this ticket is not known here.", "Enter again.")
+        client.visitor = visitor
+
     def _hand_over(self, client: Client, message: m.Hand) -> None:
-        before = self._hands.act(client.number, message.action, message.client, client.trainer)
+        before = self._hands.act(client.number, message.action, message.client, client.visitor.trainer)
         if before != self._hands.holder:
             self._send(c.Forget(before))  # what they held leaves the body
         self._tell()
@@ -222,7 +241,9 @@ class Hub:
         elif isinstance(message, m.Control):
             self._command(control(client.number, message, 1.0 if self._watched_recording is None else m.MAX_SPEED))
         elif isinstance(message, m.Drill):
-            self._command(drill(client.number, message))
+            self._command(drill(client.number, message, client.visitor.key))
+            if message.action == "start":
+                self._begun_by = client.visitor.key
         elif isinstance(message, m.Choose):
             self._begin_other(self.choices.scenario(message, self._running.spec))
         elif isinstance(message, m.Watch):
@@ -251,7 +272,7 @@ class Hub:
         if self.status.state not in ("crashed", "ended", "stalled"):
             raise Refusal("refused", "the session is not stopped.", "Use reset to begin again.")
         resume = Path(self._log) if self._log else None
-        self._replace(dataclasses.replace(self._running.spec, resume=resume))
+        self._replace(dataclasses.replace(self._running.spec, resume=resume, trainee=self._begun_by))
 
     def _command(self, command: c.Command) -> None:
         if self.status.state not in ("running", "paused"):
@@ -279,6 +300,7 @@ class Hub:
             self._tell("starting", report.message)
         elif isinstance(report, c.Ready):
             self._device, self._log = report.device, report.log
+            self.status.notes = report.notes
             self.frames.set_specs(report.specs)
             self._new_scene(report.scene)
             self._watched = time.monotonic()
@@ -306,7 +328,7 @@ class Hub:
             self._score = m.TrialScore(session=self.session_number, score=report.score)
             for client in self._clients:
                 client.answer(self._score)
-            self._running.in_background(self._keep_trial(report.score))
+            self._running.in_background(self._keep_trial(report.score, report.record))
         elif isinstance(report, c.Alive):
             pass
         elif isinstance(report, c.Refused):
@@ -323,22 +345,26 @@ class Hub:
             self._log = ""
             self._tell("ended", f"The session has ended. {kept_where(report.recording)}")
 
-    async def _keep_trial(self, score: Score) -> None:
-        """Of whoever holds the instruments, who hears where they stand."""
-        holder = next((client for client in self._clients if client.number == self._hands.holder), None)
-        if holder is None:
-            return
+    async def _keep_trial(self, score: Score, record: TrialRecord) -> None:
+        """Of whoever began it, who hears where they stand."""
+        mine = [client for client in self._clients if record.trainee and client.visitor.key == record.trainee]
         try:
-            told = await self.classroom.keep(holder.trainee, score, self._log, self.frames.tick, self.session_number)
-        except Exception as error:  # whatever a database says: the world goes on
-            holder.problem(
-                "refused", f"the trial could not be kept: {error}.", "Its recording has it; tell the trainer."
-            )
+            told = await self.classroom.keep(score, record, self._log, self.session_number)
+        except Exception:  # whatever a database says, which is not for everybody's eyes: the world goes on
+            traceback.print_exc()
+            for client in mine:
+                client.problem(
+                    "refused",
+                    "the trial could not be kept: the database does not take it.",
+                    "Its recording has it, and it is kept when the server starts again; tell the trainer.",
+                )
             return
         if told is not None:
-            holder.answer(told)
+            for client in mine:
+                client.answer(told)
 
     def _on_exit(self, how: str) -> None:
+        self._running.in_background(self._catch_up())
         if not self._closing and self.status.state in ("starting", "running", "paused", "stalled"):
             ended = f"The session process {how}{at_time(self.frames.tick)}."
             self._tell("crashed", f"{ended} {advice(self._log, self._kept)}")

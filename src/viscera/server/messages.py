@@ -92,10 +92,10 @@ class Hand(_Message, tag="hand"):
     client: int = 0
 
 
-class Trainee(_Message, tag="trainee"):
-    """Whose trials these are; a pseudonym will do. Empty: nobody's, and none is kept."""
+class Enter(_Message, tag="enter"):
+    """Somebody has entered or left by /training/enter: the ticket that was answered there, or empty for nobody."""
 
-    name: str
+    ticket: str
 
 
 class Watch(_Message, tag="watch"):
@@ -151,7 +151,7 @@ ClientMessage = (
     | Control
     | Drill
     | Hand
-    | Trainee
+    | Enter
     | Watch
     | Seek
     | Choose
@@ -180,6 +180,10 @@ class Welcome(_Message, tag="welcome"):
     scenarios: list[ScenarioInfo]
     trainer: bool = False
     """Whether this browser has shown the trainer's token."""
+    trainers: bool = False
+    """Whether there is a trainer's token here."""
+    trainee: str = ""
+    """Whose trials are kept of what this browser does; empty: nobody's."""
     training: bool = False
     """Whether trials are kept here, of trainees who say who they are."""
     cohort: bool = False
@@ -268,6 +272,23 @@ class TrialScore(_Message, tag="score"):
     score: Score
 
 
+class Place(_Part):
+    """Where a trainee stands in one measure."""
+
+    name: str
+    """As `Row.name` of the score."""
+    values: list[float]
+    """Of their own trials, the newest last."""
+    quartiles: tuple[float, float, float] | None
+    """Of all trials that anybody passed; None while there are too few."""
+    plateau: float | None
+    """What practice leads to; None while it cannot be said."""
+    limit: float | None
+    """What is good enough; None where nothing says so."""
+    proficient_at: int | None
+    """The trial after which LC-CUSUM calls them proficient in it; None: not yet, or no limit."""
+
+
 class Standing(_Message, tag="standing"):
     """Where the trainee stands after the trial that ended last, in this scenario and level."""
 
@@ -281,6 +302,8 @@ class Standing(_Message, tag="standing"):
     """Of the time of all trials that anybody passed [s]; None while there are too few."""
     proficient_at: int | None
     """The trial after which LC-CUSUM calls them proficient; None: not yet."""
+    places: list[Place] = []
+    """The same of every measure."""
 
 
 class Watched(_Part):
@@ -310,6 +333,8 @@ class SessionState(_Message, tag="session_state"):
     viewers: int
     notice: str
     """What a person should know though the session goes on (recording stopped: disk full); empty when all is well."""
+    notes: list[str] = []
+    """What was guessed or mended of the user's own mesh, a sentence each; nothing is wrong."""
     holder: int = 0
     """The browser that holds the instruments; all others watch."""
     asking: list[int] = []

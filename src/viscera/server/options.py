@@ -16,7 +16,7 @@ class ServerOptions:
     public: str = ""
     """Where a proxy on this machine makes it public, `https://name` (docs/security.md)."""
     trainer_token: str | None = None
-    """Who shows it may take the instruments at any time."""
+    """Who enters with it may take the instruments at any time, and see everybody's trials."""
     keep_running: bool = False
     """Whether the world goes on while nobody watches."""
     database: str | None = None

@@ -47,7 +47,8 @@ class Rooms:
 
     async def _open(self, spec: SessionSpec) -> Hub:
         main = self.main
-        hub = Hub(spec, main.choices.scenarios, trainer_token=main.trainer_token)
+        # Whoever has entered the main room is known here too; trials are kept there alone.
+        hub = Hub(spec, main.choices.scenarios, classroom=main.classroom.only_entrance())
         await hub.start()
         return hub
 

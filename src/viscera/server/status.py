@@ -24,6 +24,7 @@ class Status:
     progress: float = 0.0
     speed: float = 1.0
     notice: str = ""
+    notes: tuple[str, ...] = ()
 
     def change(self, state: State | None, message: str | None) -> None:
         """None leaves it as it is; a new state without a message has none."""
@@ -43,6 +44,7 @@ class Status:
                 progress=self.progress,
                 speed=self.speed,
                 notice=self.notice,
+                notes=list(self.notes),
                 **told,
             )
         )

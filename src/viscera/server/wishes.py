@@ -14,7 +14,6 @@ LARGEST_SEED = 2**31 - 1
 LONGEST_NAME = 256
 LONGEST = 1e6
 """Of a recording, eleven days [s]."""
-LONGEST_TRAINEE = 120
 
 
 class Refusal(Exception):
@@ -36,10 +35,11 @@ def control(client: int, message: m.Control, fastest: float = 1.0) -> c.Command:
     return {"pause": c.Pause, "resume": c.Resume, "step": c.StepFrame}[message.action]()
 
 
-def drill(client: int, message: m.Drill) -> c.Command:
+def drill(client: int, message: m.Drill, trainee: str = "") -> c.Command:
+    """`trainee` is the key of whoever asks for it."""
     if message.action == "start":
         seed = None if message.seed is None else seed_of(message.seed)
-        return c.BeginDrill(client, message.level, seed)
+        return c.BeginDrill(client, message.level, seed, trainee)
     if message.action == "give_up":
         return c.FinishDrill(client, "given_up", 0.0)
     return c.FinishDrill(client, "found", message.certainty)
@@ -68,14 +68,6 @@ def name_of(text: str, what: str) -> str:
     if len(text) > LONGEST_NAME:
         raise Refusal("input", f"the name of a {what} is too long.", "Use one the scene lists.")
     return text
-
-
-def trainee_of(name: str) -> str:
-    """As it is kept; empty where nobody says who they are."""
-    name = " ".join(name.split())
-    if len(name) > LONGEST_TRAINEE or not name.isprintable():
-        raise Refusal("input", "this is no name.", f"Give at most {LONGEST_TRAINEE} characters; a pseudonym will do.")
-    return name
 
 
 def in_words(detail: Detail) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -68,6 +69,26 @@ def list_recordings(folder: Path) -> list[Summary]:
         if summary is not None:
             found.append(summary)
     return found
+
+
+def all_trials(folder: Path) -> Iterator[tuple[Path, str, TrialRecord]]:
+    """Every trial that recordings of this folder have, with its file and the scenario; of those that cannot be read,
+    none. Archives say it in the small file beside them, so only logs that were left over are read."""
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in paths:
+        if path.suffix not in (".h5", ".log"):
+            continue
+        summary = _read_summary(path)
+        if summary is None:
+            try:
+                summary = summarise(read_recording(path))
+            except (VisceraError, OSError, ImportError):
+                continue
+            if path.suffix == ".h5":
+                with contextlib.suppress(OSError):
+                    path.with_suffix(".json").write_bytes(msgspec.json.encode(summary))
+        for trial in summary.trials:
+            yield path, summary.scenario, trial
 
 
 def _read_summary(path: Path) -> Summary | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from viscera.inputs import ToolInput
 from viscera.scores import Score
+from viscera.session.logfile import TrialRecord
 from viscera.view import ArraySpec
 
 
@@ -58,6 +59,8 @@ class BeginDrill(_Struct, tag="drill"):
     client: int
     level: int
     seed: int | None
+    trainee: str = ""
+    """Key of whoever begins it, which the recording keeps; empty: nobody's."""
 
 
 class FinishDrill(_Struct, tag="finish"):
@@ -140,6 +143,8 @@ class Ready(_Struct, tag="ready"):
     """Where a resumed session goes on; 0 otherwise."""
     note: str
     """How it was resumed; empty for a new session."""
+    notes: tuple[str, ...] = ()
+    """What was guessed or mended of the user's own mesh."""
 
 
 class Recorded(_Struct, tag="recorded"):
@@ -171,6 +176,8 @@ class Scored(_Struct, tag="scored"):
     """A trial has ended."""
 
     score: Score
+    record: TrialRecord
+    """As the recording has it."""
 
 
 class Pace(_Struct, tag="pace"):

@@ -14,10 +14,12 @@ there, or something else than is there.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 import os
 import stat
 import struct
+import uuid
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -131,6 +133,14 @@ class TrialRecord(msgspec.Struct):
     values: dict[str, float]
     """Of the score, by name (`scores.Score.values`)."""
     advice: str
+    id: str = ""
+    """One of a kind: a database that has it already does not take it again."""
+    trainee: str = ""
+    """Key of whoever began it, which a database of trainees knows; empty: nobody's."""
+    ended: str = ""
+    """When, ISO 8601, UTC."""
+    summary: str = ""
+    """What of the score a list shows."""
 
 
 class Last(msgspec.Struct):
@@ -174,10 +184,13 @@ class Recording:
         return bool(self.state_hash)
 
 
-def trial_record(tick: int, found: Score) -> TrialRecord:
+def trial_record(tick: int, found: Score, trainee: str = "") -> TrialRecord:
+    """Of a trial that has ended now."""
+    ended = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     return TrialRecord(
-        tick, found.seed, found.level, found.outcome, found.passed, found.time, found.values(), found.advice
-    )
+        tick, found.seed, found.level, found.outcome, found.passed, found.time, found.values(), found.advice,
+        id=str(uuid.uuid4()), trainee=trainee, ended=ended, summary=found.summary(),
+    )  # fmt: skip
 
 
 def to_record(tick: int, given: Input) -> Record:

@@ -26,7 +26,7 @@ from viscera.scores import Score, score
 from viscera.session import commands as c
 from viscera.session.channel import Receiver, Sender
 from viscera.session.clock import Pacer, RealTimeFactor
-from viscera.session.logfile import trial_record
+from viscera.session.logfile import TrialRecord, trial_record
 from viscera.session.recorder import (
     CHECKPOINT_S,
     FLUSH_S,
@@ -79,8 +79,14 @@ class Loop:
         recorder: Recorder | None,
         port: SessionPort | None = None,
         stills: StillWriter | None = None,
+        *,
+        trainee: str = "",
+        scored: bool = True,
     ) -> None:
+        """`trainee` is the key of whoever began the drill that runs. A drill that has ended already is scored only
+        where it is said not to be `scored`."""
         self.world = world
+        self._trainee = trainee
         self._stills = stills
         self.live = world.go_live()
         self.recorder = recorder
@@ -109,7 +115,7 @@ class Loop:
         """When each browser was last told of a refusal [s]."""
         self._show_settings = False
         drill = world.frame().drill
-        self._ended = drill is not None and drill.phase == "ended"
+        self._ended = scored and drill is not None and drill.phase == "ended"
         """Whether the drill has ended, and was scored."""
         self._scoring: threading.Thread | None = None
         self._scored: list[Score] = []
@@ -330,6 +336,7 @@ class Loop:
         seed = self._seed if command.seed is None else command.seed
         if not self._apply(command.client, StartDrill(command.level, seed)):
             return
+        self._trainee = command.trainee
         self._poses.clear()
         if seed != self._seed:
             self._new_seed = self._seed = seed
@@ -362,20 +369,23 @@ class Loop:
         self._ended = ended
         if self._scored:
             found = self._scored.pop()
-            self.scores = found.values()
-            if self.recorder is not None:
-                self.recorder.trial(trial_record(self.world.tick, found))
+            record = self._record_trial(found)
             self.live.settle()  # it takes several writes, and what is published must not come between them
-            self._reports.send(c.Scored(found))
+            self._reports.send(c.Scored(found, record))
 
     def finish_scoring(self) -> None:
         """A drill that has just ended is scored before all ends."""
         if self._scoring is not None:
             self._scoring.join()
         for found in self._scored:
-            self.scores = found.values()
-            if self.recorder is not None:
-                self.recorder.trial(trial_record(self.world.tick, found))
+            self._record_trial(found)
+
+    def _record_trial(self, found: Score) -> TrialRecord:
+        self.scores = found.values()
+        record = trial_record(self.world.tick, found, self._trainee)
+        if self.recorder is not None:
+            self.recorder.trial(record)
+        return record
 
     def _tell_scene(self) -> None:
         self._new_seed = None

@@ -29,7 +29,7 @@ from viscera.session.channel import ChannelClosed, Receiver, Sender
 from viscera.session.logfile import Failure, Recording
 from viscera.session.loop import Loop
 from viscera.session.recorder import Recorder, default_folder, make_header
-from viscera.session.replay import DEFAULT_FACTORY, build, feed, make_world, other_ground, resume
+from viscera.session.replay import DEFAULT_FACTORY, build, feed, is_scored, make_world, other_ground, resume
 from viscera.session.snapshot import Segment, SnapshotWriter
 from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
@@ -59,6 +59,8 @@ class SessionSpec:
     """Folder; the user's data folder when there is none."""
     resume: Path | None = None
     """Log of a session that died, to go on from."""
+    trainee: str = ""
+    """Of such a session: key of whoever began the drill that ran in it."""
     factory: str = DEFAULT_FACTORY
     """`module:function` that makes the world."""
     haptics: Link | None = None
@@ -103,6 +105,8 @@ class _Process:
         self.stills: StillWriter | None = None
         self.notice = ""
         self.note = ""
+        self.scored = True
+        """Of a session that goes on: whether the drill that has ended in it was scored."""
 
     def run(self) -> int:
         try:
@@ -129,6 +133,7 @@ class _Process:
             resumed = resume(spec.resume, cores=spec.cores, factory=spec.factory, progress=self._progress)
             self.world = resumed.world
             self.note = resumed.note
+            self.scored = is_scored(resumed)
             open_log = Recorder.resume if resumed.in_place else Recorder.branch
             self._record(lambda: open_log(spec.resume or Path(), resumed.keep))
             return
@@ -152,8 +157,6 @@ class _Process:
             cores=spec.cores,
             progress=self._progress,
         )
-        if spec.mesh is not None or spec.options:
-            self.notice = " ".join(self.world.notes)
         if spec.state is not None:
             with np.load(spec.state) as saved:
                 self.world.load_state(dict(saved))
@@ -207,7 +210,9 @@ class _Process:
         specs = self.world.array_specs()
         log = str(self.recorder.path) if self.recorder is not None else ""
         scene = self.world.scene()
-        self.reports.send(c.Ready(pack(scene), specs, self.world.device.description, log, self.world.tick, self.note))
+        self.reports.send(
+            c.Ready(pack(scene), specs, self.world.device.description, log, self.world.tick, self.note, self._notes())
+        )
         if self.notice:
             self.reports.send(c.Notice(self.notice))
         early: list[c.Command] = []
@@ -223,10 +228,18 @@ class _Process:
         if self.recorder is not None:
             self.stills = StillWriter(self.recorder.path, self.world.tick)
             self.stills.scene(self.world.tick, pack(scene))
-        loop = Loop(self.world, self.commands, self.reports, writer, self.recorder, port, self.stills)
+        loop = Loop(
+            self.world, self.commands, self.reports, writer, self.recorder, port, self.stills,
+            trainee=self.spec.trainee, scored=self.scored,
+        )  # fmt: skip
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop
+
+    def _notes(self) -> tuple[str, ...]:
+        """About a mesh of the user's own; of ours there is nothing to say."""
+        recorded = None if self.recording is None else self.recording.header.mesh
+        return tuple(self.world.notes) if self.spec.mesh or self.spec.options or recorded else ()
 
     def _progress(self, message: str, fraction: float) -> None:
         if any(isinstance(command, c.Stop) for command in self.commands.take()):

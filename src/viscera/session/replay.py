@@ -210,6 +210,16 @@ def resume(
     return Resumed(world, recording, recording.valid_length, not recording.damage, note)
 
 
+def is_scored(resumed: Resumed) -> bool:
+    """Whether the log has the score of the drill that has ended last; true where none has."""
+    trial = resumed.world.trial()
+    if trial is None:
+        return True
+    told = (trial.seed, trial.level, trial.outcome, trial.time)
+    kept = [(one.seed, one.level, one.outcome, one.time) for one in resumed.recording.trials]
+    return told in kept[-1:]
+
+
 def _before_failure(world: Any, recording: Recording, last: int | None) -> Resumed:
     if last is not None:
         world.load_state(recording.checkpoints[last]())

@@ -13,7 +13,7 @@ import numpy as np
 
 from viscera.instruments.instrument import OFF_THE_WIRE
 
-PROTOCOL = 8
+PROTOCOL = 9
 """Raised whenever what browsers get or send changes its meaning. Both sides refuse another one, and stored pictures of
 another one are not shown."""
 

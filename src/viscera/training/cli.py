@@ -47,6 +47,13 @@ def add(name: Name, database: Database = None) -> None:
 
 
 @app.command()
+def code(name: Name, database: Database = None) -> None:
+    """Another code for a trainee who has lost theirs; the old one works no more."""
+    with _store(database) as store:
+        print(store.new_code(name))
+
+
+@app.command()
 def delete(
     name: Name,
     database: Database = None,
@@ -90,7 +97,7 @@ def report(
     with _store(database) as store:
         if name is not None and name not in store.names():
             raise InputError(f"trainee {name!r} is not known.", "`viscera trainees list` names them.")
-        write(store.trials(), name, out)
+        write(store.trials(), name, out, store.every_word())
     print(f"The report is {out}.")
 
 

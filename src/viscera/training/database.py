@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from viscera.errors import InputError
 
@@ -44,20 +46,23 @@ def open_database(address: str | None = None, revision: str = "head") -> Any:
     try:
         url = sql.make_url(address)
     except exc.ArgumentError:
-        raise InputError(f"database {address!r} is no address.", "For example: sqlite:///trials.sqlite") from None
+        told = without_passwords(address)
+        raise InputError(f"database {told!r} is no address.", "For example: sqlite:///trials.sqlite") from None
     try:
         if url.get_backend_name() == "sqlite" and url.database:
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = sql.create_engine(url, connect_args=_arguments(url))
+        engine = sql.create_engine(url, connect_args=_arguments(url), hide_parameters=True)
         if url.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
         with _alone(engine, url):
             _upgrade(engine, revision)
     except (exc.SQLAlchemyError, OSError, ImportError) as error:
+        why = without_passwords(_first_line(error), url.password)
+        # Not `from error`: a traceback would print what the driver says, and that may have the password in it.
         raise InputError(
-            f"the database {url.render_as_string(hide_password=True)} cannot be used: {_first_line(error)}.",
+            f"the database {url.render_as_string(hide_password=True)} cannot be used: {why}.",
             "Check its address, and whether you may write there.",
-        ) from error
+        ) from None
     return engine
 
 
@@ -104,6 +109,15 @@ def _upgrade(engine: Any, revision: str) -> None:
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+
+
+def without_passwords(text: str, password: object = None) -> str:
+    """A text for people and logs: what stands where addresses have passwords, and the password itself, are gone."""
+    known = str(password) if password else ""
+    for one in {known, quote(known, safe=""), quote_plus(known)} - {""}:
+        text = text.replace(one, "***")
+    text = re.sub(r":\S*@", ":***@", text)
+    return re.sub(r"(?i)(password\s*=\s*)('[^']*'|\S+)", r"\1***", text)
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from viscera.scores import learning
-from viscera.training.store import KeptTrial
+from viscera.training.places import ACCEPTABLE, UNACCEPTABLE, Place, places, proficiency_limit
+from viscera.training.store import KeptTrial, Words
 
-ACCEPTABLE, UNACCEPTABLE = 0.1, 0.3
-"""Failure rates of CUSUM and of LC-CUSUM; our own choice, as for common procedures."""
-FALSE_PROFICIENCY, WITHIN = 0.05, 50
-"""Share of learners who stay inadequate and are called proficient, within so many trials."""
 INK, TEAL, CORAL, GREY = "#1b2529", "#1b8f86", "#d3543f", "#98a4aa"
 WIDTH = 8.2
 """Of a figure [inch]."""
-COLUMNS, MOST_PANELS = 4, 12
-"""Of the small plots of measures."""
+COLUMNS, MOST_PANELS, TITLE_WIDTH = 4, 24, 26
+"""Of the small plots of measures; a title's line has so many letters."""
+MOST_LINES = 9
+"""Measures whose CUSUMs are drawn; the table has all."""
 MOST_NAMED = 8
 """Trainees who are named in a cohort's plot; the table has all."""
 
@@ -32,6 +31,8 @@ class Curve:
     own: tuple[KeptTrial, ...]
     cohort: tuple[KeptTrial, ...]
     """Everybody's, own ones included."""
+    words: dict[str, Words] = field(default_factory=dict)
+    """What measures are called."""
 
     @property
     def passed(self) -> list[bool]:
@@ -48,20 +49,14 @@ class Curve:
     def of(self, name: str) -> list[KeptTrial]:
         return [trial for trial in self.own if trial.trainee == name]
 
+    def places(self) -> list[Place]:
+        """Of each measure, time first."""
+        return places(self.own, self.cohort, self.words)
+
     @property
-    def measures(self) -> list[str]:
-        """All but time that were measured twice at least, those of most trials first."""
-        counts: dict[str, int] = {}
-        for trial in self.own:
-            for name in trial.values:
-                counts[name] = counts.get(name, 0) + 1
-        often = [name for name, count in counts.items() if count > 1 and name != "time"]
-        return sorted(often, key=lambda name: (-counts[name], "." in name))
-
-
-@lru_cache(maxsize=1)
-def proficiency_limit() -> float:
-    return learning.lc_limit(UNACCEPTABLE, ACCEPTABLE, WITHIN, FALSE_PROFICIENCY)
+    def measures(self) -> list[Place]:
+        """All but time that were measured twice at least: what the world measured first, then the hands."""
+        return [one for one in self.places() if one.name != "time" and len(one.values) > 1]
 
 
 def lc_cusum(trials: Sequence[KeptTrial]) -> learning.LearningCusum:
@@ -83,18 +78,19 @@ def _tidy(*panels: Any) -> None:
         axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _over_trials(axes: Any, trials: Sequence[KeptTrial], values: Sequence[float], cohort: Sequence[float]) -> None:
-    """Values of one trainee's trials, the middle half of the cohort's, and the plateau."""
-    number = range(1, len(values) + 1)
-    middle = learning.quartiles(list(cohort))
+def _over_trials(axes: Any, place: Place, passed: Sequence[bool]) -> None:
+    """Values of one trainee's trials, the middle half of the cohort's, what is good enough, and the plateau."""
+    number = range(1, len(place.values) + 1)
+    middle = place.quartiles
     if middle is not None:
         axes.axhspan(middle[0], middle[2], color=GREY, alpha=0.25, lw=0, label="cohort, middle half")
         axes.axhline(middle[1], color=GREY, lw=1)
-    axes.plot(number, values, color=INK, lw=0.8)
-    axes.scatter(number, values, c=[TEAL if trial.passed else CORAL for trial in trials], zorder=3)
-    level = learning.plateau(list(values))
-    if level is not None:
-        axes.axhline(level.plateau, color=TEAL, lw=1, ls="--", label="plateau")
+    axes.plot(number, place.values, color=INK, lw=0.8)
+    axes.scatter(number, place.values, c=[TEAL if one else CORAL for one in passed], s=14, zorder=3)
+    if place.plateau is not None:
+        axes.axhline(place.plateau.plateau, color=TEAL, lw=1, ls="--", label="plateau")
+    if place.limit is not None and not place.from_cohort:
+        axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="good enough")
 
 
 def learning_figure(curve: Curve) -> Any:
@@ -102,7 +98,7 @@ def learning_figure(curve: Curve) -> Any:
     made = _figure(3.1)
     times, passing, learned = made.subplots(1, 3, width_ratios=(1.5, 1.0, 1.0))
     number = range(1, len(curve.own) + 1)
-    _over_trials(times, curve.own, curve.times, [trial.time for trial in curve.cohort if trial.passed])
+    _over_trials(times, curve.places()[0], curve.passed)
     times.set(title="Time [s]", xlabel="trial", ylim=(0, None))
     if times.get_legend_handles_labels()[0]:
         times.legend(frameon=False, fontsize=7)
@@ -121,20 +117,46 @@ def learning_figure(curve: Curve) -> Any:
 
 def measures_figure(curve: Curve) -> Any | None:
     """Every measure over the trials that have it; None where there is none."""
-    names = curve.measures[:MOST_PANELS]
-    if not names:
+    shown = curve.measures[:MOST_PANELS]
+    if not shown:
         return None
-    rows = -(-len(names) // COLUMNS)
+    rows = -(-len(shown) // COLUMNS)
     made = _figure(1.6 * rows)
     panels = made.subplots(rows, COLUMNS, squeeze=False).ravel()
-    for axes, name in zip(panels, names, strict=False):
-        trials = [trial for trial in curve.own if name in trial.values]
-        cohort = [trial.values[name] for trial in curve.cohort if trial.passed and name in trial.values]
-        _over_trials(axes, trials, [trial.values[name] for trial in trials], cohort)
-        axes.set(title=name.replace(".", ": ").replace("_", " "))
-    for axes in panels[len(names) :]:
+    for axes, place in zip(panels, shown, strict=False):
+        _over_trials(axes, place, place.good)
+        unit = f" [{place.words.unit}]" if place.words.unit else ""
+        axes.set(title="\n".join(textwrap.wrap(f"{place.label}{unit}", TITLE_WIDTH)))
+    for axes in panels[len(shown) :]:
         axes.set_visible(False)
-    _tidy(*panels[: len(names)])
+    _tidy(*panels[: len(shown)])
+    for axes in panels[: len(shown)]:
+        axes.title.set_fontsize(7.5)
+    return made
+
+
+def proficiency_figure(curve: Curve) -> Any | None:
+    """CUSUM and LC-CUSUM of each measure that has a limit; None where none has."""
+    shown = [one for one in curve.measures if one.cusum is not None][:MOST_LINES]
+    if not shown:
+        return None
+    made = _figure(3.2)
+    passing, learned = made.subplots(1, 2)
+    for place in shown:
+        number = range(1, len(place.values) + 1)
+        assert place.cusum is not None
+        assert place.learning is not None
+        passing.plot(number, place.cusum.path, lw=1, marker=".", ms=3, label=place.label)
+        learned.plot(number, place.learning.path, lw=1, marker=".", ms=3)
+    chart = shown[0].cusum
+    assert chart is not None
+    passing.axhline(chart.upper, color=CORAL, ls="--", lw=1)
+    passing.axhline(chart.lower, color=TEAL, ls="--", lw=1)
+    learned.axhline(proficiency_limit(), color=TEAL, ls="--", lw=1)
+    passing.set(title="CUSUM of each measure: not good enough", xlabel="trial")
+    learned.set(title="LC-CUSUM of each measure: proficiency", xlabel="trial")
+    made.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=6.5)
+    _tidy(passing, learned)
     return made
 
 

@@ -15,25 +15,29 @@ from typing import Any
 
 from viscera.errors import InputError
 from viscera.scores import learning
+from viscera.training.places import ACCEPTABLE, FALSE_PROFICIENCY, UNACCEPTABLE, WITHIN, Place
 from viscera.training.plots import (
-    ACCEPTABLE,
-    FALSE_PROFICIENCY,
     INK,
-    UNACCEPTABLE,
-    WITHIN,
     Curve,
     cohort_figure,
     lc_cusum,
     learning_figure,
     measures_figure,
+    proficiency_figure,
 )
-from viscera.training.store import KeptTrial
+from viscera.training.store import KeptTrial, Words
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;color:#1b2529;max-width:860px;margin:32px auto;padding:0 20px}
 h1{font-size:24px}h2{font-size:18px;margin:32px 0 6px;border-top:1px solid #dde3e6;padding-top:20px}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:3px 14px 3px 0;text-align:left}
 th{color:#5f6d74;font-weight:500}img{width:100%;margin:8px 0}.note{color:#5f6d74;font-size:13px}
-summary{cursor:pointer;color:#5f6d74}"""
+summary{cursor:pointer;color:#5f6d74}details{margin:6px 0}nav{font-size:14px}.measures{font-size:13px}
+.measures td{white-space:nowrap}.measures td:first-child{white-space:normal}.measures .bad{color:#b23a27}
+.button{font-size:14px;padding:6px 14px;border-radius:8px;border:1px solid #b9c4ca;color:#1b2529;text-decoration:none;
+display:inline-block}"""
+
+Vocabulary = dict[tuple[str, str], dict[str, Words]]
+"""What measures are called, by scenario and level, then by name (`Store.every_word`)."""
 
 Address = Callable[[KeptTrial], str]
 """Where a trial can be watched, or where a trainee's report is; empty: nowhere."""
@@ -43,7 +47,7 @@ def nowhere(trial: KeptTrial) -> str:
     return ""
 
 
-def curves(trials: Sequence[KeptTrial], trainee: str | None) -> list[Curve]:
+def curves(trials: Sequence[KeptTrial], trainee: str | None, words: Vocabulary | None = None) -> list[Curve]:
     """By scenario and level; of the cohort as a whole where no trainee is named."""
     drills = sorted({(trial.scenario, trial.level) for trial in trials})
     found = []
@@ -51,7 +55,7 @@ def curves(trials: Sequence[KeptTrial], trainee: str | None) -> list[Curve]:
         every = tuple(one for one in trials if (one.scenario, one.level) == (scenario, level))
         own = tuple(one for one in every if trainee is None or one.trainee == trainee)
         if own:
-            found.append(Curve(scenario, level, own, every))
+            found.append(Curve(scenario, level, own, every, (words or {}).get((scenario, level), {})))
     return found
 
 
@@ -96,22 +100,33 @@ def _best(trials: Sequence[KeptTrial]) -> str:
 
 
 def _figures(curve: Curve, trainee: str | None) -> list[Any]:
-    found = [cohort_figure(curve)] if trainee is None else [learning_figure(curve), measures_figure(curve)]
+    found = [cohort_figure(curve)] if trainee is None else [
+        learning_figure(curve), measures_figure(curve), proficiency_figure(curve)
+    ]  # fmt: skip
     return [one for one in found if one is not None]
 
 
 # --- a page ---
 
 
-def html(trials: Sequence[KeptTrial], trainee: str | None, watch: Address = nowhere, person: Address = nowhere) -> str:
+def html(
+    trials: Sequence[KeptTrial],
+    trainee: str | None,
+    watch: Address = nowhere,
+    person: Address = nowhere,
+    words: Vocabulary | None = None,
+    above: str = "",
+) -> str:
     """The report as one page without anything from elsewhere. `watch` is where a trial is seen again, `person` where
-    the report of its trainee is."""
-    parts = [f"<h1>{escape(_title(trainee))}</h1>", f"<p class=note>{escape(_note(trials, trainee))}</p>"]
-    for curve in curves(trials, trainee):
+    the report of its trainee is; `above` is HTML that comes first."""
+    parts = [above, f"<h1>{escape(_title(trainee))}</h1>", f"<p class=note>{escape(_note(trials, trainee))}</p>"]
+    for curve in curves(trials, trainee, words):
         lines = facts(curve) if trainee is not None else cohort_facts(curve)
         told = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in lines)
         parts.append(f"<h2>{escape(curve.scenario)}, {escape(curve.level)}</h2><table>{told}</table>")
         parts += [_picture(one) for one in _figures(curve, trainee)]
+        if trainee is not None:
+            parts.append(_measures(curve))
         parts.append(_people(curve, person) if trainee is None else _trials(curve.own, watch))
     head = f"<meta charset=utf-8><title>{escape(_title(trainee))}</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang=en><head>{head}</head><body>{''.join(parts)}</body></html>"
@@ -143,6 +158,37 @@ def _trials(trials: Sequence[KeptTrial], watch: Address) -> str:
     return f"<details><summary>All trials</summary>{_table(('', 'Ended (UTC)', 'Outcome', 'Time', ''), rows)}</details>"
 
 
+MEASURE_HEAD = ("Measure", "Last", "Best", "Cohort's quartiles", "Plateau", "Good enough", "CUSUM", "Proficient")
+
+
+def measure_row(place: Place) -> list[str]:
+    """Of the table of all measures: words for each column of `MEASURE_HEAD`."""
+    best, limit = place.best, place.limit
+    sign = {"less": "≤", "more": "≥"}.get(place.words.better, "")
+    state = "–"
+    if place.cusum is not None:
+        last = place.cusum.path[-1]
+        state = "too often not" if last >= place.cusum.upper else "well" if last <= place.cusum.lower else "open"
+    digits = place.words.digits
+    return [
+        place.label,
+        place.said(place.values[-1]),
+        "–" if best is None else place.said(best),
+        "–" if place.quartiles is None else " · ".join(f"{value:.{digits}f}" for value in place.quartiles),
+        "–" if place.plateau is None else f"{place.plateau.plateau:.{digits}f}",
+        "–" if limit is None else f"{sign} {limit:.{digits}f}{' (cohort)' if place.from_cohort else ''}",
+        state,
+        "–" if place.learning is None else "not yet" if place.learning.proficient_at is None
+        else f"after {place.learning.proficient_at}",
+    ]  # fmt: skip
+
+
+def _measures(curve: Curve) -> str:
+    rows = [list(map(escape, measure_row(place))) for place in curve.places()]
+    table = _table(MEASURE_HEAD, rows).replace("<table>", "<table class=measures>", 1)
+    return f"<details open><summary>Every measure</summary>{table}</details>"
+
+
 def _people(curve: Curve, person: Address) -> str:
     rows = []
     for name in curve.people:
@@ -161,31 +207,31 @@ def _people(curve: Curve, person: Address) -> str:
 # --- files ---
 
 
-def write(trials: Sequence[KeptTrial], trainee: str | None, path: Path) -> None:
+def write(trials: Sequence[KeptTrial], trainee: str | None, path: Path, words: Vocabulary | None = None) -> None:
     """To a file that ends in .html or .pdf."""
     if not curves(trials, trainee):
         raise InputError("there is no trial to report on.", "Finish a drill first, with a trainee's name in the page.")
     try:
         if path.suffix == ".html":
-            path.write_text(html(trials, trainee), encoding="utf-8")
+            path.write_text(html(trials, trainee, words=words), encoding="utf-8")
         elif path.suffix == ".pdf":
-            _write_pdf(trials, trainee, path)
+            _write_pdf(trials, trainee, path, words)
         else:
             raise InputError(f"cannot write a report to {path.name!r}.", "Give a file that ends in .html or .pdf.")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.", "Choose another file.") from error
 
 
-def _write_pdf(trials: Sequence[KeptTrial], trainee: str | None, path: Path) -> None:
-    """Two pages a drill at most: its curves with the facts, then every measure."""
+def _write_pdf(trials: Sequence[KeptTrial], trainee: str | None, path: Path, words: Vocabulary | None = None) -> None:
+    """Some pages a drill: its curves with the facts, then every measure, then their CUSUMs."""
     from matplotlib.backends.backend_pdf import PdfPages
 
     with PdfPages(path) as pages:
-        for curve in curves(trials, trainee):
+        for curve in curves(trials, trainee, words):
             lines = facts(curve) if trainee is not None else cohort_facts(curve)
             for number, page in enumerate(_figures(curve, trainee)):
                 page.set_size_inches(8.27, 11.69)
-                page.get_layout_engine().set(rect=(0.04, 0.42, 0.92, 0.26) if number == 0 else (0.04, 0.1, 0.92, 0.78))
+                page.get_layout_engine().set(rect=RECTANGLES[min(number, 2)])
                 page.text(0.06, 0.95, _title(trainee), fontsize=16, weight="bold", color=INK)
                 page.text(0.06, 0.92, f"{curve.scenario}, {curve.level}", fontsize=12, color=INK)
                 for line, (key, value) in enumerate(lines if number == 0 else []):
@@ -193,6 +239,10 @@ def _write_pdf(trials: Sequence[KeptTrial], trainee: str | None, path: Path) -> 
                     page.text(0.32, 0.885 - 0.02 * line, value, fontsize=8.5, color=INK)
                 page.text(0.06, 0.05, _note(trials, trainee), fontsize=7, color="#5f6d74", wrap=True)
                 pages.savefig(page)
+
+
+RECTANGLES = ((0.04, 0.42, 0.92, 0.26), (0.04, 0.1, 0.92, 0.78), (0.04, 0.5, 0.92, 0.36))
+"""Of the first figure, of that of all measures, of the rest, on a page of PDF."""
 
 
 def _title(trainee: str | None) -> str:

@@ -26,6 +26,9 @@ class Measure:
     """After the point."""
     grows: bool = False
     """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
+    better: str = field(default="", metadata={OFF_THE_WIRE: True})
+    """`less` or `more` where a trial is scored by it, goal or not; `as it is` where it is told and neither is better.
+    Empty: it is part of a score where a goal asks for it, or where it `grows`, and then less is better."""
     side: bool = field(default=False, metadata={OFF_THE_WIRE: True})
     """For Python and `--json`: the page, and what a drill keeps, have it only where a goal asks for it."""
 

@@ -20,6 +20,7 @@ from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.names import closest_names
 from viscera.world.organ import Organ
 from viscera.world.system import LiveParameter, LiveTable, System
+from viscera.world.systems.drill import lasting
 
 if TYPE_CHECKING:
     from viscera.world.world import World
@@ -194,7 +195,8 @@ class Contents:
     def _check_levels(self) -> None:
         if self.levels and tuple(self.goals) != self.levels[0].goals:
             raise InputError("a drill's goals are not those of its first level.", "Give them in the levels alone.")
-        measured = {measure.name for system in self.systems for measure, _ in system.measures()} | {"time"}
+        measured = {measure.name for system in self.systems for measure, _ in system.measures()}
+        measured |= {"time"} | {one.name for one in lasting(measured)}
         known = {live.parameter.name for live in self.all_parameters()}
         for level in self.all_levels():
             for goal in level.goals:

@@ -21,21 +21,25 @@ interface Action {
 interface Content {
   title: string;
   text: string;
-  kind: "error" | "warning" | "calm";
+  kind: "error" | "warning" | "calm" | "note";
+  /** Folded under the title, one line each. */
+  lines?: string[];
   action?: Action;
   /** Beside the first. */
   second?: Action;
 }
 
 /** One place per kind of trouble; the gravest is on top. */
-type Place = "drawing" | "line" | "session" | "hand" | "notice" | "problem";
-const ORDER: Place[] = ["drawing", "line", "session", "hand", "notice", "problem"];
+type Place = "drawing" | "line" | "session" | "hand" | "notice" | "problem" | "notes";
+const ORDER: Place[] = ["drawing", "line", "session", "hand", "notice", "problem", "notes"];
 
 export class Banners {
   private readonly shown = new Map<Place, Content>();
   private problemTimer: ReturnType<typeof setTimeout> | undefined;
   /** A notice that was read. */
   private dismissed = "";
+  /** Notes that were read. */
+  private read = "";
   private countdown: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly root: HTMLElement, private readonly events: BannerEvents) {}
@@ -67,9 +71,20 @@ export class Banners {
     } else {
       this.clear("session");
     }
+    this.setNotes(state.notes);
     if (state.notice === "" || state.notice === this.dismissed) this.clear("notice");
     else this.show("notice", { kind: "warning", title: state.notice, text: "",
       action: { label: "Dismiss", run: () => { this.dismissed = state.notice; this.clear("notice"); } } });
+  }
+
+  /** What was guessed or mended of the user's own mesh: nothing is wrong, so it is folded. */
+  private setNotes(notes: string[]): void {
+    const key = notes.join("\n");
+    if (notes.length === 0 || key === this.read) this.clear("notes");
+    else if (this.shown.get("notes")?.lines?.join("\n") !== key) {
+      this.show("notes", { kind: "note", title: notes.length === 1 ? "A note about your mesh" : `${notes.length} notes about your mesh`, text: "", lines: notes,
+        action: { label: "Dismiss", run: () => { this.read = key; this.clear("notes"); } } });
+    }
   }
 
   /** Who holds the instruments, where there is more than one viewer. */
@@ -124,9 +139,11 @@ export class Banners {
   }
 }
 
-function banner(place: Place, { kind, title, text, action, second }: Content): HTMLElement {
+function banner(place: Place, { kind, title, text, action, second, lines }: Content): HTMLElement {
   const buttons = [action, second].flatMap((one) =>
     one === undefined ? [] : [h("button", { type: "button", on: { click: () => one.run() } }, one.label)]);
+  const words = lines === undefined ? [h("strong", {}, title), " ", text]
+    : [h("details", {}, h("summary", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line))))];
   return h("div", { class: `banner ${kind}`, "data-place": place },
-    icon(kind === "calm" ? "eye" : "warn"), h("div", { class: "banner-text" }, h("strong", {}, title), " ", text), ...buttons);
+    icon(kind === "calm" ? "eye" : kind === "note" ? "note" : "warn"), h("div", { class: "banner-text" }, ...words), ...buttons);
 }

@@ -47,6 +47,8 @@ const ICONS = {
   shrink: "M4 9h5V4M20 9h-5V4M4 15h5v5M20 15h-5v5",
   beside: "M3 5h18v14H3zM12 5v14",
   inset: "M3 5h18v14H3zM12 9h6v5h-6z",
+  person: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20.500a7.500 7.500 0 0 1 15 0",
+  note: "M6 4h12v16H6zM9 9h6M9 13h6",
   check: "M4 12.5l5.5 5.5L20 7",
   warn: "M12 4l9 16H3zM12 10v4M12 17v.2",
   heat: "M12 14.5V6a2 2 0 1 0-4 0v8.5a4 4 0 1 0 4 0zM10 17.5V9M15.5 6H19M15.5 10H18M15.5 14H19",

@@ -14,30 +14,28 @@ const TITLES: Record<DrillState["outcome"], string> = {
 
 export interface DrillEvents {
   send(message: Omit<Drill, "type">): void;
-  /** Whose trials are kept from now on. */
-  trainee(name: string): void;
+  /** Somebody wants to say who they are. */
+  who(): void;
 }
-
-const NAME = "viscera.trainee";
 
 export class DrillPanel {
   private readonly bar = h("div", { class: "drill-bar" });
   private readonly card = h("section", { class: "drill-result", "aria-live": "polite", hidden: true });
   private readonly time = h("output", { class: "drill-time" }, clock(0));
-  private readonly warning = h("span", { class: "drill-warning" }, "");
+  /** What is about to be lost: a measure that is near the limit of its goal. */
+  private readonly warning = h("span", { class: "drill-warning", role: "status" }, "");
   private scene: Pick<Scene, "levels" | "measures" | "hides" | "seed"> = { levels: [], measures: [], hides: false, seed: 0 };
   private state: DrillState | null = null;
   private score: Score | null = null;
   private standing: Standing | null = null;
   private training = false;
-  private readonly name: HTMLInputElement;
+  private readonly who: HTMLButtonElement;
   private level = 0;
   private shown = "";
   private closed = false;
 
   constructor(private readonly root: HTMLElement, private readonly events: DrillEvents) {
-    this.name = h("input", { type: "text", class: "trainee", placeholder: "Your name, or a pseudonym", maxlength: 120, "aria-label": "Trainee",
-      value: new URLSearchParams(location.search).get("trainee") ?? localStorage.getItem(NAME) ?? "", on: { change: () => this.tellName() } });
+    this.who = h("button", { type: "button", class: "trainee", title: "Whose trials are kept", on: { click: () => this.events.who() } }, "Who are you?");
     root.append(this.bar, this.card);
     root.hidden = true;
   }
@@ -49,10 +47,11 @@ export class DrillPanel {
     this.shown = "";
   }
 
-  setState(state: DrillState | null): void {
+  setState(state: DrillState | null, values: Record<string, number> = {}): void {
     this.state = state;
     if (state === null) return;
     setText(this.time, clock(state.time));
+    if (state.phase === "running") setText(this.warning, warningOf(this.scene.levels.at(state.level), this.scene.measures, values));
     const key = JSON.stringify([state.phase, state.outcome, state.level, state.phase === "ended" ? state.time : 0, this.scene.seed]);
     if (key === this.shown) return;
     this.shown = key;
@@ -64,19 +63,18 @@ export class DrillPanel {
   /** Whether trials are kept here. */
   setWelcome(training: boolean): void {
     this.training = training;
-    if (training) this.tellName();
     this.shown = "";
+  }
+
+  /** Whose trials are kept; empty: nobody's. */
+  setWho(trainee: string): void {
+    setText(this.who, trainee === "" ? "Who are you?" : trainee);
+    if (this.standing !== null && this.standing.trainee !== trainee) this.standing = null;
   }
 
   setStanding(standing: Standing): void {
     this.standing = standing;
     if (this.state?.phase === "ended") this.render(this.state);
-  }
-
-  private tellName(): void {
-    const name = this.name.value.trim();
-    localStorage.setItem(NAME, name);
-    this.events.trainee(name);
   }
 
   private send(message: Omit<Drill, "type">): void {
@@ -112,7 +110,7 @@ export class DrillPanel {
     });
     const start = h("button", { type: "button", class: "go", title: "The world begins anew, and the clock starts", on: { click: () => this.start() } },
       icon("play"), ended ? "Start again" : "Start");
-    return [...(this.training && (!ended || this.closed) ? [this.name] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
+    return [...(this.training && (!ended || this.closed) ? [this.who] : []), ...(levels.length > 1 ? [h("div", { class: "choices", role: "group", "aria-label": "Level" }, ...levels)] : []), start,
       ...(ended && this.closed ? [h("button", { type: "button", on: { click: () => this.open() } }, "Result")] : [])];
   }
 
@@ -135,7 +133,7 @@ export class DrillPanel {
         h("span", { class: "note" }, `${level?.name ?? ""}, seed ${this.scene.seed}`)),
       h("p", {}, sentence(state, level, this.scene.measures)),
       h("table", { class: "goal-table" }, h("tbody", {}, ...rows)),
-      ...(score === null ? [] : scored(score, level)),
+      ...(score === null ? [] : scored(score, level, this.standing)),
       ...(this.standing === null ? [] : placed(this.standing)),
       h("footer", {},
         h("button", { type: "button", class: "go", on: { click: () => this.start(next) } }, "Next trial"),
@@ -177,24 +175,45 @@ export function sentence(state: DrillState, level: Level | undefined, measures: 
   return open.length === 0 ? "" : `Not reached: ${open.join(", ")}.`;
 }
 
-/** What to do better, and all numbers besides the goals'. */
-function scored(score: Score, level: Level | undefined): Node[] {
+/** How near to its limit a measure that never falls may come before it is told. */
+const NEAR = 0.75;
+
+/** Of goals that are lost for good once their limit is passed: what is nearest to it, in words; empty while all is well. */
+export function warningOf(level: Level | undefined, measures: Measure[], values: Record<string, number>): string {
+  const near = (level?.goals ?? []).flatMap(({ measure, most }) => {
+    const info = measures.find(({ name }) => name === measure);
+    const value = measure in values ? values[measure] : 0;
+    return info?.grows === true && most !== null && most > 0 && value >= NEAR * most ? [{ info, value, most }] : [];
+  }).sort((one, other) => other.value / other.most - one.value / one.most);
+  if (near.length === 0) return "";
+  const [{ info, value, most }] = near;
+  return `${info.label}: ${value.toFixed(info.digits)} of ${most.toFixed(Number.isInteger(most) ? 0 : info.digits)} ${info.unit}`.trim();
+}
+
+/** What to do better, and all numbers besides the goals', with one's own best and the middle half of all who passed. */
+function scored(score: Score, level: Level | undefined, standing: Standing | null): Node[] {
   const goals = new Set((level?.goals ?? []).map(({ measure }) => measure));
   const rows = score.rows.filter(({ name, value }) => Number.isFinite(value) && !goals.has(name));
+  const [world, hands] = [rows.filter(({ name }) => !name.includes(".")), rows.filter(({ name }) => name.includes("."))];
+  const table = (some: Row[]) => h("table", { class: "goal-table" }, h("tbody", {}, ...some.map((row) => scoreRow(row, standing))));
   return [
     h("p", { class: "advice" }, score.advice),
-    h("details", { class: "score" }, h("summary", {}, "All numbers"), h("table", { class: "goal-table" }, h("tbody", {}, ...rows.map(scoreRow)))),
+    ...(world.length === 0 ? [] : [table(world)]),
+    ...(hands.length === 0 ? [] : [h("details", { class: "score" }, h("summary", {}, "Hands and instruments"), table(hands))]),
   ];
 }
 
-function scoreRow({ label, unit, value, digits, note }: Row): HTMLElement {
-  return h("tr", {}, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, note));
+function scoreRow({ name, label, unit, value, digits, note, limit, better }: Row, standing: Standing | null): HTMLElement {
+  const place = standing?.places.find((one) => one.name === name);
+  const half = place?.quartiles ?? null;
+  const words = [note, half === null ? "" : `middle half ${half[0].toFixed(digits)} to ${half[2].toFixed(digits)}`].filter(Boolean).join("; ");
+  const bad = limit !== null && ((better === "less" && value > limit) || (better === "more" && value < limit));
+  return h("tr", { class: bad ? "lost" : "" }, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, words));
 }
 
 /** Among one's own trials, and among the cohort's. */
 function placed({ trainee, trials, times, passed, quartiles, proficient_at }: Standing): Node[] {
-  const code = new URLSearchParams(location.search).get("code");
-  const address = `./training/report?trainee=${encodeURIComponent(trainee)}${code === null ? "" : `&code=${encodeURIComponent(code)}`}`;
+  const address = `./training/report?trainee=${encodeURIComponent(trainee)}`;
   const words = [`Trial ${trials} of ${trainee}.`, times.length > 1 && times[times.length - 1] <= Math.min(...times) ? "The fastest so far." : "",
     quartiles === null ? "" : `Half of all who passed took ${quartiles[0].toFixed(1)} to ${quartiles[2].toFixed(1)} s.`,
     proficient_at === null ? "" : `Proficient since trial ${proficient_at} (LC-CUSUM).`];

@@ -5,12 +5,14 @@ import type { Frame, SceneDescription, SessionState, Welcome } from "../protocol
 import { DetailChip } from "./detail";
 import { h, icon, setText } from "./dom";
 import { clock, factor } from "./format";
+import type { Who } from "./who";
 
 export interface HeaderEvents {
   /** Starts a scenario anew; without a detail, with the one that was asked for before. */
   choose(scenario: string, detail?: string): void;
   help(): void;
   recordings(): void;
+  who(): void;
 }
 
 const LINE_WORDS: Record<Line["state"], string> = {
@@ -31,6 +33,7 @@ export class Header {
   private readonly line = h("span", {}, "connecting");
   private readonly lineChip: HTMLElement;
   private readonly deviceChip: HTMLElement;
+  private readonly who: HTMLButtonElement;
   private readonly detail = new DetailChip((detail) => this.events.choose(this.current, detail));
   private welcome: Welcome | null = null;
   private current = "";
@@ -48,12 +51,14 @@ export class Header {
       on: { click: () => events.help() } }, icon("help"));
     const recordings = h("button", { class: "round", type: "button", "aria-label": "Recordings", title: "Recordings",
       on: { click: () => events.recordings() } }, icon("film"));
+    this.who = h("button", { class: "round", type: "button", "aria-label": "Who are you?", title: "Who are you?", hidden: true,
+      on: { click: () => events.who() } }, icon("person"));
     const mark = h("img", { src: "./icon.svg", alt: "", width: 26, height: 26 });
     root.append(
       h("div", { class: "brand" }, mark, h("h1", {}, "viscera")),
       this.menu,
       h("div", { class: "clock", title: "Simulated time, and how fast it runs against real time" }, this.time, this.pace),
-      h("div", { class: "chips" }, this.detail.element, this.deviceChip, this.viewersChip, this.lineChip, recordings, help),
+      h("div", { class: "chips" }, this.detail.element, this.deviceChip, this.viewersChip, this.lineChip, this.who, recordings, help),
     );
     document.addEventListener("pointerdown", (event) => {
       if (event.target instanceof Node && !this.menu.contains(event.target)) this.closeMenu();
@@ -67,6 +72,13 @@ export class Header {
   setWelcome(welcome: Welcome): void {
     this.welcome = welcome;
     this.fillList();
+  }
+
+  /** Who looks at it, where that matters. */
+  setWho({ trainee, trainer }: Who, asks: boolean): void {
+    this.who.hidden = !asks;
+    this.who.classList.toggle("known", trainee !== "" || trainer);
+    this.who.title = [trainee, trainer ? "trainer" : ""].filter(Boolean).join(", ") || "Who are you?";
   }
 
   setScene(description: SceneDescription): void {

@@ -1,8 +1,9 @@
 // What was recorded: a list to choose from, and, while one is watched, its time.
 
-import type { Seek, SessionState, Watched, Welcome } from "../protocol";
+import type { Seek, SessionState, Watched } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock } from "./format";
+import type { Who } from "./who";
 
 /** As /api/recordings tells it. */
 interface Summary {
@@ -12,7 +13,7 @@ interface Summary {
   created: string;
   seconds: number;
   complete: boolean;
-  trials: { outcome: string; level: string; time: number }[];
+  trials: { outcome: string; passed: boolean; level: string; time: number; summary: string }[];
   /** Whose trials are in it, where this page may know. */
   trainees: string[];
 }
@@ -37,13 +38,6 @@ interface FilmState {
 /** Where the picture comes from. */
 function sourceOf({ stored, done }: Watched): string {
   return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again from its inputs";
-}
-
-/** Of the page's address, what says who looks at it. */
-export function whoAsks(search: string): string {
-  const given = new URLSearchParams(search);
-  const told = ["trainee", "code", "trainer"].flatMap((name) => (given.has(name) ? [[name, given.get(name) ?? ""]] : []));
-  return new URLSearchParams(told).toString();
 }
 
 const SPEEDS = [0.25, 1, 2, 4, 8];
@@ -87,12 +81,11 @@ export class RecordingsPanel {
   }
 
   /** Ways to reports, for whoever may see them. */
-  setWelcome({ training, cohort }: Welcome): void {
-    const asks = whoAsks(location.search);
+  setWho({ trainee, cohort }: Who): void {
     const link = (words: string, address: string) => h("a", { href: `./training/${address}`, target: "_blank", rel: "noopener" }, words);
-    const own = training && new URLSearchParams(asks).has("code");
-    this.reports.replaceChildren(...(own ? [link("My trials and learning curves", `report?${asks}`)] : []),
-      ...(cohort ? [link("Everybody's trials and learning curves", `cohort?${asks}`)] : []));
+    this.reports.replaceChildren(
+      ...(trainee === "" ? [] : [link("My trials and learning curves", `report?trainee=${encodeURIComponent(trainee)}`)]),
+      ...(cohort ? [link("Everybody's trials and learning curves", "cohort"), link("Trainees and exports", "")] : []));
   }
 
   /** The list, anew. */
@@ -100,7 +93,7 @@ export class RecordingsPanel {
     this.list.replaceChildren(h("p", { class: "note" }, "Looking…"));
     this.dialog.showModal();
     try {
-      const answer = await fetch(`./api/recordings?${whoAsks(location.search)}`);
+      const answer = await fetch("./api/recordings");
       if (!answer.ok) throw new Error(String(answer.status));
       const found = (await answer.json()) as Summary[];
       this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
@@ -190,10 +183,11 @@ export class RecordingsPanel {
   }
 
   private row(one: Summary): HTMLElement {
-    const trials = one.trials.map(({ outcome, level, time }) => `${outcome.replace("_", " ")} (${level}, ${time.toFixed(1)} s)`).join(", ");
+    const trials = one.trials.map(({ outcome, passed, level, time, summary }) => h("span", { class: `recorded-trial ${passed ? "met" : "lost"}` },
+      icon(passed ? "check" : "close"), h("b", {}, `${outcome.replace("_", " ")} after ${time.toFixed(1)} s`), ` ${level}${summary === "" ? "" : ` · ${summary}`}`));
     return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
       h("strong", {}, `${one.scenario}${one.trainees.length === 0 ? "" : ` · ${one.trainees.join(", ")}`} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
-      h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials === "" ? "" : ` · ${trials}`}`));
+      ...trials, h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials.length === 0 ? " · no trial" : ""}`));
   }
 
   private choose({ name }: Summary): void {

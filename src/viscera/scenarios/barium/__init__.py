@@ -14,7 +14,7 @@ from viscera.inputs import Input, SetParameter
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.barium.body import OPTIONS, find_body
 from viscera.scenarios.barium.study import fill_up, find_lumen, make_enema, make_machine, opened
-from viscera.view import Camera, Drag, Goal
+from viscera.view import Camera, Drag, Goal, Level
 from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
@@ -73,7 +73,6 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     painted = []
     if lumen.line is not None:
         painted = [coat_picture(enema.coating, mesh, shown, lumen.line, setting.device)]
-    search = [Goal("found", least=float(polyps)), Goal("misses", most=3.0)] if polyps else []
 
     def script(world: World, tick: int) -> Iterable[Input]:
         return [SetParameter(name, value) for at, name, value in SCRIPT if at == tick]
@@ -83,9 +82,23 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
         bounds=(point(low), point(high)),
         systems=[filling(enema, rigid), *painted, fluoroscopy(machine, drags=[TABLE], hidden=hidden)],
         scenery=[] if enema.living is not None else [shown],
-        goals=[Goal("coated", least=90.0), Goal("dose", most=5.0), *search],
+        levels=levels(polyps),
         script=script,
         heaviest=lambda: fill_up(lumen, enema),
+    )
+
+
+def levels(polyps: int) -> tuple[Level, ...]:
+    """With so many polyps to find. Limits of time are our own choice: the script's hand takes a minute."""
+
+    def goals(coated: float, dose: float, misses: float) -> tuple[Goal, ...]:
+        search = (Goal("found", least=float(polyps)), Goal("misses", most=misses)) if polyps else ()
+        return Goal("coated", least=coated), Goal("dose", most=dose), *search
+
+    return (
+        Level("Standard", goals(90.0, 5.0, 3.0)),
+        Level("Timed", (*goals(90.0, 5.0, 3.0), Goal("time", most=600.0))),
+        Level("Expert", (*goals(95.0, 3.0, 1.0), Goal("time", most=480.0))),
     )
 
 

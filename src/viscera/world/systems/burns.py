@@ -17,7 +17,9 @@ from viscera.world.organ import Organ
 from viscera.world.system import Kept, LiveTable, Moment, Rows, Show, System, Watch
 
 CHARRED = Measure("charred", "Charred", "mm²", "Surface that has turned black. A good burn leaves none.", grows=True)
-COAGULATED = Measure("coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0)
+COAGULATED = Measure(
+    "coagulated", "Coagulated", "mm²", "Surface that has turned white or darker.", digits=0, better="as it is"
+)
 
 
 def burning(organ: Organ, burn: Burn, *, every: int = 1) -> System[Burn]:

@@ -28,7 +28,7 @@ ASIDE = 2.0e-3
 """How far beside the line through the wall it may be [m]."""
 
 HELD = Measure("clips_held", "Clips held", "", "Clips and staples that hold.", digits=0)
-SLIPPED = Measure("clips_slipped", "Slipped", "", "That were pulled past what they hold.", digits=0)
+SLIPPED = Measure("clips_slipped", "Slipped", "", "That were pulled past what they hold.", digits=0, better="less")
 NO_ROOM = Measure("clips_refused", "No room", "", "Presses that found nothing to hold, or no room.", digits=0)
 
 Legs = tuple[int, int, float, float]

@@ -26,7 +26,7 @@ from viscera.view import Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, System
 
-AREA = Measure("cut_area", "Cut", "mm²", "Surface that was cut open, one side of it.", digits=0)
+AREA = Measure("cut_area", "Cut", "mm²", "Surface that was cut open, one side of it.", digits=0, better="as it is")
 PIECES = Measure("pieces", "Pieces", "", "Into which the tissue has come apart; 1 while it hangs together.", digits=0)
 CRUMBS = Measure("crumbs", "Crumbs", "", "Loose bits that are smaller than a cell; they are no pieces.", digits=0)
 CRUMB = 8

@@ -11,21 +11,35 @@ when all goals are met then, else *missed*. What was measured as it ended stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
 from viscera.errors import InputError
 from viscera.inputs import EndDrill, StartDrill
-from viscera.scores.trial import HandTrace, Trial, Wanted
-from viscera.timing import TICK
+from viscera.scores.trial import HandTrace, Measured, Trial, Wanted
+from viscera.timing import FRAME, TICK
 from viscera.view import DrillState, Goal, Level, Measure, Outcome, Phase
-from viscera.world.system import Hidden, Kept, Moment, System
+from viscera.world.system import Hidden, Kept, Moment, Saved, System
 
 LOOK = 8
 """Frames between two looks at the measures."""
+BLEEDS = 0.05
+"""Less than this is shown as 0.0 and counts as none [mL/min]."""
+CLEAR = 80.0
+"""With less of the view than this it is obscured [%]; as in haze."""
+AS_IT_IS = "as it is"
+"""`Measure.better` where neither more nor less is."""
 
 TIME = Measure("time", "Time", "s", "From the start of the drill to its end.", digits=1, grows=True)
+
+BLEEDING_TIME = Measure(
+    "bleeding_time", "Bled for", "s", "How long anything has bled since the drill began.", digits=1, grows=True
+)
+OBSCURED = Measure(
+    "obscured", "View obscured", "s", "How long less than 80 % of the view was left since the drill began.", digits=1,
+    grows=True,
+)  # fmt: skip
 
 PHASES: tuple[Phase, ...] = ("waiting", "running", "ended")
 OUTCOMES: tuple[Outcome, ...] = ("", "met", "failed", "given_up", "found", "missed")
@@ -41,7 +55,13 @@ class Drill:
         """`systems` are all others of the world; their measures are what it looks at."""
         self.levels = tuple(levels)
         asked = {goal.measure for level in levels for goal in level.goals}
-        measures = [measure for system in systems for measure, _ in system.measures()] + [TIME]
+        measures = [measure for system in systems for measure, _ in system.measures()]
+        there = {measure.name for measure in measures}
+        self._lasting = lasting(there)
+        """What is added up while it lasts."""
+        self._seconds = np.zeros(2)
+        """Of bleeding, and of an obscured view, since it began [s]."""
+        measures += [TIME, *self._lasting]
         measures = [measure for measure in measures if not measure.side or measure.name in asked]
         self._names = [measure.name for measure in measures]
         self._growing = {measure.name for measure in measures if measure.grows}
@@ -66,6 +86,7 @@ class Drill:
         self._ticks[:] = (tick, tick, 0)
         self._declared[:] = 0.0
         self._values[:] = 0.0
+        self._seconds[:] = 0.0
 
     def give_up(self) -> None:
         self._phase[3] = GIVE_UP
@@ -101,7 +122,14 @@ class Drill:
         elif wish == DECLARE:
             self._judge_declared(now)
         elif self._ticks[2] % LOOK == 0:
-            self._judge(now.measures())
+            values = now.measures()
+            self._add_up(values)
+            self._judge({**values, **{one.name: value for one, value in self._told()}})
+
+    def _add_up(self, values: Mapping[str, float]) -> None:
+        """What lasts, since the last look."""
+        lasts = (values.get("bleeding", 0.0) >= BLEEDS, values.get("view", 100.0) < CLEAR)
+        self._seconds += np.where(lasts, LOOK * FRAME, 0.0)
 
     def _judge(self, values: Mapping[str, float]) -> None:
         if self._failed(values):
@@ -164,6 +192,7 @@ class Drill:
             time=state.time,
             goals=tuple(self._wanted(goal, state.result[goal.measure]) for goal in self.goals),
             measures=state.result,
+            others=self._others(state.result),
             off=state.off,
             certainty=state.certainty,
             hands=hands(state.time),
@@ -174,22 +203,53 @@ class Drill:
         one = self._measures[goal.measure]
         return Wanted(one.name, one.label, one.unit, one.digits, goal.least, goal.most, value, one.grows)
 
+    def _others(self, result: Mapping[str, float]) -> tuple[Measured, ...]:
+        """What is scored though no goal of this level asks for it."""
+        asked = {goal.measure for goal in self.goals} | {TIME.name}
+        told = [(one, _better(one)) for one in self._measures.values() if _better(one) and one.name not in asked]
+        return tuple(
+            Measured(one.name, one.label, one.unit, one.digits, result[one.name], "" if better == AS_IT_IS else better)
+            for one, better in told
+        )
+
+    def _told(self) -> list[tuple[Measure, float]]:
+        lasting = dict(zip((BLEEDING_TIME, OBSCURED), self._seconds.tolist(), strict=True))
+        return [(TIME, self.time), *((one, lasting[one]) for one in self._lasting)]
+
+    def _load(self, saved: Saved) -> None:
+        """States of before it added up what lasts have none of it."""
+        self._kept.load({"seconds": np.zeros(2)} | saved)
+
     def _lands(self) -> None:
         if int(self._phase[0]) == ENDED:
             self.when_over()
 
     def system(self) -> System[Drill]:
-        arrays = {"phase": self._phase, "ticks": self._ticks, "declared": self._declared, "values": self._values}
-        kept = Kept(arrays)
+        arrays = {
+            "phase": self._phase, "ticks": self._ticks, "declared": self._declared, "values": self._values,
+            "seconds": self._seconds,
+        }  # fmt: skip
+        self._kept = Kept(arrays)
         return System(
             name="goals",
             frame=self.frame,
             lands=self._lands,
-            save=kept.save,
-            load=kept.load,
-            measures=lambda: [(TIME, self.time)],
+            save=self._kept.save,
+            load=self._load,
+            measures=self._told,
             holds=self,
         )
+
+
+def lasting(there: Container[str]) -> list[Measure]:
+    """What a drill adds up itself, in a world that has these measures; smoke has its own clock of haze."""
+    found = [BLEEDING_TIME] if "bleeding" in there else []
+    return [*found, OBSCURED] if "view" in there and "hazy" not in there else found
+
+
+def _better(measure: Measure) -> str:
+    """As `Measure.better`; what never falls is something lost, spent or harmed, and less of it is better."""
+    return measure.better or ("less" if measure.grows else "")
 
 
 def check_drill_input(one: StartDrill | EndDrill, scenario: str, drill: Drill | None) -> None:
