@@ -26,7 +26,7 @@ def floor(cpu: Device) -> Floor:
     return Floor(_box(at.min(axis=0), at.max(axis=0)), tissue)
 
 
-def test_what_is_remembered_of_a_tool_changes_no_way(floor: Floor) -> None:
+def test_what_is_remembered_of_a_tool_changes_no_way(floor: Floor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool that wanders near what holds fast, looked at anew in every tick and only where it must be: the same ways,
     to the bit, and most ticks cost no look."""
     rng = np.random.default_rng(3)
@@ -43,7 +43,7 @@ def test_what_is_remembered_of_a_tool_changes_no_way(floor: Floor) -> None:
         looks += 1
         return look(points)
 
-    floor._clearance = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(floor, "_clearance", counted)
     tip, goal, steps = middle + np.array([0.03, 0.0, 0.02]), middle, 4000
     for step in range(steps):
         if step % 500 == 0:  # into what holds fast and away from it in turn
