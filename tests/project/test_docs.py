@@ -77,12 +77,14 @@ def pages_with_python() -> list[Path]:
     return [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
 
 
-QUICK = {"README"}
-"""Pages whose blocks run in `make test`; the others' run in `make verify`, all of them as printed."""
+QUICK = {"README.md", "docs/scenarios.md", "docs/conventions.md"}
+"""Pages whose blocks run in `make test`, what a user reads first; the others' run in `make verify`, all as printed."""
 
 
 def pages_by_speed() -> list[Any]:
-    return [pytest.param(page, marks=() if page.stem in QUICK else pytest.mark.slow) for page in pages_with_python()]
+    return [
+        pytest.param(page, marks=() if name_of(page) in QUICK else pytest.mark.slow) for page in pages_with_python()
+    ]
 
 
 @pytest.mark.parametrize("page", pages_by_speed(), ids=name_of)

@@ -119,7 +119,8 @@ def film(
 
 def picture_ticks(what: Film, last: int) -> list[int]:
     """The ticks at which pictures are taken: each at its time, to the nearest millisecond."""
-    first, end = round(TICKS_PER_SECOND * what.begin), last if what.end is None else min(last, round(TICKS_PER_SECOND * what.end))
+    first = round(TICKS_PER_SECOND * what.begin)
+    end = last if what.end is None else min(last, round(TICKS_PER_SECOND * what.end))
     if first >= end:
         raise InputError(
             f"the recording ends at {last * TICK:.2f} s, before {what.begin:g} s.", "Begin earlier (--from)."
