@@ -11,7 +11,8 @@ None of it is a dependency of viscera. In an environment of its own:
     python -m venv /tmp/peers && /tmp/peers/bin/pip install scipy phiflow==3.4.0 phiml==1.16.1 warp-lang numpy
     PYTHONPATH=src /tmp/peers/bin/python benchmarks/peers/numpy_fluids.py [--cores 2]
 
-It prints a table and writes numpy_fluids.json beside itself (elsewhere with --out).
+It prints a table and writes numpy_fluids.json beside itself (elsewhere with --out); with --table it only writes the
+table of docs/grid.md from that file.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ GOAL = 2.0
 ALIKE = 1e-3
 """Largest difference of velocities after a step, over the largest."""
 Speeds = list[np.ndarray]
+PAGE = Path(__file__).parents[2] / "docs" / "grid.md"
+BEGIN, END = "<!-- written by benchmarks/peers/numpy_fluids.py --table -->", "<!-- /written -->"
 
 
 class Plain:
@@ -160,12 +163,34 @@ def timed(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[
     return {name: (statistics.median(wall[name]), statistics.median(own[name])) for name in steps}
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Processor time of a step as Markdown."""
+    names = ("viscera", "NumPy and SciPy", "PhiFlow")
+    lines = ["| cells | " + " | ".join(f"{name}, ms" for name in names) + " |", "| --- | ---: | ---: | ---: |"]
+    for cells in SIZES:
+        found = {row["solver"]: row["processor_ms"] for row in rows if tuple(row["cells"]) == cells}
+        size = f"{cells[0]}{'²' if cells[2] == 1 else '³'}"
+        numbers = [f"{found[name]:.3g}" if name in found else "not measured" for name in names]
+        lines.append(f"| {size} | {' | '.join(numbers)} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(page: Path, rows: list[dict[str, Any]]) -> None:
+    """Between the marks in a page."""
+    head, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(f"{head}{BEGIN}\n{table(rows)}{END}{rest.partition(END)[2]}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    parser.add_argument("--table", action="store_true", help="only write the table of docs/grid.md from the last run")
     chosen = parser.parse_args()
+    if chosen.table:
+        write_table(PAGE, json.loads(chosen.out.read_text())["rows"])
+        return 0
     device = open_device("cpu", chosen.cores)
     if importlib.util.find_spec("phiml") is not None:
         widen_indices()
