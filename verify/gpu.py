@@ -51,7 +51,7 @@ def flow_state(device: str) -> dict[str, np.ndarray]:
     for number in range(12):
         place = np.array([0.4 + 0.01 * number, 0.5, 0.3])
         speed = np.array([0.01 / flow.params.dt, 0.0, 0.0])
-        grid.set_bars(flow, [[place, place + (0.0, 0.0, 2.0)]], [0.06], [[speed, speed]])
+        grid.set_bars(flow, [[place, place + np.array([0.0, 0.0, 2.0])]], [0.06], [[speed, speed]])
         follow.run()
         step.run()
     opened.synchronize()
@@ -67,7 +67,7 @@ def flow_state(device: str) -> dict[str, np.ndarray]:
 
 
 def smoke_state(device: str) -> dict[str, np.ndarray]:
-    """Smoke over what the scenario's hook has burnt for 0.6 s, as a flow and as puffs, and the units that are missing."""
+    """Smoke over what the scenario's hook has burnt for 0.6 s, as a flow and as puffs, and units missing."""
     state = {}
     for name, model in (("smoke", 0.0), ("puffs", 1.0)):
         world = viscera.make("smoke", device=device, seed=1, parameters={"smoke_model": model})

@@ -67,7 +67,11 @@ def flux() -> Measured:
     return Measured(worst, "of the flow", worst <= 1e-3, detail)
 
 
-@figure(area=AREA, claim="dye that semi-Lagrangian and MacCormack's schemes lose, sum kept, with a bar that stirs", bound="≤ 1e-3")
+@figure(
+    area=AREA,
+    claim="dye that semi-Lagrangian and MacCormack's schemes lose, sum kept, with a bar that stirs",
+    bound="≤ 1e-3",
+)
 def dye() -> Measured:
     lost = carried_dye(open_device())
     kept = max(abs(lost[f"{name}, kept"]) for name in ("semi_lagrangian", "maccormack"))

@@ -127,8 +127,8 @@ def moving_piston(device: Device, steps: int = 50) -> tuple[float, int]:
 
 
 def carried_dye(device: Device, n: int = 64) -> dict[str, float]:
-    """Share that is gained of a blob in a vortex, 40 steps alone and 20 with a bar that goes through it: by each scheme as
-    it is, with its sum kept by scaling all of it, and in whole units."""
+    """Share that is gained of a blob in a vortex, 40 steps alone and 20 with a bar that goes through it: by each scheme
+    as it is, with its sum kept by scaling all of it, and in whole units."""
     h = np.pi / n
     schemes = ("semi_lagrangian", "maccormack")
     dyes = [Substance(name, name) for name in schemes]
@@ -149,7 +149,7 @@ def carried_dye(device: Device, n: int = 64) -> dict[str, float]:
     step.run(40)
     for number in range(20):
         place = np.array([1.5 + 0.05 * number, 1.5, 0.0])
-        ends = [place - (0.0, 0.0, 1.0), place + (0.0, 0.0, 1.0)]
+        ends = [place - np.array([0.0, 0.0, 1.0]), place + np.array([0.0, 0.0, 1.0])]
         grid.set_bars(flow, [ends], [0.3], [[(2.0, 0.0, 0.0)] * 2])
         follow.run()
         step.run()

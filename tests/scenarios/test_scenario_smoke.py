@@ -1,4 +1,4 @@
-"""Smoke in the scenarios that have it: a hook's plume has the size and the speed of one, and tissue that burns smokes."""
+"""Smoke in the scenarios that have it: a hook's plume has its size and speed, and tissue that burns smokes."""
 
 from __future__ import annotations
 

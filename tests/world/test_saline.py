@@ -145,8 +145,8 @@ def test_blood_sinks_and_is_drawn_as_blood(saline: Saline) -> None:
 
 
 def test_a_moving_tool_stirs_blood_in_saline(theatre: tuple[Organ, Burn]) -> None:
-    """Blood lies over a wound that bleeds no more. A bar of 6 mm that is drawn to and fro above it moves the middle of all
-    blood along the stroke by most of a millimetre; one that is held still does not. None of it is lost."""
+    """Blood lies over a wound that bleeds no more. A bar of 6 mm that is drawn to and fro above it moves the middle of
+    all blood along the stroke by most of a millimetre; one that is held still does not. None of it is lost."""
     wall, burn = theatre
     burn.burn_level.zero_()
     middles = []

@@ -149,7 +149,7 @@ def test_a_vent_lets_it_out(smoke: Smoke) -> None:
 
 
 def whirls(smoke: Smoke) -> float:
-    """Curl squared over speed squared, both summed over all cells, in cells: how much of the motion is in small whirls."""
+    """Curl squared over speed squared, summed over all cells, in cells: how much of the motion is in small whirls."""
     u, v, w = (part.astype(np.float64) for part in grid.velocity(smoke.flow))
     x, y, z = 0.5 * (u[..., 1:] + u[..., :-1]), 0.5 * (v[:, 1:] + v[:, :-1]), 0.5 * (w[1:] + w[:-1])
     xz, xy, _ = np.gradient(x)

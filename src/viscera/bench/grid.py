@@ -115,13 +115,18 @@ def _row(
     repeats = repeats or int(np.clip(4e7 / count / (1 if not device.is_cuda else 0.02), 5, 60))
     ms = median_ms(stir, device, repeats)
     before, after = grid.divergence(flow)
-    goal = None if case not in ("carried and pressed", "step and picture") else (GOALS_CUDA if device.is_cuda else GOALS_CPU).get(cells)
+    goal = (
+        None
+        if case not in ("carried and pressed", "step and picture")
+        else (GOALS_CUDA if device.is_cuda else GOALS_CPU).get(cells)
+    )
     extra = {"divergence": after / before if before > 0.0 else 0.0, "missing": grid.missing(flow, "ink")}
     name = " × ".join(str(side) for side in cells)
     floor = count * STEP_BYTES / rate
     return timed(
         NAME, f"{name}, {case}", count, device, ms,
-        document=DOCUMENT.get(cells) if case in ("plain", "step and picture") else None, goal=goal, floor_ratio=1e-3 * ms / floor,
+        document=DOCUMENT.get(cells) if case in ("plain", "step and picture") else None, goal=goal,
+        floor_ratio=1e-3 * ms / floor,
         extra=extra,
     )  # fmt: skip
 

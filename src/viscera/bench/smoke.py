@@ -63,7 +63,7 @@ def _puffs(device: Device, repeats: int) -> Row:
     rng = np.random.default_rng(1)
     low, high = smoke.organ.body.mesh.bounds
     crowd = np.zeros((MOST_PUFFS, FLOATS), dtype=np.float32)
-    crowd[:, PLACE : PLACE + 3] = rng.uniform(low, high + (0.0, 0.0, 0.08), (MOST_PUFFS, 3))
+    crowd[:, PLACE : PLACE + 3] = rng.uniform(low, high + np.array([0.0, 0.0, 0.08]), (MOST_PUFFS, 3))
     crowd[:, AGE], crowd[:, UNITS] = rng.uniform(0.0, 0.95 * LIFE, MOST_PUFFS), 1e6
     smoke.wake()
     now = _moment(world)

@@ -22,8 +22,8 @@ MOST_CELLS = 2**28
 UNSPREAD = 0.005
 """Share of the change by viscosity in a step that sweeps may leave undone."""
 LEAST_SWEEPS, MOST_SWEEPS = 4, 100
-"""For viscosity, where their number is not given. The most are enough up to νΔt/h² of about 9 in two dimensions and 6 in
-three; beyond, more of the change is left for the next step."""
+"""For viscosity, where their number is not given. The most are enough up to νΔt/h² of about 9 in two dimensions and 6
+in three; beyond, more of the change is left for the next step."""
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,7 @@ def project(stage: Stage, grid: Grid) -> None:
     run(stage, grid.native, "find_divergence", layout, args)
     _sum(stage, grid, "sum_needed", [fine.inverse, fine.needed])
     _finish(stage, grid, numbers.begin_solve, [int(grid.closed)])
-    if grid.params.solver == "gauss_seidel":
-        stage.once(grid.pressure.zero_)
+    stage.once(grid.pressure.zero_)
     begun = [fine.shape, 1, three(fine.faces), fine.inverse, grid.pressure, grid.solve, fine.needed]
     run(stage, grid.native, "begin_residual", layout, begun)
     if grid.params.solver == "gauss_seidel":
