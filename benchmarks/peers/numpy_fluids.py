@@ -121,14 +121,13 @@ def widen_indices() -> None:
     """PhiML 1.16 numbers the entries of a sparse matrix with int32, row times columns + column, which overflows from
     46 341 cells on (256², 64³). Its own function with wider indices; it is called while the matrix is made, which is
     once, and not in the steps that are timed."""
-    from phiml.backend._numpy_backend import NumPyBackend  # pyright: ignore[reportMissingImports]
-
-    narrow = NumPyBackend.ravel_multi_index
+    backend = importlib.import_module("phiml.backend._numpy_backend").NumPyBackend
+    narrow = backend.ravel_multi_index
 
     def wide(self: Any, multi_index: Any, shape: Any, mode: Any = "undefined") -> Any:
         return narrow(self, np.asarray(multi_index).astype(np.int64), shape, mode)
 
-    NumPyBackend.ravel_multi_index = wide
+    backend.ravel_multi_index = wide
 
 
 def phi(cells: tuple[int, int, int]) -> Callable[[], None] | None:

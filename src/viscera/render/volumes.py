@@ -6,8 +6,8 @@ Along a ray light is lost by Beer and Lambert, and what is scattered towards the
 
 with σ the density in the box [1/m] and a the share that is scattered. The lamp sits beside the lens, so its light comes
 through the same smoke as it goes back through. A ray is cut into steps of about one cell, in each of which σ is
-constant and the integral exact; it ends at the nearest solid. Rays go through every second pixel of every second row; a pixel
-between them takes the mean of those around that ended at its own depth, so that borders stay sharp.
+constant and the integral exact; it ends at the nearest solid. Rays go through every second pixel of every second row; a
+pixel between them takes the mean of those around that ended at its own depth, so that borders stay sharp.
 """
 
 from __future__ import annotations
