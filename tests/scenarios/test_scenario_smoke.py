@@ -46,7 +46,8 @@ def test_a_hooks_plume_is_centimetres_wide_and_rises_with_decimetres_a_second() 
         assert 0.08 < rises[layer].max() < 0.6
 
 
-@pytest.mark.parametrize(("name", "ticks"), [("cautery", 700), pytest.param("bleeding", 5_200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "ticks"), [("cautery", 700), ("bleeding", 5_200)])
 def test_tissue_that_burns_smokes_in_other_scenarios_too(name: str, ticks: int) -> None:
     """Their scripts burn with hook and forceps; the picture that the page gets has it, and none is missing."""
     world = played(name, ticks)
