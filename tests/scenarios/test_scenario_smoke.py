@@ -25,6 +25,7 @@ def amounts(smoke: Smoke) -> np.ndarray:
     return smoke.flow.layout.box(smoke.flow.carried["smoke"].amount.numpy()).astype(np.float64)
 
 
+@pytest.mark.slow
 def test_a_hooks_plume_is_centimetres_wide_and_rises_with_decimetres_a_second() -> None:
     """After a second of the scenario's own hand, in layers of 10 mm from 10 to 40 mm over the tissue: twice the root
     mean square of the distance from the plume's middle is its width. A cautery plume in a closed abdomen is one or two
