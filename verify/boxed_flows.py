@@ -1,4 +1,4 @@
-"""Smoke and saline in the scenarios that have them: how true the pressure is that a user gets, with a tool that stirs."""
+"""Smoke and saline in the scenarios that have them: how true the pressure is, with a tool that stirs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def left_in(name: str, seconds: float = SECONDS) -> Left:
 
 @figure(
     area=AREA,
-    claim="divergence after projection over before in smoke, hysteroscopy, cautery and bleeding, with a tool that stirs",
+    claim="divergence after projection over before in smoke, hysteroscopy, cautery, bleeding, with a tool that stirs",
     bound="≤ 1e-4 in every step",
     also=("viscera.scenarios.smoke", "viscera.scenarios.hysteroscopy", "viscera.scenarios.cautery",
           "viscera.scenarios.bleeding"),

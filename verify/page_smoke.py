@@ -46,7 +46,10 @@ def _pictures() -> list[dict[str, Any]]:
 
     node = str(npm_command()[1] / "node")
     scene = str(HERE / "scenes" / "many_puffs.py")
-    with tempfile.TemporaryDirectory() as folder, serve(Path(folder), "--device", "cpu", "--detail", "1", scenario=scene) as at:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve(Path(folder), "--device", "cpu", "--detail", "1", scenario=scene) as at,
+    ):
         told = subprocess.run(
             [node, str(HERE / "watch_puffs.mjs"), at.url, str(FEW), str(MOST_PUFFS), str(SECONDS)],
             env={**os.environ, BROWSER_VARIABLE: find_browser() or ""},

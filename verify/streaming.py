@@ -40,13 +40,15 @@ class Watched:
 def volume_rate() -> Measured:
     fast, _, ticks = _watched()
     whole = fast.megabytes / fast.volumes / (1e-6 * CELLS)
-    detail = f"{fast.megabytes:.1f} MB/s, {whole:.2f} bytes for each cell, {fast.frames:.0f} frames/s, {ticks:.0f} ticks/s"
+    detail = (
+        f"{fast.megabytes:.1f} MB/s, {whole:.2f} bytes for each cell, {fast.frames:.0f} frames/s, {ticks:.0f} ticks/s"
+    )
     return Measured(fast.volumes, "volumes/s", fast.volumes >= 20.0 and fast.megabytes <= 20.0, detail)
 
 
 @figure(
     area=AREA,
-    claim=f"beside it, a viewer that takes {SLOW_S:g} s for each frame skips: what it gets of the volumes that are sent",
+    claim=f"beside it, a viewer that takes {SLOW_S:g} s for each frame skips: what it gets of the volumes sent",
     bound="≤ 25 %, and the other gets its 20 volumes/s",
     needs=("quiet",),
     also=ALSO,

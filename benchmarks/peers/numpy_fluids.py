@@ -11,7 +11,8 @@ None of it is a dependency of viscera. In an environment of its own:
     python -m venv /tmp/peers && /tmp/peers/bin/pip install scipy phiflow==3.4.0 phiml==1.16.1 warp-lang numpy
     PYTHONPATH=src /tmp/peers/bin/python benchmarks/peers/numpy_fluids.py [--cores 2]
 
-It prints a table and writes numpy_fluids.json beside itself (elsewhere with --out).
+It prints a table and writes numpy_fluids.json beside itself (elsewhere with --out); with --table it only writes the
+table of docs/grid.md from that file.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ GOAL = 2.0
 ALIKE = 1e-3
 """Largest difference of velocities after a step, over the largest."""
 Speeds = list[np.ndarray]
+PAGE = Path(__file__).parents[2] / "docs" / "grid.md"
+BEGIN, END = "<!-- written by benchmarks/peers/numpy_fluids.py --table -->", "<!-- /written -->"
 
 
 class Plain:
@@ -118,14 +121,13 @@ def widen_indices() -> None:
     """PhiML 1.16 numbers the entries of a sparse matrix with int32, row times columns + column, which overflows from
     46 341 cells on (256², 64³). Its own function with wider indices; it is called while the matrix is made, which is
     once, and not in the steps that are timed."""
-    from phiml.backend._numpy_backend import NumPyBackend  # pyright: ignore[reportMissingImports]
-
-    narrow = NumPyBackend.ravel_multi_index
+    backend = importlib.import_module("phiml.backend._numpy_backend").NumPyBackend
+    narrow = backend.ravel_multi_index
 
     def wide(self: Any, multi_index: Any, shape: Any, mode: Any = "undefined") -> Any:
         return narrow(self, np.asarray(multi_index).astype(np.int64), shape, mode)
 
-    NumPyBackend.ravel_multi_index = wide
+    backend.ravel_multi_index = wide
 
 
 def phi(cells: tuple[int, int, int]) -> Callable[[], None] | None:
@@ -160,12 +162,34 @@ def timed(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[
     return {name: (statistics.median(wall[name]), statistics.median(own[name])) for name in steps}
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Processor time of a step as Markdown."""
+    names = ("viscera", "NumPy and SciPy", "PhiFlow")
+    lines = ["| cells | " + " | ".join(f"{name}, ms" for name in names) + " |", "| --- | ---: | ---: | ---: |"]
+    for cells in SIZES:
+        found = {row["solver"]: row["processor_ms"] for row in rows if tuple(row["cells"]) == cells}
+        size = f"{cells[0]}{'²' if cells[2] == 1 else '³'}"
+        numbers = [f"{found[name]:.3g}" if name in found else "not measured" for name in names]
+        lines.append(f"| {size} | {' | '.join(numbers)} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(page: Path, rows: list[dict[str, Any]]) -> None:
+    """Between the marks in a page."""
+    head, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(f"{head}{BEGIN}\n{table(rows)}{END}{rest.partition(END)[2]}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    parser.add_argument("--table", action="store_true", help="only write the table of docs/grid.md from the last run")
     chosen = parser.parse_args()
+    if chosen.table:
+        write_table(PAGE, json.loads(chosen.out.read_text())["rows"])
+        return 0
     device = open_device("cpu", chosen.cores)
     if importlib.util.find_spec("phiml") is not None:
         widen_indices()

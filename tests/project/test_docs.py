@@ -8,6 +8,7 @@ the program really has.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -213,3 +214,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         if anchor:
             titles = [line.lstrip("#") for line in prose_of(target) if line.startswith("#")]
             assert anchor in map(anchor_of, titles), f"{name_of(page)} links to {link}: there is no such heading"
+
+
+def test_the_table_beside_other_solvers_is_that_of_the_last_run() -> None:
+    """`numpy_fluids.py --table` writes it."""
+    folder = ROOT / "benchmarks" / "peers"
+    spec = importlib.util.spec_from_file_location("numpy_fluids", folder / "numpy_fluids.py")
+    assert spec is not None
+    assert spec.loader is not None
+    peers = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(peers)
+    rows = json.loads((folder / "numpy_fluids.json").read_text())["rows"]
+    assert f"{peers.BEGIN}\n{peers.table(rows)}{peers.END}" in (ROOT / "docs" / "grid.md").read_text()

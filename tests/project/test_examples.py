@@ -27,6 +27,7 @@ def test_every_example_ends_in_a_check() -> None:
     [
         pytest.param("10_river_balance.py", ["--seconds", "2"], "came in", marks=pytest.mark.slow),
         ("11_any_closed_mesh.py", ["--particles", "300", "--steps", "3000"], "refused: "),
+        pytest.param("17_smoke_from_a_hook.py", [], "due are", marks=pytest.mark.slow),
         pytest.param("18_press_and_let_go.py", [], "given back", marks=pytest.mark.slow),
         pytest.param("26_an_operation.py", ["--clumsy", "--seconds", "1"], "secured", marks=pytest.mark.slow),
         ("15_barium_under_x_ray.py", ["--seconds", "1"], "seen in the picture"),

@@ -1,5 +1,5 @@
-"""A box of 64³ cells full of smoke that whirls without end, so that all of it changes in every step: what a volume costs
-on the wire at most. `viscera serve verify/scenes/full_box.py`; verify/streaming.py measures it."""
+"""A box of 64³ cells full of smoke that whirls without end, so that all of it changes in every step: what a volume
+costs on the wire at most. `viscera serve verify/scenes/full_box.py`; verify/streaming.py measures it."""
 
 from __future__ import annotations
 

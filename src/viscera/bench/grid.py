@@ -8,6 +8,8 @@ projection over that before.
 `floor_ratio` is time over the time in which the state could be read and written once, at the bandwidth of a large
 copy: 24 bytes of velocity, 8 of pressure, 8 of the substance and 12 of faces, 52 for each cell.
 
+`step and picture` draws 512² pixels of the substance after each step, as the document draws its flow.
+
 The document (Andersson §4.3) reports 60 frames per second at 64² with drawing, on a Pentium III with 933 MHz.
 """
 
@@ -21,8 +23,11 @@ import warp as wp
 
 from viscera import grid
 from viscera.bench.registry import Row, benchmark, median_ms, timed
-from viscera.device import Device
+from viscera.device import Device, Port, Stage
 from viscera.grid import Grid, GridParams, Substance
+from viscera.grid.shape import GridShape
+
+wp.set_module_options({"enable_backward": False})
 
 NAME = "grid"
 DOCUMENT = {(64, 64, 1): 60.0}
@@ -32,6 +37,8 @@ GOALS_CUDA = {(256, 256, 256): 150.0}
 """Steps per second; two cores, or a large GPU."""
 STEP_BYTES = 52
 """Per cell; see above."""
+PICTURE = 512
+"""Pixels along a side of the picture that is drawn of 64²."""
 COPY_BYTES = 128 * 2**20
 FLAT = (64, 128, 256, 512, 1024)
 DEEP = {False: (32, 48, 64, 96, 128), True: (32, 64, 128, 192, 256, 384)}
@@ -51,6 +58,8 @@ def run(device: Device, quick: bool) -> Iterator[Row]:
     for cells in sizes:
         yield _row(device, cells, "carried and pressed", rate)
         yield _row(device, cells, "stirred", rate, stirred=True)
+        if cells == (64, 64, 1):
+            yield _row(device, cells, "step and picture", rate, transport="semi_lagrangian", pictured=True)
         if cells in ((64, 64, 1), (256, 256, 1), (64, 64, 64)):
             yield _row(device, cells, "plain", rate, transport="semi_lagrangian")
             yield _row(device, cells, "gauss_seidel", rate, solver="gauss_seidel")
@@ -78,6 +87,7 @@ def _row(
     rate: float,
     *,
     stirred: bool = False,
+    pictured: bool = False,
     repeats: int = 0,
     **numbers: Any,
 ) -> Row:
@@ -86,6 +96,8 @@ def _row(
     follow = device.record(lambda stage: grid.follow(stage, flow), work=grid.work(flow))
     step = device.record(lambda stage: grid.step(stage, flow), work=grid.work(flow))
     turn = np.zeros(1)
+    picture = device.port(PICTURE * PICTURE, wp.uint8)
+    draw = device.record(lambda stage: _draw(stage, flow, picture))
 
     def stir() -> None:
         if stirred:
@@ -96,20 +108,59 @@ def _row(
             grid.set_bars(flow, ends, [0.06], [[speed, speed]])
             follow.run()
         step.run()
+        if pictured:
+            draw.run()
 
     follow.run()
     repeats = repeats or int(np.clip(4e7 / count / (1 if not device.is_cuda else 0.02), 5, 60))
     ms = median_ms(stir, device, repeats)
     before, after = grid.divergence(flow)
-    goal = None if case != "carried and pressed" else (GOALS_CUDA if device.is_cuda else GOALS_CPU).get(cells)
+    goal = (
+        None
+        if case not in ("carried and pressed", "step and picture")
+        else (GOALS_CUDA if device.is_cuda else GOALS_CPU).get(cells)
+    )
     extra = {"divergence": after / before if before > 0.0 else 0.0, "missing": grid.missing(flow, "ink")}
     name = " × ".join(str(side) for side in cells)
     floor = count * STEP_BYTES / rate
     return timed(
         NAME, f"{name}, {case}", count, device, ms,
-        document=DOCUMENT.get(cells) if case == "plain" else None, goal=goal, floor_ratio=1e-3 * ms / floor,
+        document=DOCUMENT.get(cells) if case in ("plain", "step and picture") else None, goal=goal,
+        floor_ratio=1e-3 * ms / floor,
         extra=extra,
     )  # fmt: skip
+
+
+@wp.kernel
+def draw_ink(
+    first: int,
+    # params
+    shape: GridShape,
+    side: int,
+    full: float,
+    # in
+    value: wp.array[wp.float32],
+    # out
+    picture_out: wp.array[wp.uint8],
+):
+    """A substance as grey, smooth between the middles of cells, one layer, `side` pixels along each side."""
+    pixel = first + wp.tid()
+    x = wp.clamp((float(pixel % side) + 0.5) / float(side) * float(shape.nx) - 0.5, 0.0, float(shape.nx) - 1.001)
+    y = wp.clamp((float(pixel // side) + 0.5) / float(side) * float(shape.ny) - 0.5, 0.0, float(shape.ny) - 1.001)
+    c = shape.layer + (int(y) + 1) * shape.row + int(x) + 1
+    fx = x - wp.floor(x)
+    low = wp.lerp(value[c], value[c + 1], fx)
+    high = wp.lerp(value[c + shape.row], value[c + shape.row + 1], fx)
+    grey = 255.0 * wp.lerp(low, high, y - wp.floor(y)) / full
+    picture_out[pixel] = wp.uint8(wp.clamp(grey, 0.0, 255.0))
+
+
+def _draw(stage: Stage, flow: Grid, picture: Port) -> None:
+    """The picture of a step, on the host."""
+    full = 1e6 * flow.carried["ink"].substance.unit / flow.params.cell_volume
+    args = [flow.levels[0].shape, PICTURE, full, flow.carried["ink"].value, picture.array]
+    stage.launch(draw_ink, PICTURE * PICTURE, args)
+    stage.download(picture)
 
 
 def copy_rate(device: Device) -> float:

@@ -54,6 +54,11 @@ def set(grid: Grid, params: GridParams) -> None:
             "these parameters are frozen in recorded programs.",
             "Change viscosity, confinement and numbers of substances alone, not from or to 0; else make it anew.",
         )
+    if params.spread_sweeps > grid.spread_sweeps:
+        raise InputError(
+            f"viscosity or diffusivity needs {params.spread_sweeps} sweeps; {grid.spread_sweeps} are recorded.",
+            "Make the flow with the largest that it will have, or give `diffusion_sweeps`.",
+        )
     grid.params = params
     set_numbers(grid, params)
 
@@ -77,9 +82,13 @@ def step(stage: Stage, grid: Grid) -> None:
     step_grid(stage, grid)
 
 
-def step_part(stage: Stage, grid: Grid, part: int) -> None:
-    """A third of a step, 0, 1, 2 in this order: the flow, its pressure, what it carries. For those who take turns."""
-    (step_flow, project, step_substances)[part](stage, grid)
+def step_part(stage: Stage, grid: Grid, part: int, *, confines: bool = True) -> None:
+    """A third of a step, 0, 1, 2 in this order: the flow, its pressure, what it carries. For those who take turns.
+    Without `confines` the first leaves confinement out: for a setting that is 0 as a rule and costs nothing then."""
+    if part == 0:
+        step_flow(stage, grid, confines)
+    else:
+        (project, step_substances)[part - 1](stage, grid)
 
 
 def work(grid: Grid) -> int:

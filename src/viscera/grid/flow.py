@@ -242,7 +242,7 @@ def confine(
     # out
     velocity_out: Three,
 ):
-    """`numbers[0]` is ε Δt/h times a cell's side: ε Δt [s] over [s]."""
+    """`numbers[0]` is ε Δt; the curl has its h already."""
     c = shape.layer + first + wp.tid()
     if in_cells(shape, c):
         here = confining(shape, c, curl)

@@ -19,6 +19,11 @@ Side = Literal["-x", "+x", "-y", "+y", "-z", "+z"]
 
 MOST_CELLS = 2**28
 """Beyond this an index does not fit."""
+UNSPREAD = 0.005
+"""Share of the change by viscosity in a step that sweeps may leave undone."""
+LEAST_SWEEPS, MOST_SWEEPS = 4, 100
+"""For viscosity, where their number is not given. The most are enough up to νΔt/h² of about 9 in two dimensions and 6
+in three; beyond, more of the change is left for the next step."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +68,16 @@ class GridParams:
     """Whether obstacles hold the fluid beside them; where viscosity matters. Along the walls of the box it slips."""
     transport: Transport = "maccormack"
     confinement: float = 0.0
-    """ε of Fedkiw, Stam and Jensen (2001): gives back small whirls that a coarse grid loses."""
+    """ε of Fedkiw, Stam and Jensen (2001) [1/s]: gives back small whirls that a coarse grid loses, by εh(N × ω), so the
+    less the finer the cells are. A force that may give back more than was lost."""
     solver: Solver = "multigrid"
     cycles: int = 5
     """Of multigrid, in a step. With obstacles a cycle leaves about a tenth of the divergence."""
     sweeps: int = 20
     """Of Gauss–Seidel over all cells, in a step: Stam's number."""
-    diffusion_sweeps: int = 4
-    """For (I − νΔt∇²); the document's way takes 20."""
+    diffusion_sweeps: int | None = None
+    """Of Gauss–Seidel for (I − νΔt∇²); the document takes 20. None: as many as leave less than `UNSPREAD` of what
+    viscosity and diffusivity, as they are when the flow is made, change in a step (`spread_sweeps`)."""
     dye_steps: int = 1
     """Into which a step is cut for conservative substances. Fluid may cross one cell in each; where it is faster,
     what it carries lags behind."""
@@ -96,7 +103,7 @@ class GridParams:
             if side in ("-z", "+z") and self.cells[2] == 1:
                 raise InputError(f"side {side!r} of one layer cannot be open.", "Open sides along x or y.")
         for name in ("cycles", "sweeps", "diffusion_sweeps", "dye_steps"):
-            if not 1 <= getattr(self, name) <= 1000:
+            if getattr(self, name) is not None and not 1 <= getattr(self, name) <= 1000:
                 raise InputError(f"{name} = {getattr(self, name)} is not possible.", "Allowed are 1 to 1000.")
         self._check_substances()
 
@@ -127,6 +134,20 @@ class GridParams:
                     f"diffusivity = {one.diffusivity} of {one.name!r} spreads over {spread:.3g} cells² in a step.",
                     "Up to 1/6 is possible: make the step shorter, or `dye_steps` more.",
                 )
+
+    @property
+    def spread_sweeps(self) -> int:
+        """Sweeps for (I − k∇²), k = νΔt/h², with d axes: over two colours a sweep leaves (2dk / (1 + 2dk))² of what is
+        smooth, which is what they leave longest (Young 1954: the square of Jacobi's factor)."""
+        if self.diffusion_sweeps is not None:
+            return self.diffusion_sweeps
+        spreads = [self.viscosity, *(one.diffusivity for one in self.substances if one.carried != "conservative")]
+        axes = 3 if self.cells[2] > 1 else 2
+        jacobi = 2.0 * axes * max(spreads) * self.dt / self.spacing**2
+        if jacobi == 0.0:
+            return LEAST_SWEEPS
+        needed = math.ceil(0.5 * math.log(UNSPREAD) / math.log(jacobi / (1.0 + jacobi)))
+        return min(max(needed, LEAST_SWEEPS), MOST_SWEEPS)
 
     @property
     def cell_volume(self) -> float:

@@ -8,10 +8,12 @@ p in m/s. The system is solved by a fixed number of cycles of generalised conjug
 (Eisenstat, Elman and Schultz 1983), preconditioned by one V-cycle of multigrid each: cells are joined by eights, coarse
 faces are half the sum of fine ones (Shao et al. 2022), two colours are relaxed in turn, once before and twice after the
 coarse grid. Each cycle leaves the least L2 norm of the divergence that it can, so that it never grows, also in a
-pocket that a tool has closed off, where no solution exists. The last pressure is where the next solve begins.
+pocket that a tool has closed off, where no solution exists. A solve begins from 0: from the last pressure it is no
+better while tools stir, and where the flow has become steady, or a tool has just started, that pressure is wrong and
+cycles are spent on taking it away.
 
 Differs from the source (Andersson §3.3, after Stam), which takes 20 sweeps of Gauss–Seidel on cells with velocities in
-their middles: that is `solver="gauss_seidel"`, here on faces and from 0.
+their middles: that is `solver="gauss_seidel"`, here on faces.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ def begin_residual(
     # out
     residual_out: wp.array[wp.float32],
 ):
-    """What is needed, less its mean where the box is closed, less what the last pressure does."""
+    """What is needed, less its mean where the box is closed, less what this pressure does."""
     c = shape.layer + first + wp.tid()
     done = all_faces(shape, c, faces) * p[c] - around(shape, c, faces, p)
     needed = residual_out[c] - wp.where(less_mean != 0, float(numbers[MEAN]), 0.0)

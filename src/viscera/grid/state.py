@@ -28,7 +28,7 @@ CUDA_SECOND = 256
 """Sums of partial sums, on cuda."""
 
 EPSILON, RATE, VISCOSITY, FIRST_SUBSTANCE = 0, 1, 2, 4
-"""Places in a flow's live numbers: confinement, Δt/h of the dye, νΔt/h², then four for each substance."""
+"""Places in a flow's live numbers: εΔt of confinement, Δt/h of the dye, νΔt/h², then four for each substance."""
 LIFT, SPREAD, STAYS, PER_SUBSTANCE = 0, 1, 2, 4
 
 
@@ -70,6 +70,8 @@ class Grid:
     native: bool
     """Whether loops in C are used."""
     layout: Layout
+    spread_sweeps: int
+    """Of viscosity and diffusivity, as programs have recorded them."""
     velocity: tuple[Any, Any, Any]
     """Of fluid at the faces across x, y, z [m/s]."""
     other: tuple[Any, Any, Any]
@@ -159,6 +161,7 @@ def make_grid(params: GridParams, distance: ArrayLike | None, device: Device, na
         device=device,
         native=not device.is_cuda if native is None else native,
         layout=layout,
+        spread_sweeps=params.spread_sweeps,
         velocity=three(),
         other=three(),
         third=three(),
@@ -254,7 +257,7 @@ def set_numbers(grid: Grid, params: GridParams) -> None:
     """The live numbers of a step."""
     rate = params.dt / params.spacing
     numbers = np.zeros(grid.live.shape[0], dtype=np.float32)
-    numbers[EPSILON] = params.confinement * rate
+    numbers[EPSILON] = params.confinement * params.dt
     numbers[RATE] = rate / params.dye_steps
     numbers[VISCOSITY] = params.viscosity * rate / params.spacing
     for place, one in enumerate(params.substances):

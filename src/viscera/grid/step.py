@@ -59,13 +59,14 @@ def step_grid(stage: Stage, grid: Grid) -> None:
     step_substances(stage, grid)
 
 
-def step_flow(stage: Stage, grid: Grid) -> None:
-    """The first part of a step: all but pressure and what is carried."""
+def step_flow(stage: Stage, grid: Grid, confines: bool = True) -> None:
+    """The first part of a step: all but pressure and what is carried. Without `confines` whirls are not confined,
+    whatever `GridParams.confinement` is."""
     _put_sources(stage, grid)
     for bring in grid.brings:
         bring(stage)
     _carry_velocity(stage, grid)
-    _push(stage, grid)
+    _push(stage, grid, confines)
     if grid.params.viscosity > 0.0:
         _spread_velocity(stage, grid)
 
@@ -84,8 +85,7 @@ def project(stage: Stage, grid: Grid) -> None:
     run(stage, grid.native, "find_divergence", layout, args)
     _sum(stage, grid, "sum_needed", [fine.inverse, fine.needed])
     _finish(stage, grid, numbers.begin_solve, [int(grid.closed)])
-    if grid.params.solver == "gauss_seidel":
-        stage.once(grid.pressure.zero_)
+    stage.once(grid.pressure.zero_)
     begun = [fine.shape, 1, three(fine.faces), fine.inverse, grid.pressure, grid.solve, fine.needed]
     run(stage, grid.native, "begin_residual", layout, begun)
     if grid.params.solver == "gauss_seidel":
@@ -186,14 +186,14 @@ def _carry_velocity(stage: Stage, grid: Grid) -> None:
         stage.once(lambda axis=axis, result=result: wp.copy(grid.velocity[axis], result))
 
 
-def _push(stage: Stage, grid: Grid) -> None:
+def _push(stage: Stage, grid: Grid, confines: bool) -> None:
     """Substances lift, whirls are confined."""
     fine, layout = grid.levels[0], grid.layout
     for place, carried in enumerate(grid.carried.values()):
         if carried.substance.lift != 0.0 and grid.params.cells[2] > 1:
             args = [fine.shape, FIRST_SUBSTANCE + PER_SUBSTANCE * place + LIFT, grid.live, carried.value]
             run(stage, grid.native, "lift", layout, [*args, grid.velocity[2]])
-    if grid.params.confinement > 0.0:
+    if confines and grid.params.confinement > 0.0:
         stage.launch(flow.find_curl, layout.count, [fine.shape, three(grid.velocity), grid.curl])
         stage.launch(flow.confine, layout.count, [fine.shape, grid.live, grid.curl, three(grid.velocity)])
 
@@ -209,7 +209,7 @@ def _spread_velocity(stage: Stage, grid: Grid) -> None:
 def _spread(stage: Stage, grid: Grid, axis: int, number: int, face_open: Any, before: Any, now: Any) -> None:
     # Nothing holds a substance at a wall.
     held = int(grid.params.no_slip and axis < CELLS)
-    for _ in range(grid.params.diffusion_sweeps):
+    for _ in range(grid.spread_sweeps):
         for colour in (RED, BLACK):
             args = [grid.levels[0].shape, axis, colour, number, held, grid.live, grid.cells, face_open, before, now]
             run(stage, grid.native, "diffuse", grid.layout, args)

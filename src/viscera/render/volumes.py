@@ -5,9 +5,9 @@ Along a ray light is lost by Beer and Lambert, and what is scattered towards the
     T(s) = exp(−∫₀ˢ σ ds'),     L = T(S) L_behind + ∫₀ˢ T σ a (k_lamp E_lamp T + k_room E_room) ds,
 
 with σ the density in the box [1/m] and a the share that is scattered. The lamp sits beside the lens, so its light comes
-through the same smoke as it goes back through. A ray is cut into steps of about one cell, in each of which σ is constant
-and the integral exact; it ends at the nearest solid. Rays go through every second pixel of every second row; a pixel
-between them takes the mean of those around that ended at its own depth, so that borders stay sharp.
+through the same smoke as it goes back through. A ray is cut into steps of about one cell, in each of which σ is
+constant and the integral exact; it ends at the nearest solid. Rays go through every second pixel of every second row; a
+pixel between them takes the mean of those around that ended at its own depth, so that borders stay sharp.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BORDER = wp.constant(1000.0)
 
 @dataclass(frozen=True)
 class Medium:
-    """Share of the densest that is lost, red, green, blue; and of that the share that is scattered and not swallowed."""
+    """Share of the densest that is lost, red, green, blue; and of that the share that is scattered, not swallowed."""
 
     extinction: tuple[float, float, float]
     albedo: tuple[float, float, float]
@@ -316,7 +316,11 @@ class Volumes:
         one = self._volumes[number]
         low, high = np.minimum(*one.box), np.maximum(*one.box)
         medium = MEDIA[one.look]
-        row["first"], row["cells"], row["densest"] = self._firsts[number], (one.width, one.height, one.depth), one.densest
+        row["first"], row["cells"], row["densest"] = (
+            self._firsts[number],
+            (one.width, one.height, one.depth),
+            one.densest,
+        )
         row["low"], row["size"] = low, high - low
         row["filled_low"], row["filled_high"] = filled
         row["extinction"], row["albedo"] = medium.extinction, medium.albedo

@@ -41,6 +41,8 @@ FASTEST_BAR = 0.6
 """A bar that moves faster has jumped [m/s]."""
 LOOK = 16
 """Steps between two looks whether all is finite and counted."""
+CONFINED = "part 0, confined"
+"""Program of the first part when whirls are confined."""
 SHIFT = 0.05
 """An organ whose surface has moved by less counts as still [cells]."""
 WIDTHS = (32, 256)
@@ -118,6 +120,8 @@ class BoxedFlow:
         self._moves = np.zeros(1, dtype=np.bool_)
         """Whether the organ has a velocity."""
         self._tools = len(tools)
+        self.confines = False
+        """Whether whirls are confined; only where `params.confinement` is above 0."""
         self._shown = (shown, per_unit, blood)
         rows = params.cells[1] * params.cells[2]
         self._rows = device.port(rows, wp.int64)
@@ -139,6 +143,8 @@ class BoxedFlow:
         }
         for part in range(PARTS):
             self._programs[f"part {part}"] = record(lambda stage, part=part: self._record_part(stage, part), work=work)
+        if self.flow.params.confinement > 0.0:
+            self._programs[CONFINED] = record(lambda stage: grid.step_part(stage, self.flow, 0), work=work)
         self.redraw()
 
     def _record_follow(self, stage: Stage) -> None:
@@ -160,7 +166,7 @@ class BoxedFlow:
         stage.once(lambda: wp.copy(now, vertices, count=len(now)))
 
     def _record_part(self, stage: Stage, part: int) -> None:
-        grid.step_part(stage, self.flow, part)
+        grid.step_part(stage, self.flow, part, confines=False)
         if part == PARTS - 1:
             self._record_show(stage)
 
@@ -200,7 +206,7 @@ class BoxedFlow:
         if part == 0:
             self._stir(now)
             put_sources()
-        self.run(f"part {part}")
+        self.run(CONFINED if part == 0 and self.confines else f"part {part}")
         self._clock[0] = (part + 1) % PARTS
         if part < PARTS - 1:
             return False

@@ -104,11 +104,12 @@ def burning_places(units: NDArray[np.int32], params: GridParams) -> list[tuple[N
     middles = np.asarray(params.origin) + params.spacing * (cells[:, ::-1] + 0.5)
     amounts = units[tuple(cells.T)].astype(np.int64)
     while len(found) < MOST_PLACES and amounts.any():
-        centre = middles[np.argmax(amounts)]
-        for _ in range(2):  # the heaviest cell is near both times: a mean is no farther from it than what it is of
-            near = np.linalg.norm(middles - centre, axis=1) <= APART
-            centre = (amounts[near, None] * middles[near]).sum(axis=0) / amounts[near].sum()
+        near = np.linalg.norm(middles - middles[np.argmax(amounts)], axis=1) <= APART
+        centre = (amounts[near, None] * middles[near]).sum(axis=0) / amounts[near].sum()
+        # The heaviest cell is near again: a mean is no farther from it than what it is of.
+        near = np.linalg.norm(middles - centre, axis=1) <= APART
         total = int(amounts[near].sum())
+        centre = (amounts[near, None] * middles[near]).sum(axis=0) / total
         found.append((centre, total))
         units[tuple(cells[near].T)] = 0
         amounts[near] = 0
