@@ -1,4 +1,4 @@
-"""X-ray at full size: Beer and Lambert along every ray, particles, landmarks, volumes, and the mass of what is let in."""
+"""X-ray at full size: Beer and Lambert along every ray, particles, landmarks, volumes, the mass of what is let in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def slab() -> Measured:
 @figure(
     area=AREA,
     claim="a sphere of 81 920 triangles follows Beer and Lambert, its rim included",
-    bound="light behind it ≤ 1 % off at worst where a ray runs more than 0.2 radii in it, 99.9 % of all its rays within 1 %",
+    bound="light behind it ≤ 1 % off at worst where a ray runs more than 0.2 radii in it, 99.9 % of all its rays "
+    "within 1 %",
 )
 def sphere() -> Measured:
     """Flat triangles lie up to 0.012 % of the radius inside the ball, so the outermost rays miss them."""
@@ -87,7 +88,8 @@ def sphere() -> Measured:
         within = min(within, float((off[seen] <= 0.01).mean()))
     return Measured(
         round(100 * worst, 3), "%", worst <= 0.01 and within >= 0.999,
-        f"three angles, 512 × 512; {100 * within:.2f} % of all its rays within 1 %; at the rim {100 * rim:.1f} % at worst",
+        f"three angles, 512 × 512; {100 * within:.2f} % of all its rays within 1 %; at the rim {100 * rim:.1f} % at "
+        "worst",
     )  # fmt: skip
 
 
@@ -158,8 +160,8 @@ def volume_steps() -> Measured:
     worst = max(float(one.max()) for one in off.values())
     return Measured(
         round(100 * worst, 3), "%", worst <= 0.005,
-        f"256 × 256 rays; a voxel {100 * off[1.0].mean():.3f} % in the mean, {100 * off[1.0].max():.2f} % at worst; half "
-        f"{100 * off[0.5].mean():.3f} % and {100 * off[0.5].max():.2f} %",
+        f"256 × 256 rays; a voxel {100 * off[1.0].mean():.3f} % in the mean, {100 * off[1.0].max():.2f} % at worst; "
+        f"half {100 * off[0.5].mean():.3f} % and {100 * off[0.5].max():.2f} %",
     )  # fmt: skip
 
 
@@ -203,8 +205,8 @@ def contrast_mass() -> Measured:
     world.close()
     return Measured(
         round(100 * offs[0], 2), "%", abs(offs[0]) <= 0.02,
-        f"{1000 * truth:.0f} g of suspension in the lumen and on the wall; from 1.1 m, where parts nearer to the source are "
-        f"larger, {100 * offs[1]:+.1f} %",
+        f"{1000 * truth:.0f} g of suspension in the lumen and on the wall; from 1.1 m, where parts nearer to the source "
+        f"are larger, {100 * offs[1]:+.1f} %",
     )  # fmt: skip
 
 

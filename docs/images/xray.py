@@ -1,6 +1,6 @@
 """Makes xray.png: one study through four C-arms, and a made-up CT of the same patient around it.
 
-    python docs/images/xray.py
+python docs/images/xray.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 9
 ARMS = (
     CArm(pixels=384),
     CArm(primary=35.0, secondary=15.0, pixels=384),
-    CArm(field=0.16, isocentre=(0.03, -0.11, 0.0), shutters=(0.1, 0.1, 0.2, 0.05), pixels=384),
+    CArm(field=0.16, isocentre=(0.03, 0.0, 0.0), shutters=(0.1, 0.1, 0.2, 0.05), pixels=384),
 )
 
 
@@ -39,7 +39,7 @@ def seen(world: World, arm: CArm) -> np.ndarray:
     machine = world.system("xray").holds
     xray.aim(machine, arm)
     xray.settle(machine)
-    return xray.picture(machine)[::-1, :, 0]
+    return xray.picture(machine)[::-1, :, 0].copy()
 
 
 def made_up_ct(path: Path) -> Path:

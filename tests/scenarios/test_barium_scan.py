@@ -32,7 +32,9 @@ VOXEL = 8.0
 CELLS = 72
 
 
-def write(path: Path, values: np.ndarray, unit: str = "mm", origin: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Path:
+def write(
+    path: Path, values: np.ndarray, unit: str = "mm", origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+) -> Path:
     """As NIfTI, right, front and head along the axes."""
     affine = np.diag([VOXEL, VOXEL, VOXEL, 1.0])
     affine[:3, 3] = origin

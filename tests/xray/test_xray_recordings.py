@@ -93,7 +93,7 @@ def test_the_state_in_space_has_the_wall_as_it_is(recorded: tuple[Path, dict], t
 def test_what_cannot_be_written_is_refused(recorded: tuple[Path, dict], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of the files"):
         write_xrays(recorded[0], tmp_path / "run.avi")
-    with pytest.raises(InputError, match="ends at 0.40 s"):
+    with pytest.raises(InputError, match="recording ends"):
         write_xrays(recorded[0], tmp_path / "late.png", begin=1.0)
     with pytest.raises(InputError, match="there is nothing"):
         write_xrays(recorded[0], tmp_path / "late.png", begin=0.2, end=0.1)

@@ -46,6 +46,7 @@ const ICONS = {
   grow: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
   shrink: "M4 9h5V4M20 9h-5V4M4 15h5v5M20 15h-5v5",
   beside: "M3 5h18v14H3zM12 5v14",
+  save: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
   inset: "M3 5h18v14H3zM12 9h6v5h-6z",
   check: "M4 12.5l5.5 5.5L20 7",
   warn: "M12 4l9 16H3zM12 10v4M12 17v.2",

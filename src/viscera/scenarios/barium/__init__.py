@@ -49,8 +49,8 @@ SCRIPT = (
 
 
 NO_LINE = (
-    "The wall of this mesh is rigid: gas and waves need one line through the lumen, and it branches or has a neck that is "
-    "too fine. The film on it is seen in the X-ray only."
+    "The wall of this mesh is rigid: gas and waves need one line through the lumen, and it branches or has a neck that "
+    "is too fine. The film on it is seen in the X-ray only."
 )
 
 
