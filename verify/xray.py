@@ -205,7 +205,7 @@ def contrast_mass() -> Measured:
     world.close()
     return Measured(
         round(100 * offs[0], 2), "%", abs(offs[0]) <= 0.02,
-        f"{1000 * truth:.0f} g of suspension in the lumen and on the wall; from 1.1 m, where parts nearer to the source "
+        f"{1000 * truth:.0f} g of suspension in lumen and film; from 1.1 m, where parts nearer to the source "
         f"are larger, {100 * offs[1]:+.1f} %",
     )  # fmt: skip
 
