@@ -60,7 +60,8 @@ def _still(
         f"{found['count']} particles of {1000 * spacing:g} mm, {1000 * found['depth']:.0f} mm deep; rms over "
         f"{found['probes']} places in the middle (mean {100 * found['middle']:+.1f} %); at the wall "
         f"{100 * found['wall_rms']:.1f} % (mean {100 * found['wall']:+.1f} %), next layer "
-        f"{100 * found['next_rms']:.1f} % (mean {100 * found['next']:+.1f} %), single particles of both {100 * found['single_rms']:.1f} %; level "
+        f"{100 * found['next_rms']:.1f} % (mean {100 * found['next']:+.1f} %), single particles of both "
+        f"{100 * found['single_rms']:.1f} %; level "
         f"{100 * found['level']:+.1f} % of the depth; speed {1000 * found['speed']:.1f} mm/s, creeping "
         f"{1000 * found['creep']:.2f} mm/s (rms)",
     )  # fmt: skip
