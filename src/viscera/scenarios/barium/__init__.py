@@ -19,7 +19,7 @@ from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
 from viscera.world.systems.barium import ROLL, TILT, filling
-from viscera.world.systems.coat_picture import coat_picture
+from viscera.world.systems.coat_picture import whitening
 from viscera.world.systems.enema import Living
 from viscera.world.systems.fluoroscopy import fluoroscopy
 from viscera.world.systems.reading import Hidden
@@ -72,7 +72,7 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     shown = opened(lumen.plain, lumen.line) if enema.living is None else enema.living.surface
     painted = []
     if lumen.line is not None:
-        painted = [coat_picture(enema.coating, mesh, shown, lumen.line, setting.device)]
+        painted = [whitening(enema.coating, mesh, shown, lumen.line, setting.device)]
     search = [Goal("found", least=float(polyps)), Goal("misses", most=3.0)] if polyps else []
 
     def script(world: World, tick: int) -> Iterable[Input]:

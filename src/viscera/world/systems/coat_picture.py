@@ -115,7 +115,7 @@ def unrolled_surface(surface: Surface, line: Centreline) -> Surface:
     return replace(surface, uv=np.stack([u, v], axis=-1).astype(np.float32))
 
 
-def coat_picture(coating: Coating, mesh: TriangleMesh, surface: Surface, line: Centreline, device: Device) -> System:
+def whitening(coating: Coating, mesh: TriangleMesh, surface: Surface, line: Centreline, device: Device) -> System:
     """The system that paints the film of a wall of this mesh onto `surface` (`unrolled_surface`)."""
     corners, weights = _texels(mesh, line, device)
     order = np.argsort(mesh.triangles.ravel(), kind="stable")
