@@ -26,8 +26,9 @@ ARMS = (
 )
 
 
-def filled(**options: object) -> World:
-    world = viscera.make("barium", device="cpu", seed=3, detail=0.6, **options)
+def filled(scan: Path | None = None) -> World:
+    options = {} if scan is None else {"scan": scan}
+    world = viscera.make("barium", device="cpu", seed=3, detail=0.6, options=options)
     for name, value in SETTINGS.items():
         world.apply(viscera.SetParameter(name, value))
     world.step(1000 * SECONDS)
@@ -64,7 +65,7 @@ def main() -> None:
     panels = [seen(world, arm) for arm in ARMS]
     world.close()
     with tempfile.TemporaryDirectory() as folder:
-        world = filled(options={"scan": made_up_ct(Path(folder) / "ct.nii.gz")})
+        world = filled(made_up_ct(Path(folder) / "ct.nii.gz"))
         panels.append(seen(world, ARMS[0]))
         world.close()
     gap = np.full((panels[0].shape[0], 8), 255, dtype=np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +64,9 @@ def tube(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def filled(tube: Path) -> tuple[Lumen, Enema]:
-    setting = Setting(open_device("cpu"), 0, tube, DETAIL)
-    lumen = find_lumen(setting)
+    scan = write(tube.with_name("ct.nii.gz"), block_of_water())
+    setting = Setting(open_device("cpu"), 0, tube, DETAIL, {"scan": str(scan)})
+    lumen = find_lumen(setting, find_body(setting))
     return lumen, make_enema(lumen, setting)
 
 
@@ -166,3 +168,8 @@ def test_options_are_checked_by_name_and_value() -> None:
     with pytest.raises(InputError, match="triangles = 12"):
         viscera.make("barium", device="cpu", options={"triangles": 12})
     assert [one.name for one in find_scenario("barium").options] == ["scan", "labels", "triangles"]
+
+
+@pytest.mark.slow
+def test_the_example_with_a_ct_adds_up() -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "29_barium_in_a_ct.py"), run_name="__main__")
