@@ -116,7 +116,8 @@ def still_in(
     places: FloatArray | None = None,
 ) -> dict[str, float]:
     """Water in a pool of the mesh, settled under strong viscosity; see the top of this file. The wall's share comes
-    from a map, or, where it may be `deforming`, from the nearest wall, which is curved by `curvature` [1/m]. `places` are where the particles begin, else on a lattice in the pool."""
+    from a map, or, where it may be `deforming`, from the nearest wall, which is curved by `curvature` [1/m]. `places`
+    are where the particles begin, else on a lattice in the pool."""
     pool = find_pool(mesh, spacing, depth, device)
     pool = pool if places is None else replace(pool, places=places)
     low, high = (tuple(float(one) for one in corner) for corner in mesh.bounds)

@@ -59,8 +59,9 @@ def _still(
         round(100 * found["middle_rms"], 2), "%", passed,
         f"{found['count']} particles of {1000 * spacing:g} mm, {1000 * found['depth']:.0f} mm deep; rms over "
         f"{found['probes']} places in the middle (mean {100 * found['middle']:+.1f} %); at the wall "
-        f"{100 * found['wall_rms']:.1f} % (mean {100 * found['wall']:+.1f} %), next layer {100 * found['next_rms']:.1f} % "
-        f"(mean {100 * found['next']:+.1f} %), single particles of both {100 * found['single_rms']:.1f} %; level "
+        f"{100 * found['wall_rms']:.1f} % (mean {100 * found['wall']:+.1f} %), next layer "
+        f"{100 * found['next_rms']:.1f} % (mean {100 * found['next']:+.1f} %), single particles of both "
+        f"{100 * found['single_rms']:.1f} %; level "
         f"{100 * found['level']:+.1f} % of the depth; speed {1000 * found['speed']:.1f} mm/s, creeping "
         f"{1000 * found['creep']:.2f} mm/s (rms)",
     )  # fmt: skip
@@ -138,7 +139,8 @@ def still_real_colon() -> Measured:
     mesh = real_colon()
     if mesh is None:
         raise Skip("VISCERA_ANATOMY names no folder with colon.stl")
-    return _still(mesh, 0.0022, 0.1, SETTLES)
+    # Filled to 0.1 m it stands 70 mm deep, where the same offset is 2.1 % of ρ g H with particles of 2.5 and of 2.2 mm.
+    return _still(mesh, 0.0025, 0.12, SETTLES)
 
 
 def real_colon() -> TriangleMesh | None:

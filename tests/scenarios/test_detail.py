@@ -226,7 +226,7 @@ def test_what_was_found_is_kept_until_something_changes(
     machine = Machine(0.5)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("viscera.scenarios.fit.measure", machine)
-    monkeypatch.setattr("viscera.scenarios.fit._build", lambda entry, device, mesh, detail: detail)
+    monkeypatch.setattr("viscera.scenarios.fit._build", lambda entry, device, mesh, detail, options: detail)
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     said: list[str] = []
     entry = catalogue()["palpation"]
@@ -256,7 +256,7 @@ def test_what_was_found_beside_other_work_is_not_kept(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("viscera.scenarios.fit.measure", Machine(0.5))
-    monkeypatch.setattr("viscera.scenarios.fit._build", lambda entry, device, mesh, detail: detail)
+    monkeypatch.setattr("viscera.scenarios.fit._build", lambda entry, device, mesh, detail, options: detail)
     monkeypatch.setattr("os.getloadavg", lambda: (1e3, 0.0, 0.0))
     fit(catalogue()["palpation"], cpu)
     assert not fitting.cache_file().exists()

@@ -258,7 +258,9 @@ def write_xray(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording: .h5, or the log of a session that died.")],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="NAME", help="Ends in .png, .apng, .webm, .mp4, .dcm (DICOM XA) or .h5 (in space)."),
+        typer.Option(
+            "--out", metavar="NAME", help="Ends in .png, .apng, .webm, .mp4, .dcm (DICOM XA) or .h5 (in space)."
+        ),
     ],
     begin: Annotated[float, typer.Option("--from", help="Where it begins [s].")] = 0.0,
     end: Annotated[
@@ -276,7 +278,9 @@ def write_xray(
     if as_json:
         console.print_json(result)
     else:
-        console.print_pairs([(key, ", ".join(one) if isinstance(one, list) else str(one)) for key, one in result.items()])
+        console.print_pairs(
+            [(key, ", ".join(one) if isinstance(one, list) else str(one)) for key, one in result.items()]
+        )
 
 
 @app.command("mesh")

@@ -15,7 +15,9 @@ Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same 
 Mesh = Annotated[Path | None, typer.Option("--mesh", help="Your own organ: STL, OBJ, PLY or GLB, closed.")]
 Options = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="What else a scenario is built with, as barium's scan=CT.nii.gz."),
+    typer.Option(
+        "--with", metavar="NAME=VALUE", help="What else a scenario is built with, as barium's scan=CT.nii.gz."
+    ),
 ]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter; repeat for more.")]
 DetailText = Annotated[

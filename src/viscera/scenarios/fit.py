@@ -247,9 +247,7 @@ def _turns_ms(world: World) -> float:
     return frames * sum(ms for part, ms in world.stages.items() if part != "tissue")
 
 
-def _build(
-    entry: Scenario, device: Device, mesh: Path | None, detail: float, options: Mapping[str, str]
-) -> World:
+def _build(entry: Scenario, device: Device, mesh: Path | None, detail: float, options: Mapping[str, str]) -> World:
     from viscera.scenarios import make
 
     return make(entry, device=device, mesh=mesh, detail=detail, options=options)

@@ -281,8 +281,8 @@ def fit_triangles(
 
 
 def fit_coating(stage: Stage, coating: Coating, vertices: wp.array) -> None:
-    """Records that the film lies on a wall whose vertices are now here, vec3 [m]: a stretched one carries a thinner film
-    and holds more of it."""
+    """Records that the film lies on a wall whose vertices are now here, vec3 [m]: a stretched one carries a thinner
+    film and holds more of it."""
     c = coating
     shape = [c.area, c.per_area, c.wanted, c.middle, c.across]
     stage.launch(fit_triangles, len(c.film), [c.unit, c.params.thickness, vertices, c.index, *shape])
@@ -399,8 +399,9 @@ def thickness(coating: Coating) -> NDArray[np.float64]:
 
 def write_study(path: str | Path, coating: Coating, fluid: Fluid, vertices: Any) -> None:
     """The state in space as an HDF5 file, for other programs: the wall as it is now (`wall/vertices` [m], which are
-    given, `wall/triangles`, and the film's `wall/thickness` [m] per triangle), particles (`particles/position` [m], `velocity` [m/s], `volume` of
-    suspension that each has [m³]) and the account [m³] as attributes. Waits for the device."""
+    given, `wall/triangles`, and the film's `wall/thickness` [m] per triangle), particles (`particles/position` [m],
+    `velocity` [m/s], `volume` of suspension that each has [m³]) and the account [m³] as attributes. Waits for the
+    device."""
     import h5py
 
     found = state.particles(fluid)

@@ -90,7 +90,9 @@ def read_labels(path: str | Path) -> dict[int, float]:
         try:
             found[int(words[0])] = float(words[1])
         except (ValueError, IndexError):
-            raise InputError(f"{place.name}, line {number}: {line!r} is no label.", "For example: 3, 40, liver") from None
+            raise InputError(
+                f"{place.name}, line {number}: {line!r} is no label.", "For example: 3, 40, liver"
+            ) from None
     if not found:
         raise InputError(f"{place.name} has no labels.", "A line for each, for example: 3, 40, liver")
     return found

@@ -98,7 +98,7 @@ def filled(volume: Scan, inside: Callable[[NDArray[np.float64]], NDArray[np.floa
     for k in range(voxels.shape[0]):
         j, n = (one.ravel() for one in np.meshgrid(*(np.arange(side) for side in voxels.shape[1:3]), indexing="ij"))
         at = np.stack([np.full(len(j), k), j, n, np.ones(len(j))], axis=1)
-        share = inside((at @ volume.to_world.T)[:, :3]).reshape(voxels.shape[1:3] + (1,))
+        share = inside((at @ volume.to_world.T)[:, :3]).reshape((*voxels.shape[1:3], 1))
         plain = np.array([1.0, 0.0])
         voxels[k] = ((1.0 - share) * voxels[k].astype(np.float64) + share * plain).astype(np.float16)
     return Scan(voxels, volume.to_world, volume.step)

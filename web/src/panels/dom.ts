@@ -46,6 +46,7 @@ const ICONS = {
   grow: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
   shrink: "M4 9h5V4M20 9h-5V4M4 15h5v5M20 15h-5v5",
   beside: "M3 5h18v14H3zM12 5v14",
+  save: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
   inset: "M3 5h18v14H3zM12 9h6v5h-6z",
   person: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20.500a7.500 7.500 0 0 1 15 0",
   note: "M6 4h12v16H6zM9 9h6M9 13h6",

@@ -116,7 +116,9 @@ class Inset {
     this.fold = h("button", { type: "button", class: "fold", on: { click: () => this.setFolded(!this.folded) } }, h("h2", {}, title), icon("chevron"));
     this.size = h("button", { type: "button", class: "size", on: { click: () => this.setGrown(!this.grown) } }, icon("grow"));
     this.side = h("button", { type: "button", class: "size", on: { click: () => events.arrange() } }, icon("beside"));
-    const caption = h("figcaption", {}, this.fold, this.hands.pedal, this.side, this.size);
+    const save = `Save ${title} as a PNG file`;
+    const saving = h("button", { type: "button", class: "size save", title: save, "aria-label": save, on: { click: () => this.save() } }, icon("save"));
+    const caption = h("figcaption", {}, this.fold, this.hands.pedal, saving, this.side, this.size);
     this.element = h("figure", { class: "picture" }, caption, this.canvas);
     this.element.style.setProperty("--picture-width", `${width}px`);
     this.element.style.setProperty("--picture-ratio", String(width / height));
@@ -162,6 +164,16 @@ class Inset {
       }
       context.putImageData(piece, x, height - y - high);
     }
+  }
+
+  /** What is shown now, pixel by pixel. */
+  private save(): void {
+    this.canvas.toBlob((blob) => {
+      if (blob === null) return;
+      const address = URL.createObjectURL(blob);
+      h("a", { href: address, download: `${this.info.name}.png` }).click();
+      window.setTimeout(() => URL.revokeObjectURL(address), 1000);
+    }, "image/png");
   }
 
   private setFolded(folded: boolean): void {

@@ -19,7 +19,7 @@ from viscera.water.boundary.walls import Structure
 from viscera.world import Contents, World
 from viscera.world.organ import point
 from viscera.world.systems.barium import ROLL, TILT, filling
-from viscera.world.systems.coat_picture import coat_picture
+from viscera.world.systems.coat_picture import whitening
 from viscera.world.systems.enema import Living
 from viscera.world.systems.fluoroscopy import fluoroscopy
 from viscera.world.systems.reading import Hidden
@@ -49,8 +49,8 @@ SCRIPT = (
 
 
 NO_LINE = (
-    "The wall of this mesh is rigid: gas and waves need one line through the lumen, and it branches or has a neck that is "
-    "too fine. The film on it is seen in the X-ray only."
+    "The wall of this mesh is rigid: gas and waves need one line through the lumen, and it branches or has a neck that "
+    "is too fine. The film on it is seen in the X-ray only."
 )
 
 
@@ -72,7 +72,7 @@ def build(setting: Setting, structure: Structure = "hashed") -> Contents:
     shown = opened(lumen.plain, lumen.line) if enema.living is None else enema.living.surface
     painted = []
     if lumen.line is not None:
-        painted = [coat_picture(enema.coating, mesh, shown, lumen.line, setting.device)]
+        painted = [whitening(enema.coating, mesh, shown, lumen.line, setting.device)]
 
     def script(world: World, tick: int) -> Iterable[Input]:
         return [SetParameter(name, value) for at, name, value in SCRIPT if at == tick]

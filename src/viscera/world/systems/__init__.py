@@ -32,6 +32,7 @@
 | `smoking`, `smoke` | burning tissue → smoke, which rises and is drawn away |
 | `swirling`, `water` | particles in a vessel, around the tools |
 | `filling`, `barium` | a suspension is let into a hollow organ, runs as the table tilts, coats the wall |
+| `whitening`, `coat_picture` | the film that it leaves, as a picture on the open wall |
 | `fluoroscopy` | a C-arm's pulses while the pedal is down → the X-ray picture and its dose |
 | (by itself) `goals`, `drill` | the life of a drill: waiting, running, ended |
 """
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from viscera.world.systems.burns import burning as burning
     from viscera.world.systems.burnt_cuts import burnt_cutting as burnt_cutting
     from viscera.world.systems.clamps import clamping as clamping
+    from viscera.world.systems.coat_picture import whitening as whitening
     from viscera.world.systems.cut_vessels import cut_vessel as cut_vessel
     from viscera.world.systems.cuts import cutting as cutting
     from viscera.world.systems.drops import flying as flying
@@ -92,6 +94,7 @@ _HOMES = {
     "burns": ("burning",),
     "burnt_cuts": ("burnt_cutting",),
     "clamps": ("clamping",),
+    "coat_picture": ("whitening",),
     "cut_vessels": ("cut_vessel",),
     "cuts": ("cutting",),
     "drops": ("flying",),

@@ -115,7 +115,7 @@ def unrolled_surface(surface: Surface, line: Centreline) -> Surface:
     return replace(surface, uv=np.stack([u, v], axis=-1).astype(np.float32))
 
 
-def coat_picture(coating: Coating, mesh: TriangleMesh, surface: Surface, line: Centreline, device: Device) -> System:
+def whitening(coating: Coating, mesh: TriangleMesh, surface: Surface, line: Centreline, device: Device) -> System:
     """The system that paints the film of a wall of this mesh onto `surface` (`unrolled_surface`)."""
     corners, weights = _texels(mesh, line, device)
     order = np.argsort(mesh.triangles.ravel(), kind="stable")
@@ -158,7 +158,7 @@ def _texels(mesh: TriangleMesh, line: Centreline, device: Device) -> tuple[NDArr
     the plane of the picture, where a triangle may stand three times, a turn apart."""
     length = float(2.0 * math.pi * line.radii.mean())  # of a turn, so that both axes are in metres
     flat = Unrolled(line).corners(mesh.vertices, mesh.triangles) * (1.0, length)
-    copies = np.concatenate([flat + (0.0, shift * length) for shift in (-1.0, 0.0, 1.0)])
+    copies = np.concatenate([flat + np.array([0.0, shift * length]) for shift in (-1.0, 0.0, 1.0)])
     plane = np.concatenate([copies, np.zeros((*copies.shape[:2], 1))], axis=2)
     laid = TriangleMesh(plane.reshape(-1, 3), np.arange(3 * len(plane)).reshape(-1, 3).astype(np.int32), "unrolled")
     u, v = (np.arange(WIDTH) + 0.5) / WIDTH * line.lengths[-1], (np.arange(HEIGHT) + 0.5) / HEIGHT * TURNS * length

@@ -1,8 +1,9 @@
 """A C-arm over the patient: pulses while the pedal is down, the last picture held while it is not.
 
 A pulse is made in three parts, one a frame, so that no frame is late: lengths in what moves, what comes through, the
-picture; at 30 a second in two frames. The C-arm turns, goes nearer, magnifies and is collimated between pulses. What the beam costs is counted: seconds and dose area product. Where something
-is hidden, clicks in the picture mark it (reading.py).
+picture; at 30 a second in two frames. The C-arm turns, goes nearer, magnifies and is collimated between pulses. What
+the beam costs is counted: seconds and dose area product. Where something is hidden, clicks in the picture mark it
+(reading.py).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ RATE = Parameter(
 )
 SHUTTERS = tuple(
     Parameter(
-        f"shutter_{side}", f"Shutter, {side}", "%", 0.0, 45.0, 0.0, "How far the blade comes in; less field, less dose.",
+        f"shutter_{side}", f"Shutter, {side}", "%", 0.0, 45.0, 0.0, "How far the blade comes in: less dose.",
         group=GROUP,
     )
     for side in ("left", "right", "bottom", "top")
@@ -58,8 +59,8 @@ DOSE = Measure("dose", "Dose area product", "Gy·cm²", "So far.", digits=3, gro
 
 _BEAM, _PRIMARY, _SECONDARY, _ALONG, _ACROSS, _IRIS, _FIELD, _DISTANCE, _LEFT = range(9)
 _RATE, _DUE, _PART = range(_LEFT + 4, _LEFT + 7)
-"""Places in the state: what is wanted, in the order of the parameters, pulses that are due, and the part that comes next
-(0: none)."""
+"""Places in the state: what is wanted, in the order of the parameters, pulses that are due, and the part that comes
+next (0: none)."""
 
 
 TURN = Drag("the C-arm", PRIMARY.name, SECONDARY.name, 90.0)
