@@ -72,7 +72,7 @@ async function download(page, name) {
 async function administer(context) {
   const page = await context.newPage();
   await page.goto(new URL("/training/", address).href);
-  await page.locator("input[name=trainee]").fill("Grace");
+  await page.locator('form[action="./add"] input[name=trainee]').fill("Grace");
   await page.getByRole("button", { name: "Add" }).click();
   const said = await page.locator(".said").innerText();
   await shoot(page, "trainees");
