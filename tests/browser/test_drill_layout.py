@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_browser import checked, passed, serving
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 
 def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -85,7 +85,7 @@ async function administer(context) {
   await page.locator("section .downloads").first().getByText("Report", { exact: true }).click();
   await page.locator("h1").waitFor();
   await shoot(page, "cohort", true);
-  await page.getByRole("link", { name: "Ada", exact: true }).first().click();
+  await page.getByRole("link", { name: "Mary", exact: true }).first().click();
   await page.locator(".measures").first().waitFor();
   await shoot(page, "report", true);
   const measures = await page.locator(".measures").first().innerText();

@@ -332,13 +332,14 @@ def test_what_a_killed_server_had_not_kept_is_kept_at_the_next_start_and_once(ad
 def test_no_password_is_ever_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the driver says: it may repeat the whole address, or the connection's options."""
     import sqlalchemy
+    from sqlalchemy.exc import OperationalError
 
     secret = "s3cr3t/&word"
     address = f"postgresql+psycopg://ada:{quote_plus(secret)}@nowhere.invalid/trials"
     said = f'connection to {address} failed: password={secret} host=nowhere; "{secret}" is wrong'
 
     def refuse(*args: object, **options: object) -> None:
-        raise sqlalchemy.exc.OperationalError("SELECT 1", {}, Exception(said))
+        raise OperationalError("SELECT 1", {}, Exception(said))
 
     monkeypatch.setattr(sqlalchemy, "create_engine", refuse)
     with pytest.raises(InputError) as caught:
