@@ -45,7 +45,7 @@ async function train(page) {
   await page.locator(".standing").waitFor();
   await later(500);
   await shoot(page, "result");
-  return { code, bar: await page.locator("#drill .trainee").count(), standing: await page.locator(".standing").innerText(), result: await page.locator(".drill-result").innerText() };
+  return { code, bar: await page.locator("#drill .trainee").count(), standing: await page.locator(".standing").innerText(), result: await page.locator(".drill-result").textContent() };
 }
 
 /** Another browser: not Ada, but the trainer, who takes over. */

@@ -69,6 +69,12 @@ def test_the_plateau_of_an_exact_curve() -> None:
     assert found is not None
     assert (found.plateau, found.first) == pytest.approx((40.0, 100.0))
     assert learning.plateau([3.0, 2.0, 1.0]) is None
+    steep = learning.plateau([9.0, 2.0, 0.0, 0.0, 0.0])
+    assert steep is not None
+    assert steep.plateau == 0.0, "no measure of time or force comes below none"
+    falling = learning.plateau([-9.0, -5.0, -4.0, -3.5])
+    assert falling is not None
+    assert falling.plateau < 0.0
 
 
 def test_rates_that_cannot_be_are_refused() -> None:

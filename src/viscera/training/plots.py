@@ -92,6 +92,8 @@ def _over_trials(axes: Any, place: Place, passed: Sequence[bool]) -> None:
     axes.scatter(number, place.values, c=[TEAL if one else CORAL for one in passed], s=14, zorder=3)
     if place.plateau is not None:
         axes.axhline(place.plateau.plateau, color=TEAL, lw=1, ls="--", label="plateau")
+    if max(place.values) - min(place.values) < 1e-9:  # else the axis magnifies rounding
+        axes.set_ylim(place.values[0] - 1.0, place.values[0] + 1.0)
     if place.limit is not None and not place.from_cohort:
         axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="good enough")
 
