@@ -19,7 +19,7 @@ from viscera.training.database import open_database
 from viscera.training.store import Store
 from viscera.world import block
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1_200)]
 
 SEED = 3
 TOKEN = "the trainer's own token"

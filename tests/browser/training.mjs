@@ -45,7 +45,7 @@ async function train(page) {
   await page.locator(".standing").waitFor();
   await later(500);
   await shoot(page, "result");
-  return { code, bar: await page.locator("#drill .trainee").count(), standing: await page.locator(".standing").innerText(), result: await page.locator(".drill-result").innerText() };
+  return { code, bar: await page.locator("#drill .trainee").count(), standing: await page.locator(".standing").innerText(), result: await page.locator(".drill-result").textContent() };
 }
 
 /** Another browser: not Ada, but the trainer, who takes over. */
@@ -72,7 +72,7 @@ async function download(page, name) {
 async function administer(context) {
   const page = await context.newPage();
   await page.goto(new URL("/training/", address).href);
-  await page.locator("input[name=trainee]").fill("Grace");
+  await page.locator('form[action="./add"] input[name=trainee]').fill("Grace");
   await page.getByRole("button", { name: "Add" }).click();
   const said = await page.locator(".said").innerText();
   await shoot(page, "trainees");
@@ -85,7 +85,7 @@ async function administer(context) {
   await page.locator("section .downloads").first().getByText("Report", { exact: true }).click();
   await page.locator("h1").waitFor();
   await shoot(page, "cohort", true);
-  await page.getByRole("link", { name: "Ada", exact: true }).first().click();
+  await page.getByRole("link", { name: "Mary", exact: true }).first().click();
   await page.locator(".measures").first().waitFor();
   await shoot(page, "report", true);
   const measures = await page.locator(".measures").first().innerText();

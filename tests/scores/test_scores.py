@@ -43,6 +43,14 @@ def test_path_of_a_circle_is_its_circumference() -> None:
     assert motion.depth_path(circle, inside(circle), None) == 0.0
 
 
+def test_a_way_back_to_where_it_began_has_no_straight_one() -> None:
+    angle = np.linspace(0.0, 2.0 * np.pi, 501)
+    circle = np.stack([0.03 * np.cos(angle), 0.03 * np.sin(angle), np.zeros_like(angle)], axis=1)
+    assert math.isnan(motion.path_ratio(circle, inside(circle), DT))
+    half = circle[:251]
+    assert motion.path_ratio(half, inside(half), DT) == pytest.approx(0.5 * np.pi, rel=1e-3)
+
+
 def test_what_happens_outside_the_body_does_not_count() -> None:
     path = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 0.2, 0.0]])
     active = np.array([True, True, False, False])

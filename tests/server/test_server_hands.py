@@ -130,6 +130,13 @@ def test_a_trainer_adds_exports_and_deletes_with_forms_alone(tmp_path: Path) -> 
         status, headers, page = get(server, "/training/")
         assert (status, b"Enter as a trainer" in page, b"Everybody" in page) == (200, True, False)
         assert "form-action 'self'" in headers["Content-Security-Policy"]
+        assert headers["Referrer-Policy"] == "same-origin", "without it a browser's form comes from `null`"
+        for origin, status in (
+            ("null", 403),
+            ("http://elsewhere.example", 403),
+            (f"http://127.0.0.1:{server.port}", 303),
+        ):
+            assert submit(server, "enter", origin=origin, trainer=TRAINER)[0] == status
         cookie = submit(server, "enter", trainer=TRAINER)[1]
         for action in ("add", "code", "delete"):
             assert submit(server, action, trainee="Ada")[0] == 403, "nobody has entered"
@@ -148,11 +155,12 @@ def test_a_trainer_adds_exports_and_deletes_with_forms_alone(tmp_path: Path) -> 
         assert get(server, "/training/cohort", Cookie=cookie)[0] == 403
 
 
-def request(server: Server, path: str, body: str, kind: str, cookie: str) -> tuple[int, str, str]:
+def request(server: Server, path: str, body: str, kind: str, cookie: str, origin: str = "") -> tuple[int, str, str]:
     """Status, the cookie that was set, and the body."""
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     try:
-        line.request("POST", f"/training/{path}", body, {"Content-Type": kind, "Cookie": cookie})
+        headers = {"Content-Type": kind, "Cookie": cookie} | ({"Origin": origin} if origin else {})
+        line.request("POST", f"/training/{path}", body, headers)
         answer = line.getresponse()
         return answer.status, (answer.headers.get("Set-Cookie") or "").split(";")[0], answer.read().decode()
     finally:
@@ -165,9 +173,9 @@ def post(server: Server, path: str, **given: str) -> tuple[int, str, dict[str, A
     return status, cookie, json.loads(body)
 
 
-def submit(server: Server, path: str, cookie: str = "", **given: str) -> tuple[int, str, str]:
+def submit(server: Server, path: str, cookie: str = "", origin: str = "", **given: str) -> tuple[int, str, str]:
     """As a form does it."""
-    return request(server, path, urlencode(given), "application/x-www-form-urlencoded", cookie)
+    return request(server, path, urlencode(given), "application/x-www-form-urlencoded", cookie, origin)
 
 
 def test_a_world_that_nobody_watches_rests_and_wakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from viscera.session.replay import feed, make_world, replay_report
 from viscera.training.database import open_database
 from viscera.training.store import KeptTrial, Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 
 SEED = 3
 LOST = 1.0
@@ -192,8 +192,9 @@ def test_a_trial_that_a_killed_server_had_not_kept_is_kept_at_the_next_start(tmp
     assert kept(database) == [], "it died before"
     for _ in range(2):
         with serving(folder, database) as server:
-            (trial,) = eventually(lambda: kept(database))
+            eventually(lambda: kept(database))
             assert server.enter("Ada", told["code"])[1]["trainee"] == "Ada"
+    (trial,) = kept(database)
     (recording,) = [read_recording(path) for path in folder.glob("*.h5") if read_recording(path).trials]
     (record,) = recording.trials
     assert (trial.trainee, trial.id, trial.outcome) == ("Ada", record.id, "given_up")

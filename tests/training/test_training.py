@@ -69,6 +69,12 @@ def test_the_plateau_of_an_exact_curve() -> None:
     assert found is not None
     assert (found.plateau, found.first) == pytest.approx((40.0, 100.0))
     assert learning.plateau([3.0, 2.0, 1.0]) is None
+    steep = learning.plateau([9.0, 2.0, 0.0, 0.0, 0.0])
+    assert steep is not None
+    assert steep.plateau == 0.0, "no measure of time or force comes below none"
+    falling = learning.plateau([-9.0, -5.0, -4.0, -3.5])
+    assert falling is not None
+    assert falling.plateau < 0.0
 
 
 def test_rates_that_cannot_be_are_refused() -> None:
@@ -332,13 +338,14 @@ def test_what_a_killed_server_had_not_kept_is_kept_at_the_next_start_and_once(ad
 def test_no_password_is_ever_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the driver says: it may repeat the whole address, or the connection's options."""
     import sqlalchemy
+    from sqlalchemy.exc import OperationalError
 
     secret = "s3cr3t/&word"
     address = f"postgresql+psycopg://ada:{quote_plus(secret)}@nowhere.invalid/trials"
     said = f'connection to {address} failed: password={secret} host=nowhere; "{secret}" is wrong'
 
     def refuse(*args: object, **options: object) -> None:
-        raise sqlalchemy.exc.OperationalError("SELECT 1", {}, Exception(said))
+        raise OperationalError("SELECT 1", {}, Exception(said))
 
     monkeypatch.setattr(sqlalchemy, "create_engine", refuse)
     with pytest.raises(InputError) as caught:

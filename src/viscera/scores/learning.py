@@ -15,7 +15,7 @@ with p0 the failure rate that is inadequate and p1 < p0 the adequate one. Its li
 somebody who stays at p0 is called proficient within so many trials with a stated probability.
 
 The plateau is that of y = a + b/n over trials n (Feldman 2009): a is what practice leads to, b how far off the first
-trial was.
+trial was. Of a measure that is never negative, a is none either.
 """
 
 from __future__ import annotations
@@ -117,6 +117,8 @@ def plateau(values: Sequence[float]) -> Plateau | None:
         return None
     inverse = 1.0 / np.arange(1, len(y) + 1)
     (a, b), *_ = np.linalg.lstsq(np.stack([np.ones_like(inverse), inverse], axis=1), y, rcond=None)
+    if a < 0.0 and (y >= 0.0).all():  # nobody comes below nothing: the best curve that ends there
+        a, b = 0.0, float(y @ inverse / (inverse @ inverse))
     return Plateau(float(a), float(a + b))
 
 

@@ -20,6 +20,8 @@ REST_SPEED = 5.0e-3
 """Slower than this a hand rests [m/s]; our choice, above the tremor that a pointer shows."""
 SHORTEST_REST = 0.3
 """A rest is at least this long [s]: a turning point of a movement is none."""
+LEAST_STRAIGHT = 0.01
+"""Share of a path that its straight lines have at least, where the two are compared; our choice."""
 HIGHEST_FREQUENCY = 10.0
 """Hands have no voluntary movement above it [Hz]; Balasubramanian 2015 has 20 for arms, 10 for slower tasks."""
 SMALLEST_MAGNITUDE = 0.05
@@ -63,14 +65,15 @@ def idle_time(positions: FloatArray, active: NDArray[np.bool_], dt: float) -> fl
 
 
 def path_ratio(positions: FloatArray, active: NDArray[np.bool_], dt: float) -> float:
-    """Path over the straight lines from rest to rest: 1 is as straight as can be. NaN where nothing moved."""
+    """Path over the straight lines from rest to rest: 1 is as straight as can be. NaN where nothing moved, or where the
+    hand came back to where it had set out: such a way has no straight one."""
     moving = ~resting(positions, active, dt) & active[1:] & active[:-1]
     straight = way = 0.0
     gone = steps(positions, active)
     for begin, end in _runs(moving):
         straight += float(np.linalg.norm(positions[end] - positions[begin]))
         way += float(gone[begin:end].sum())
-    return way / straight if straight > 0.0 else math.nan
+    return way / straight if straight > LEAST_STRAIGHT * way else math.nan
 
 
 def spectral_arc_length(speed: FloatArray, dt: float) -> float:

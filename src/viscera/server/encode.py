@@ -103,7 +103,9 @@ def exact(name: str, array: AnyArray) -> m.ExactArray:
     return m.ExactArray(name=name, count=len(flat), components=flat.shape[1], data=data, kind=kind)
 
 
-_READABLE = m.Welcome | m.FrameMessage | m.Tiles | m.Topology | m.SessionState | m.Problem | m.Pong
+_READABLE = (
+    m.Welcome | m.FrameMessage | m.Tiles | m.Topology | m.TrialScore | m.Standing | m.SessionState | m.Problem | m.Pong
+)
 
 
 def read_message(data: bytes) -> Any:

@@ -36,6 +36,8 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
 }
 
+FORMS = "/training/"
+"""Pages with forms. Where no referrer is allowed, a browser sends a form with the origin `null`: a foreign page."""
 WEBCAM_PAGE = "/webcam.html"
 WEBCAM_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; media-src 'self' blob:; "
@@ -206,6 +208,8 @@ def _with_headers(send: Send, path: str) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in SECURITY_HEADERS.items():
                 headers[name] = value
+            if path.startswith(FORMS):
+                headers["Referrer-Policy"] = "same-origin"
             if path == WEBCAM_PAGE:
                 headers["Content-Security-Policy"] = WEBCAM_POLICY
         await send(message)

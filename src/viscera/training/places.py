@@ -81,8 +81,19 @@ def good_enough(value: float, better: str, limit: float | None) -> bool:
 def places(own: Sequence[KeptTrial], every: Sequence[KeptTrial], words: dict[str, Words]) -> list[Place]:
     """Of every measure that any of one's own trials has: time first, then what the world measured, then the hands."""
     names = dict.fromkeys(name for trial in own for name in trial.values)
-    order = sorted(names, key=lambda name: (name != "time", "." in name))
+    order = sorted(names, key=_order)
     return [_place(name, own, every, words.get(name, UNKNOWN)) for name in order]
+
+
+KINDS = ("path", "ratio", "depth", "smoothness", "idle", "mean_force", "peak_force", "impulse")
+"""Of a hand's numbers, in the order of a score; what is above limits comes last."""
+
+
+def _order(name: str) -> tuple[bool, str, int, str]:
+    who, _, kind = name.partition(".")
+    if not kind:
+        return name != "time", "", 0, ""
+    return True, who, KINDS.index(kind) if kind in KINDS else len(KINDS), kind
 
 
 def _place(name: str, own: Sequence[KeptTrial], every: Sequence[KeptTrial], words: Words) -> Place:

@@ -75,7 +75,10 @@ def _tidy(*panels: Any) -> None:
         axes.title.set_fontsize(9)
         axes.tick_params(labelsize=7)
         axes.xaxis.label.set_fontsize(8)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        left, right = axes.get_xlim()
+        if right - left < 1.0:  # a single trial
+            axes.set_xlim(0.5, 1.5)
 
 
 def _over_trials(axes: Any, place: Place, passed: Sequence[bool]) -> None:
@@ -89,6 +92,8 @@ def _over_trials(axes: Any, place: Place, passed: Sequence[bool]) -> None:
     axes.scatter(number, place.values, c=[TEAL if one else CORAL for one in passed], s=14, zorder=3)
     if place.plateau is not None:
         axes.axhline(place.plateau.plateau, color=TEAL, lw=1, ls="--", label="plateau")
+    if max(place.values) - min(place.values) < 1e-9:  # else the axis magnifies rounding
+        axes.set_ylim(place.values[0] - 1.0, place.values[0] + 1.0)
     if place.limit is not None and not place.from_cohort:
         axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="good enough")
 
@@ -103,12 +108,12 @@ def learning_figure(curve: Curve) -> Any:
     if times.get_legend_handles_labels()[0]:
         times.legend(frameon=False, fontsize=7)
     chart = learning.cusum(curve.passed, ACCEPTABLE, UNACCEPTABLE)
-    passing.plot(number, chart.path, color=INK)
+    passing.plot(number, chart.path, color=INK, lw=1, marker=".")
     passing.axhline(chart.upper, color=CORAL, ls="--", lw=1)
     passing.axhline(chart.lower, color=TEAL, ls="--", lw=1)
     passing.set(title="CUSUM: failures", xlabel="trial")
     told = lc_cusum(curve.own)
-    learned.plot(number, told.path, color=INK)
+    learned.plot(number, told.path, color=INK, lw=1, marker=".")
     learned.axhline(told.limit, color=TEAL, ls="--", lw=1)
     learned.set(title="LC-CUSUM: proficiency", xlabel="trial")
     _tidy(times, passing, learned)
@@ -168,7 +173,7 @@ def cohort_figure(curve: Curve) -> Any:
         own = curve.of(name)
         number, label = range(1, len(own) + 1), name if place < MOST_NAMED else None
         times.plot(number, [trial.time for trial in own], lw=1, marker=".", label=label)
-        learned.plot(number, lc_cusum(own).path, lw=1)
+        learned.plot(number, lc_cusum(own).path, lw=1, marker=".")
     learned.axhline(proficiency_limit(), color=TEAL, ls="--", lw=1)
     times.set(title="Time [s]", xlabel="own trial", ylim=(0, None))
     learned.set(title="LC-CUSUM: proficiency", xlabel="own trial")

@@ -251,9 +251,12 @@ def _title(trainee: str | None) -> str:
 
 def _note(trials: Sequence[KeptTrial], trainee: str | None) -> str:
     mine = [trial for trial in trials if trainee is None or trial.trainee == trainee]
-    days = f"{mine[0].ended:%Y-%m-%d} to {mine[-1].ended:%Y-%m-%d}" if mine else "no trials"
+    first, last = (f"{mine[place].ended:%Y-%m-%d}" if mine else "" for place in (0, -1))
+    days = first if first == last else f"{first} to {last}"
+    count = "1 trial" if len(mine) == 1 else f"{len(mine)} trials"
     return (
-        f"{len(mine)} trials, {days}. CUSUM with failure rates {ACCEPTABLE:g} and {UNACCEPTABLE:g}; LC-CUSUM calls "
+        f"{', '.join(filter(None, (count, days)))}. CUSUM with failure rates {ACCEPTABLE:g} and {UNACCEPTABLE:g}; "
+        f"LC-CUSUM calls "
         f"{FALSE_PROFICIENCY:.0%} of those who stay at {UNACCEPTABLE:g} proficient within {WITHIN} trials. "
         "Numbers of a simulator; no rating by a person, and no licence to operate."
     )

@@ -131,7 +131,7 @@ export class DrillPanel {
     return [
       h("header", {}, icon(good(state) ? "check" : "warn"), h("h2", {}, `${TITLES[state.outcome]} after ${clock(state.time)}`),
         h("span", { class: "note" }, `${level?.name ?? ""}, seed ${this.scene.seed}`)),
-      h("p", {}, sentence(state, level, this.scene.measures)),
+      ...(score !== null && state.outcome === "given_up" ? [] : [h("p", {}, sentence(state, level, this.scene.measures))]), // its advice says the same
       h("table", { class: "goal-table" }, h("tbody", {}, ...rows)),
       ...(score === null ? [] : scored(score, level, this.standing)),
       ...(this.standing === null ? [] : placed(this.standing)),
