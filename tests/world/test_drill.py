@@ -120,7 +120,7 @@ def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
     saved = told.save()
     drill.give_up()
     run(1)
-    trial = drill.trial("numbers", 0, ())
+    trial = drill.trial("numbers", 0, lambda _: ())
     lasted = {"lost": 0.5, "bleeding_time": 2.0 * look, "obscured": 2.0 * look}
     assert {one.name: one.value for one in trial.others} == pytest.approx(lasted)
     assert {one.better for one in trial.others} == {"less"}
@@ -129,8 +129,9 @@ def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
     drill.start(1, 0)
     drill.give_up()
     run(1)
-    assert {one.name for one in drill.trial("numbers", 0, ()).others} == {"white", "bleeding_time", "obscured"}
-    assert drill.trial("numbers", 0, ()).others[0].better == "", "neither more nor less is better"
+    others = drill.trial("numbers", 0, lambda _: ()).others
+    assert {one.name for one in others} == {"white", "bleeding_time", "obscured"}
+    assert others[0].better == "", "neither more nor less is better"
 
 
 def test_time_may_be_a_goal_and_runs_out() -> None:
