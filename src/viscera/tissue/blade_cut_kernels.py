@@ -25,6 +25,8 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 0})
 
 LONGEST_SWEEP = wp.constant(wp.float64(6.0))
 """Cells that a quad may span. A hand of 0.6 m/s moves a third of a cell in a tick; more is no blade but a jump."""
+AROUND = wp.constant(wp.float64(1.0))
+"""Springs farther than this from what an edge swept are not looked at [cells]: no mass moves half a cell in a tick."""
 
 SHIFT_X = wp.constant(wp.float64(1.0e-6))
 SHIFT_Y = wp.constant(wp.float64(1.4142135e-6))
@@ -94,7 +96,9 @@ def seen_place(
 def moved_since(lattice: Lattice, blades: Blades, i: int, now: wp.vec3d, rest: wp.vec3d):
     """How far a mass that is seen there has moved in this tick [cells]."""
     u = load3(blades.before, lattice.slots, i)
-    was = wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) / wp.float64(lattice.spacing)
+    was = wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) * (
+        wp.float64(1.0) / wp.float64(lattice.spacing)
+    )
     return now - (rest + wp.vec3d(SHIFT_X, SHIFT_Y, SHIFT_Z) + was)
 
 
@@ -152,6 +156,8 @@ def cut_springs_of(
         if j >= 0:
             far = rest + wp.vec3d(wp.float64(step[0]), wp.float64(step[1]), wp.float64(step[2]))
             q = seen_place(lattice, tau, position, velocity, j, far)
+            if apart(wp.min(p, q), wp.max(p, q), low, high, AROUND):
+                continue
             dp = moved_since(lattice, blades, i, p, rest)
             dq = moved_since(lattice, blades, j, q, far)
             slack = wp.float64(2.0) * (wp.length(dp) + wp.length(dq))

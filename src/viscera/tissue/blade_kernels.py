@@ -232,7 +232,9 @@ def displaced(
 ):
     """u of a mass [cells]."""
     u = load3(position, lattice.slots, i) - tau * load3(velocity, lattice.slots, i)
-    return wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) / wp.float64(lattice.spacing)
+    return wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) * (
+        wp.float64(1.0) / wp.float64(lattice.spacing)
+    )
 
 
 @wp.func

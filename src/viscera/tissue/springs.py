@@ -151,3 +151,16 @@ class NodeIndex:
     def look_up(self, grid: NDArray[np.bool_], nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Values of a grid of this shape at these positions."""
         return grid[self._at(nodes)]
+
+
+def partners(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The mass at the far end of each spring, per direction and mass, -1 where there is none: two neighbours across a
+    notch, which no whole cell contains, are not joined (`spring_share`)."""
+    index = NodeIndex(nodes)
+    cells = cells_around(nodes, index)
+    found = np.empty((len(DIRECTIONS), len(nodes)), dtype=np.int64)
+    for row, direction in enumerate(DIRECTIONS):
+        other = index.find(nodes + np.array(direction, dtype=np.int32))
+        joined = (other >= 0) & (spring_share(cells, direction, other) > 0.0)
+        found[row] = np.where(joined, other, -1)
+    return found

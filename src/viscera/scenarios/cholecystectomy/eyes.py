@@ -14,7 +14,7 @@ from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.scenarios.cholecystectomy.patient import NECK, Line, Patient
 from viscera.tissue.cutting import cut_springs
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.springs import partners
 from viscera.world import Organ
 from viscera.world.systems.tubes import NEAR_END, Tubes
 
@@ -52,10 +52,7 @@ class Eyes:
         """`tubes` has the clips; without, none is seen."""
         self.organ, self.patient, self._field, self._tubes = organ, patient, field, tubes
         nodes = organ.tissue.params.nodes
-        index = NodeIndex(nodes)
-        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
-            np.int64
-        )
+        self._other = partners(nodes)
         self._there = self._other >= 0
         self._rest = np.asarray(organ.tissue.rest_positions())
         self._anchored = np.asarray(organ.tissue.params.anchored)

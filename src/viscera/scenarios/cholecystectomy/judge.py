@@ -16,7 +16,7 @@ from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.tissue.burning import Burning
 from viscera.tissue.cutting import need_cutting
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.springs import DIRECTIONS, partners
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
 from viscera.world.organ import Organ
@@ -69,10 +69,7 @@ class Judge:
         self._organ, self._cuts, self._tubes, self._burning = organ, organ.shadow.cuts, tubes, burning
         tissue = organ.tissue
         nodes, kind = tissue.params.nodes, field.material_of
-        index = NodeIndex(nodes)
-        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
-            np.int64
-        )
+        self._other = partners(nodes)
         self._rest = np.asarray(tissue.rest_positions())
         self._bladder = np.isin(kind, (body.WALL, body.LUMEN))
         self._anchored = np.asarray(tissue.params.anchored)

@@ -52,6 +52,8 @@ ACROSS_STRANDS = np.array([[0.0, -0.005, 0.0005], [0.0, 0.005, 0.0005]])
 """The way of a hook's foot across a strand, from its middle [m]: the wire stays above it."""
 TRIES, ASIDE = 3, 0.001
 """To put on a clip, and how much farther from the cut each is than the one before [m]."""
+OUTWARDS = 0.002
+"""How much farther out along the shaft each try is [m]; clips reach 6 mm."""
 SETTLES = 0.4
 """Jaws are given so long to come where they are to close [s]."""
 CLEAR = 0.0015
@@ -81,7 +83,7 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
         ("hold", lambda: iter([Stroke(GRASPER, np.array([TAKES_AT]), 1.0, pull=LIGHT)])),
         ("triangle", lambda: free_tubes(eyes, LIGHT)),
         ("lower bed", lambda: part(eyes, eyes.bed(up_to=0.003), MORE)),
-        ("clips", lambda: clip_all(eyes)),
+        ("clips", lambda: clip_all(eyes, scissors)),
         ("cuts", lambda: divide(eyes, scissors, LIGHT)),
         ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
         ("dry", lambda: dry(eyes)),
@@ -156,12 +158,15 @@ def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
     return Stroke(HOOK, path, seconds, side, pull=pull)
 
 
-def clip_all(eyes: Eyes) -> Iterator[Stroke]:
-    """Two on each tube, one on either side of where it is cut; one that did not take is tried again."""
+def clip_all(eyes: Eyes, applier: Instrument) -> Iterator[Stroke]:
+    """Two on each tube, one on either side of where it is cut; one that did not take is tried again, with the tips
+    farther out: jaws that tissue holds back do not come to where they are to close. `applier` has the same trocar."""
+    assert applier.trocar is not None
     for number, line in eyes.tubes():
         for towards in (-1, 1):
             for attempt in range(TRIES):
                 place = place_of(eyes, line, towards * (BESIDE_CUT + attempt * ASIDE))
+                place = place + attempt * OUTWARDS * np.array(shaft_of(place[0], applier.trocar))
                 yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
                 if eyes.is_clipped(number, cut_at(eyes), towards):
                     break

@@ -19,7 +19,7 @@ from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
 from viscera.tissue.meeting_kernels import PIECES as PIECES_APART
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.springs import DIRECTIONS, NodeIndex, partners
 from viscera.tissue.tearing import make_tearing, step_tearing
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
@@ -45,6 +45,8 @@ class Cutting:
         self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
             np.int64
         )
+        self._joined = partners(nodes) >= 0
+        """Pairs that a spring joins: what is across a notch of the surface is near, and not joined."""
         self.touching = CutTouching(organ.tissue, self._other >= 0)
         self._area_of = need_cutting(organ.tissue).area_of[:, organ.tissue.layout.slot_of_node]
         self._seen = self.shadow.changes
@@ -112,7 +114,7 @@ class Cutting:
             self.organ.pieces.hang(whole)
 
     def _count(self) -> None:
-        left = (self._other >= 0) & ~self._cut
+        left = self._joined & ~self._cut
         direction, low = np.nonzero(left)
         roots = components(self._cut.shape[1], low, self._other[direction, low])
         sizes = np.unique(roots, return_counts=True)[1]

@@ -34,7 +34,7 @@ from viscera.geometry.topology import components
 from viscera.instruments import MOST_TOOLS, Clips, Tool
 from viscera.tissue.burning import Burning
 from viscera.tissue.kernels import LIVE_STIFFNESS
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.springs import partners
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
@@ -96,7 +96,9 @@ class Channel:
         self.facing = np.gradient(self.rest, axis=0)
         held = embed(self.rest, params.nodes, params.origin, params.spacing)
         self._slots, self._weights = organ.tissue.layout.slot_of_node[held.indices], held.weights.astype(np.float64)
-        self._springs(NodeIndex(nodes), nodes, self._along(organ, tube), params.spacing)
+        number = np.full(len(params.nodes) + 1, -1)
+        number[tube.masses] = np.arange(len(tube.masses))
+        self._springs(number[partners(params.nodes)[:, tube.masses]], nodes, self._along(organ, tube), params.spacing)
         self.masses, self._places = tube.masses, organ.tissue.layout.slot_of_node[tube.masses]
         self.open = np.zeros(PLACES)
         """How open each place is, 0 to 1."""
@@ -113,16 +115,12 @@ class Channel:
         at = np.asarray(organ.tissue.rest_positions())[tube.masses]
         return np.linalg.norm(at[:, None] - points[None], axis=2).argmin(axis=1) / 199.0
 
-    def _springs(self, index: NodeIndex, nodes: NDArray[np.int32], s: NDArray[np.float64], spacing: float) -> None:
-        direction, low, high = [], [], []
-        for number, step in enumerate(DIRECTIONS):
-            other = index.find(nodes + np.array(step, dtype=np.int32))
-            found = np.flatnonzero(other >= 0)
-            direction.append(np.full(len(found), number))
-            low.append(found)
-            high.append(other[found])
-        self._direction = np.concatenate(direction)
-        self._low, self._high = np.concatenate(low), np.concatenate(high).astype(np.int64)
+    def _springs(
+        self, other: NDArray[np.int64], nodes: NDArray[np.int32], s: NDArray[np.float64], spacing: float
+    ) -> None:
+        """`other` is the number of the mass at the far end of each spring, per direction and mass; -1 for none."""
+        self._direction, self._low = np.nonzero(other >= 0)
+        self._high = other[self._direction, self._low]
         least, most = np.minimum(s[self._low], s[self._high]), np.maximum(s[self._low], s[self._high])
         self._across = (least[None] <= self.shares[:, None]) & (most[None] > self.shares[:, None])
         self._were = np.maximum(self._across.sum(axis=1), 1)
