@@ -53,7 +53,7 @@ def work(world: World, begin: int, end: int) -> None:
             world.apply(ToolInput(SCALPEL, (0.0, 0.0, TOP + 0.03), active=False))
         else:
             height = 0.05 if tick > 520 else 0.003
-            world.apply(ToolInput(GRASPER, (0.0095, 0.0, height), grip=1.0 if tick > 440 else 0.0, active=tick > 352))
+            world.apply(ToolInput(GRASPER, (0.011, 0.0, height), grip=1.0 if tick > 440 else 0.0, active=tick > 352))
         world.advance()
     world.wait()
 
