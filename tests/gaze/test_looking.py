@@ -4,43 +4,50 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from session_fake_world import FakeWorld
 from typer.testing import CliRunner
 
 import viscera
 from viscera.cli import app
 from viscera.cli.doing import run_world
 from viscera.errors import InputError
-from viscera.gaze import Sample, ScanPath, write_trace
+from viscera.gaze import Sample, ScanPath, Trace, write_trace
 from viscera.gaze.attention import SILENT, Newest
 from viscera.gaze.choosing import Chosen, check_gaze, open_source, parse_gaze
 from viscera.gaze.looking import AGAIN, Looking
-from viscera.gaze.rows import Sight, gaze_input
-from viscera.inputs import SetTable
+from viscera.gaze.rows import Sight, gaze_input, gaze_table
+from viscera.inputs import Input, SetTable
+from viscera.session import commands as c
 from viscera.session.archive import read_recording
+from viscera.session.channel import open_channel
+from viscera.session.logfile import read_log
+from viscera.session.loop import Loop
+from viscera.session.process import SessionSpec, _Process
+from viscera.session.recorder import Recorder, make_header
 from viscera.session.replay import replay_report
+from viscera.session.snapshot import Segment, SnapshotWriter, segment_size
 from viscera.timing import FRAME
 from viscera.view import Camera
 
 CAMERA = Camera((0.7, -1.2, 0.9), (0.7, 0.2, 0.3), (0.0, 0.0, 1.0), 40.0)
 
 
-def look_left_then_nowhere(file: Path) -> list[float]:
-    """Half a view of trace: 0.16 s at the left of the water, then a blink, then the right."""
+def look_left_blink_look_right(file: Path) -> None:
     times = [k * FRAME for k in range(16)]
     samples = [Sample(0.3, 0.55)] * 8 + [Sample(0.0, 0.0, valid=False)] * 2 + [Sample(0.7, 0.55)] * 6
     write_trace(file, times, samples)
-    return times
 
 
 def test_a_trace_looks_at_a_headless_world_and_replays_bit_for_bit(tmp_path: Path) -> None:
     file = tmp_path / "eyes.csv"
-    look_left_then_nowhere(file)
+    look_left_blink_look_right(file)
     told = CliRunner().invoke(
         app,
         ["run", "waves", "--headless", "--seconds", "0.24", "--device", "cpu", "--detail", "0.1", "--json",
@@ -58,8 +65,6 @@ def test_a_trace_looks_at_a_headless_world_and_replays_bit_for_bit(tmp_path: Pat
     assert again.same
     assert again.state_hash == result["state_hash"]
     again.world.close()
-    other = run_world("waves", 0.24, None, "model:5", device="cpu", detail=0.1)
-    assert other["state_hash"] != result["state_hash"]
 
 
 def test_a_model_looks_as_its_seed_says() -> None:
@@ -88,7 +93,7 @@ def test_gaze_is_refused_where_it_cannot_be(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(InputError, match="cannot be read"):
         check_gaze(f"trace:{tmp_path / 'none.csv'}")
     (tmp_path / "bad.csv").write_text("time,x,y\n0,left,1\n")
-    with pytest.raises(InputError, match="line 2 of bad.csv"):
+    with pytest.raises(InputError, match=r"line 2 of bad\.csv"):
         check_gaze(f"trace:{tmp_path / 'bad.csv'}")
     for name, word in (("tobii_research", "tobii"), ("pupil_labs.realtime_api.simple", "pupil"), ("pylsl", "lsl")):
         monkeypatch.setitem(sys.modules, name, None)
@@ -124,6 +129,15 @@ def test_makers_packages_are_opened_by_their_word(monkeypatch: pytest.MonkeyPatc
     assert other is not None
     assert other.sample(0.0) == Sample(0.25, 0.25)
     assert parse_gaze("tobii").surface == "screen"
+
+
+class Still:
+    """Looks at one place."""
+
+    def sample(self, time: float) -> Sample | None:
+        return Sample(0.75, 0.75)
+
+    def close(self) -> None: ...
 
 
 class Broken:
@@ -169,7 +183,7 @@ def test_a_silent_device_has_lost_the_eye() -> None:
 def test_places_of_a_screen_are_found_in_the_window() -> None:
     """The page's picture is the right lower quarter of the screen: the middle of it is at three quarters."""
     corners = [gaze_input(CAMERA, 1.5, x, x).rows[0] for x in (-1.0, 1.0)]
-    looking = Looking("gaze", Chosen("tobii"), CAMERA, reopen=lambda: SimpleNamespace(sample=lambda time: Sample(0.75, 0.75)))  # type: ignore[arg-type,return-value]
+    looking = Looking("gaze", Chosen("tobii"), CAMERA, reopen=Still)
     looking.see(corners)
     (given,) = looking.inputs(0)
     np.testing.assert_allclose(given.rows[0], gaze_input(CAMERA, 1.5, 0.5, 0.5).rows[0], atol=1e-12)
@@ -187,3 +201,66 @@ def test_a_world_that_asks_for_no_gaze_gets_none() -> None:
     unasked = SimpleNamespace(tables=(), camera=scene.camera)
     assert Looking.at(unasked, parse_gaze("model")) is None  # type: ignore[arg-type]
     pond.close()
+
+
+class Watched(FakeWorld):
+    """Asks for gaze."""
+
+    def __init__(self) -> None:
+        super().__init__("fake", 0, {})
+        self.looks: list[tuple[int, SetTable]] = []
+
+    def apply(self, given: Input) -> None:
+        if isinstance(given, SetTable):
+            self.looks.append((self.tick, given))
+        else:
+            super().apply(given)
+
+
+def test_a_session_asks_the_source_once_a_frame_and_records_it(tmp_path: Path) -> None:
+    """The page's pointer does not count, its view does; the server hears whose gaze it is, and begins anew with it."""
+    world = Watched()
+    specs = world.array_specs()
+    segment = Segment()
+    segment.resize(segment_size(specs))
+    _, commands = channel = open_channel(c.Command)
+    reports, heard = open_channel(c.Report)
+    recorder = Recorder.create(tmp_path, make_header("fake", 0, "fake"))
+    times, samples = (0.0, 2 * FRAME, 4 * FRAME), (Sample(0.75, 0.75), Sample(0.5, 0.5), Sample(0.5, 0.5))
+    looking = Looking("gaze", Chosen("trace", "eyes.csv"), CAMERA, reopen=lambda: Trace(times, samples))
+    loop = Loop(world, commands, reports, SnapshotWriter(segment, specs), recorder, looking=looking)
+    corners = tuple(gaze_input(CAMERA, 1.5, x, x).rows[0] for x in (-1.0, 1.0))
+    loop.obey(c.SetRows(1, "gaze", corners))
+    loop.obey(c.SetRows(1, "gaze", corners[:1]))
+    for _ in range(40):
+        loop._tick()
+    assert [tick for tick, _ in world.looks] == [0, 16, 32]
+    assert [given.rows[0][:3] for _, given in world.looks] == [(0.5, 0.5, 1.0), (0.5, 0.5, 1.0), (0.0, 0.0, 1.0)]
+    loop.obey(c.ResetWorld(1, None))
+    for _ in range(100):
+        loop._tick()
+    places = [given.rows[0][0] for _, given in world.looks[3:]]
+    assert places == [0.5, 0.5, 0.0, 0.0], "the trace begins again at tick 40, and is over after its last sample"
+    told = [one for one in heard.take() if isinstance(one, c.Gaze)]
+    assert told[0] == c.Gaze("recorded gaze of eyes.csv", "view", True, "")
+    recorder.finish(world.tick, world.state_hash())
+    found = [(tick, one) for tick, one in read_log(recorder.path).inputs if isinstance(one, SetTable)]
+    assert found == world.looks
+    channel[0].close()
+
+
+def test_a_source_that_cannot_be_opened_leaves_the_pointer_and_says_so(tmp_path: Path) -> None:
+    reports, heard = open_channel(c.Report)
+    spec = SessionSpec("fake", gaze=f"trace:{tmp_path / 'gone.csv'}")
+    process = _Process(spec, open_channel(c.Command)[1], reports, Segment())
+    process.world = FakeWorld("fake", 0, {})
+    scene = replace(process.world.scene(), tables=(gaze_table(CAMERA),))
+    assert process._open_gaze(scene) is None
+    (told,) = heard.take()
+    assert isinstance(told, c.Gaze)
+    assert not told.counts
+    assert "cannot be read" in told.problem
+    assert process._open_gaze(process.world.scene()) is None
+    (told,) = heard.take()
+    assert isinstance(told, c.Notice)
+    assert "takes no gaze" in told.text

@@ -91,7 +91,13 @@ def _check_world(spec: SessionSpec) -> None:
 
         # How much detail there is in the end is found out by the session, which shows it in the page.
         given: dict[str, Any] = {} if spec.detail == AUTO else {"detail": spec.detail}
-        given |= {"device": spec.device, "mesh": spec.mesh, "options": spec.options, "parameters": spec.parameters, "cores": spec.cores}
+        given |= {
+            "device": spec.device,
+            "mesh": spec.mesh,
+            "options": spec.options,
+            "parameters": spec.parameters,
+            "cores": spec.cores,
+        }
         with console.progress_bar() as progress:
             make(spec.scenario, progress=progress, **given).close()
     elif spec.device is not None or spec.cores is not None:

@@ -58,7 +58,7 @@ Gaze = Annotated[
     typer.Option(
         "--gaze",
         metavar="SOURCE",
-        help="Whose gaze counts in water that is fine where you look: pointer, trace:FILE, lsl, lsl:NAME, tobii, pupil, "
+        help="Whose gaze counts in water that is fine where you look: pointer, trace:FILE, lsl[:NAME], tobii, pupil or "
         "model:SEED.",
     ),
 ]

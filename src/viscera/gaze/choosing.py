@@ -1,10 +1,10 @@
 """Sources of gaze by name, as the command line has them:
 
-    pointer           the page's pointer, or its webcam; what there is without a word
-    trace:FILE        a recorded one, a CSV file
-    lsl, lsl:NAME     Lab Streaming Layer, a stream of type `Gaze`, or of this name
-    tobii, pupil      the makers' trackers, through their own packages
-    model:SEED        the model of fixations and saccades; 0 where no seed is given
+pointer           the page's pointer, or its webcam; what there is without a word
+trace:FILE        a recorded one, a CSV file
+lsl, lsl:NAME     Lab Streaming Layer, a stream of type `Gaze`, or of this name
+tobii, pupil      the makers' trackers, through their own packages
+model:SEED        the model of fixations and saccades; 0 where no seed is given
 """
 
 from __future__ import annotations
