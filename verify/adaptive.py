@@ -89,8 +89,8 @@ def rest() -> Measured:
     )  # fmt: skip
 
 
-@figure(area=AREA, claim="where a resting tank splits, the drawn surface moves from one picture to the next, in the mean "
-        "of the disc", bound="≤ 2 % of the depth")  # fmt: skip
+@figure(area=AREA, claim="where a resting tank splits, the drawn surface moves from one picture to the next, in the mean",
+        bound="≤ 2 % of the depth")  # fmt: skip
 def pop() -> Measured:
     tank = _resting()
     depth, jumps = float(_drawn(tank.fluid).mean()), []
