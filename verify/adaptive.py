@@ -89,8 +89,11 @@ def rest() -> Measured:
     )  # fmt: skip
 
 
-@figure(area=AREA, claim="where a resting tank splits, the drawn surface moves from one picture to the next, in the mean",
-        bound="≤ 2 % of the depth")  # fmt: skip
+@figure(
+    area=AREA,
+    claim="where a resting tank splits: how far the drawn surface moves from one picture to the next",
+    bound="≤ 2 % of the depth",
+)
 def pop() -> Measured:
     tank = _resting()
     depth, jumps = float(_drawn(tank.fluid).mean()), []
