@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -264,3 +265,22 @@ def test_a_source_that_cannot_be_opened_leaves_the_pointer_and_says_so(tmp_path:
     (told,) = heard.take()
     assert isinstance(told, c.Notice)
     assert "takes no gaze" in told.text
+
+
+def test_a_real_stream_looks_at_a_world() -> None:
+    """Lab Streaming Layer, by the word of the command line; when the stream ends the eye is lost."""
+    pylsl = pytest.importorskip("pylsl")
+    name = f"viscera-test-{time.time_ns()}"
+    outlet = pylsl.StreamOutlet(pylsl.StreamInfo(name, "Gaze", 3, 0, "float32", name))
+    chosen = parse_gaze(f"lsl:{name}")
+    looking = Looking("gaze", chosen, CAMERA, reopen=lambda: open_source(chosen))
+    given: list[SetTable] = []
+    until = time.monotonic() + 10.0
+    while not given and time.monotonic() < until:
+        outlet.push_sample([0.25, 0.75, 1.0])
+        time.sleep(0.02)
+        given = looking.inputs(0)
+    assert given[0].rows[0][:3] == (0.25, 0.75, 1.0)
+    time.sleep(1.5 * SILENT)
+    assert looking.inputs(0) == []
+    looking.close()
