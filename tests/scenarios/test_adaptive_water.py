@@ -9,6 +9,7 @@ import pytest
 
 import viscera
 from viscera import water
+from viscera.errors import InputError
 from viscera.inputs import SetParameter
 from viscera.scenarios._adaptive.pools import BASE, POOLS, Pool, fill_pool, find_pool, pool_params, spacing_of
 from viscera.water import adaptive
@@ -117,3 +118,34 @@ def test_a_pool_has_ten_thousand_particles_of_twenty_grams(cpu: Any) -> None:
     assert water.count(filled.fluid) == BASE
     assert adaptive.quanta(filled.fluid) * 0.01 == pytest.approx(200.0)
     assert spacing_of(0.02, 20.0, "muller")[1] == pytest.approx(0.0457, abs=5e-5)
+
+
+def test_a_pool_can_be_soft_as_in_the_source_or_have_three_sizes() -> None:
+    """The document's stiffness takes two steps in a frame; three sizes are graded in rings, and no mass is lost."""
+    soft = viscera.make("waves", device="cpu", detail=0.1, options={"fluid": "document"})
+    params = _refined(soft).fluid.params
+    assert (params.sound_speed**2, params.kernels) == (pytest.approx(3.0), "muller")
+    assert _refined(soft).steps * params.dt == pytest.approx(0.016)
+    look(soft, 0.5, 0.55, 4)
+    soft.close()
+    graded = viscera.make("waves", device="cpu", detail=0.1, options={"sizes": 3})
+    fluid = _refined(graded).fluid
+    look(graded, 0.5, 0.55, 10)
+    level = fluid.extra["level"].numpy()[: int(fluid.count.numpy()[0])]
+    assert set(level) == {0, 1, 2}
+    x = fluid.position.numpy()[: len(level), 0]
+    away = [np.abs(x[level == k] - x[level == 2].mean()).mean() for k in range(3)]
+    assert away[0] > away[1] > away[2], "the smallest in the middle, the largest outside"
+    assert adaptive.quanta(fluid) == 4 * 1000
+    graded.close()
+    for options in ({"fluid": "soft"}, {"sizes": 5}):
+        with pytest.raises(InputError):
+            viscera.make("waves", device="cpu", detail=0.1, options=options)
+
+
+def test_full_pools_of_both_stiffnesses_fill_whole_frames() -> None:
+    for pool in POOLS.values():
+        for stiffness in ("document", "stiff"):
+            dt = pool_params(pool, stiffness, in_frames=True).dt
+            assert 0.016 / dt == pytest.approx(round(0.016 / dt))
+            assert dt <= pool_params(pool, stiffness).dt

@@ -1,12 +1,14 @@
 // Where the viewer looks, for worlds that ask: the pointer stands for the eye, or a webcam sees it (webcam/). Sent as the one row of a table whose source is
-// `gaze`, twenty times a second while there is a place, and once when it is lost.
+// `gaze`, twenty times a second while there is a place, and once when it is lost. Where a tracker outside the page looks, the session asks it; the page
+// then only tells what lies behind the tracker's surface, as two rows, for its top left and its bottom right corner.
 
 import { Vector3 } from "three";
 import type { PerspectiveCamera } from "three";
 import type { Field } from "./panels/marks";
-import type { Table } from "./protocol";
+import type { GazeSource, Table } from "./protocol";
 
 const INTERVAL = 50; // [ms]
+const TELL_AGAIN = 1000; // [ms] the same corners, in case somebody else holds the instruments now
 
 export type SendRows = (name: string, rows: number[][]) => void;
 
@@ -33,6 +35,31 @@ export function gazeRow(camera: PerspectiveCamera, target: Vector3, place: Place
   ];
 }
 
+/** Where a window lies on its screen, in pixels of the page. Firefox says where its content begins; elsewhere the bars are above it. */
+export interface OnScreen {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export function onScreen(view: Window & { mozInnerScreenX?: number; mozInnerScreenY?: number }): OnScreen {
+  const border = Math.max(0, (view.outerWidth - view.innerWidth) / 2);
+  return {
+    left: view.mozInnerScreenX ?? view.screenX + border,
+    top: view.mozInnerScreenY ?? view.screenY + Math.max(0, view.outerHeight - view.innerHeight - border),
+    width: view.screen.width,
+    height: view.screen.height,
+  };
+}
+
+/** The screen's corners, as places in a canvas that lies in the window at `box`. */
+export function screenCorners(box: { left: number; top: number; width: number; height: number }, on: OnScreen): [Place, Place] {
+  const x = (across: number): number => (across - on.left - box.left) / box.width;
+  const y = (down: number): number => (down - on.top - box.top) / box.height;
+  return [{ x: x(0), y: y(0) }, { x: x(on.width), y: y(on.height) }];
+}
+
 export class GazeSender {
   private table: string | null = null;
   private place: Place | null = null;
@@ -41,6 +68,9 @@ export class GazeSender {
   private canvas: HTMLCanvasElement | null = null;
   private lost = true;
   private sentAt = -Infinity;
+  private outside: GazeSource | null = null;
+  private corners = "";
+  private toldAt = -Infinity;
 
   constructor(
     private readonly camera: PerspectiveCamera, private readonly target: () => Vector3, private readonly send: SendRows,
@@ -74,7 +104,13 @@ export class GazeSender {
     this.field = field;
   }
 
+  /** Of a tracker outside the page, where it counts; null: the page's own gaze does. */
+  setSource(source: GazeSource | null): void {
+    this.outside = source !== null && source.counts ? source : null;
+  }
+
   setScene(tables: Table[]): void {
+    this.corners = "";
     this.table = tables.find((table) => table.source === "gaze")?.name ?? null;
     this.lost = true;
   }
@@ -82,11 +118,28 @@ export class GazeSender {
   /** Once per picture; `now` [ms]. */
   turn(now: number): void {
     if (this.table === null || now - this.sentAt < INTERVAL) return;
+    if (this.outside !== null) {
+      this.sentAt = now;
+      this.tellCorners(this.table, this.outside, now);
+      return;
+    }
     if (this.place === null && this.lost) return;
     this.sentAt = now;
     this.lost = this.place === null;
     const place = this.place ?? { x: 0.5, y: 0.5 };
     this.send(this.table, [gazeRow(this.camera, this.target(), place, !this.lost, this.shown(place))]);
+  }
+
+  private tellCorners(table: string, source: GazeSource, now: number): void {
+    const box = this.canvas?.getBoundingClientRect();
+    const whole: [Place, Place] = [{ x: 0, y: 0 }, { x: 1, y: 1 }];
+    const corners = source.surface === "screen" && box !== undefined ? screenCorners(box, onScreen(window)) : whole;
+    const rows = corners.map((place) => gazeRow(this.camera, this.target(), place, true, this.shown(place)));
+    const text = JSON.stringify(rows);
+    if (text === this.corners && now - this.toldAt < TELL_AGAIN) return;
+    this.corners = text;
+    this.toldAt = now;
+    this.send(table, rows);
   }
 
   private shown({ x, y }: Place): Place {

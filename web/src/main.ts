@@ -243,6 +243,7 @@ class Page {
     }
     this.holds = state.holder === 0 || state.holder === this.handle.client;
     this.tellHand();
+    this.eyes.setSource(state.gaze);
     this.overlay.setState(state);
     if (state.state !== "running") this.force.hush();
     document.body.dataset.session = state.state;

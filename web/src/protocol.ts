@@ -953,6 +953,17 @@ export interface Watched {
   done: number;
 }
 
+/** A source of gaze outside the page, of the machine that runs the session. */
+export interface GazeSource {
+  name: string;
+  /** What its places are shares of: the page's picture, or the whole screen. */
+  surface: "view" | "screen";
+  /** False where it could not be opened: the pointer of whoever holds the instruments counts. */
+  counts: boolean;
+  /** Why nothing is seen; empty while all is well. */
+  problem: string;
+}
+
 /**
  * `message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
  * said nothing for seconds is `stalled`: it may go on by itself, and may be restarted.
@@ -975,6 +986,8 @@ export interface SessionState {
   asking: number[];
   /** What is shown is this recording; None: it is live. */
   watched: Watched | null;
+  /** Whose gaze counts; None: that of the page whose viewer holds the instruments. */
+  gaze: GazeSource | null;
 }
 
 /** Something this browser sent was refused. `hint` says what to do. */

@@ -1,7 +1,8 @@
 import { PerspectiveCamera, Vector3 } from "three";
 import { describe, expect, it } from "vitest";
-import { GazeSender, gazeRow } from "../src/gaze";
-import type { Table } from "../src/protocol";
+import { GazeSender, gazeRow, onScreen, screenCorners } from "../src/gaze";
+import type { GazeSource, Table } from "../src/protocol";
+import { sourceText } from "../src/webcam/panel";
 
 function camera(): PerspectiveCamera {
   const made = new PerspectiveCamera(40, 1.6, 0.01, 10);
@@ -58,5 +59,47 @@ describe("gaze", () => {
     for (let now = 3000; now < 4000; now += 10) sender.turn(now);
     expect(sent).toHaveLength(21);
     expect(sent[20][2]).toBe(0);
+  });
+
+  it("of a tracker outside the page is told its corners, when they change and once a second", () => {
+    const sent: number[][][] = [];
+    const handlers: Record<string, (event: unknown) => void> = {};
+    const canvas = {
+      addEventListener: (name: string, handle: (event: unknown) => void) => (handlers[name] = handle),
+      getBoundingClientRect: () => ({ left: 0, top: 0, width: 100, height: 100 }),
+    } as unknown as HTMLCanvasElement;
+    const eye = camera();
+    const sender = new GazeSender(eye, () => new Vector3(), (_name, rows) => sent.push(rows));
+    sender.listen(canvas);
+    sender.setScene([table]);
+    const source: GazeSource = { name: "a tracker", surface: "view", counts: true, problem: "" };
+    sender.setSource(source);
+    handlers.pointermove({ clientX: 50, clientY: 50 }); // does not count
+    for (let now = 0; now < 1900; now += 10) sender.turn(now);
+    expect(sent).toHaveLength(2);
+    expect(sent[0].map((row) => row.slice(0, 2).map((place) => Math.round(1e6 * place) / 1e6))).toEqual([[0, 0], [1, 1]]);
+    expect(sent[0][0].slice(3, 14)).toEqual(sent[0][1].slice(3, 14)); // one camera
+    eye.position.x += 0.1;
+    sender.turn(1900);
+    expect(sent).toHaveLength(3);
+    sender.setSource({ ...source, counts: false }); // could not be opened: the pointer counts
+    sender.turn(2000);
+    expect(sent[3]).toHaveLength(1);
+  });
+
+  it("of a whole screen finds the window on it", () => {
+    const view = { outerWidth: 1010, innerWidth: 1000, outerHeight: 900, innerHeight: 800, screenX: 95, screenY: 20, screen: { width: 2000, height: 1000 } };
+    const on = onScreen(view as unknown as Window);
+    expect([on.left, on.top]).toEqual([100, 115]);
+    expect(onScreen({ ...view, mozInnerScreenX: 103, mozInnerScreenY: 111 } as unknown as Window).top).toBe(111);
+    const [first, last] = screenCorners({ left: 0, top: 85, width: 500, height: 400 }, on);
+    expect([first.x, first.y, last.x, last.y]).toEqual([-0.2, -0.5, 3.8, 2]);
+  });
+
+  it("says whose it is, and what is wrong with it", () => {
+    expect(sourceText(null)).toBe("");
+    const one: GazeSource = { name: "Tobii eye tracker", surface: "screen", counts: true, problem: "" };
+    expect(sourceText(one)).toContain("Tobii eye tracker. It counts for all viewers");
+    expect(sourceText({ ...one, counts: false, problem: "no Tobii tracker was found." })).toMatch(/could not be used.*no Tobii tracker was found/);
   });
 });

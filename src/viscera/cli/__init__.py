@@ -19,6 +19,7 @@ from viscera.cli.options import (
     Cores,
     DetailText,
     DeviceName,
+    Gaze,
     Haptics,
     HapticsFile,
     Host,
@@ -115,6 +116,7 @@ def run(
     keep_running: KeepRunning = False,
     training: Training = False,
     database: Database = None,
+    gaze: Gaze = None,
 ) -> None:
     """Run a scenario: with its page, or headless."""
     from viscera.detail import AUTO, parse_detail
@@ -130,7 +132,7 @@ def run(
             out=out,
             host=host, port=port, token=token, public=public, open_page=open_page,
             haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
-            training=training, database=database,
+            training=training, database=database, gaze=gaze or "",
         )  # fmt: skip
         return
     if haptics or haptics_file is not None:
@@ -140,7 +142,7 @@ def run(
 
     tick_count(seconds)  # refuse before kernels are compiled
     result = run_world(
-        scenario, seconds, out,
+        scenario, seconds, out, gaze,
         device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
     )  # fmt: skip
     if as_json:
@@ -167,6 +169,7 @@ def serve_page(
     keep_running: KeepRunning = False,
     training: Training = False,
     database: Database = None,
+    gaze: Gaze = None,
 ) -> None:
     """Serve the page without opening it, for other browsers and other machines."""
     from viscera.detail import AUTO, parse_detail
@@ -176,7 +179,7 @@ def serve_page(
         device=device, seed=seed, detail=parse_detail(detail or AUTO), cores=cores, out=out,
         host=host, port=port, token=token, public=public, open_page=False,
         haptics=haptics, haptics_file=haptics_file, trainer_token=trainer_token, keep_running=keep_running,
-        training=training, database=database,
+        training=training, database=database, gaze=gaze or "",
     )  # fmt: skip
 
 

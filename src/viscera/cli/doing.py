@@ -79,9 +79,11 @@ def serve_world(
 def _check_world(spec: SessionSpec) -> None:
     """Refuse here what the session would refuse: an exit code tells more than a page that says it crashed."""
     from viscera.device import open_device
+    from viscera.gaze.choosing import check_gaze
     from viscera.scenarios import check_seed, find_scenario, make
 
     find_scenario(spec.scenario)
+    check_gaze(spec.gaze)
     check_seed(spec.seed)
     if spec.mesh is not None or spec.parameters or spec.options:
         from viscera import console
@@ -109,11 +111,18 @@ def _has_screen() -> bool:
     return True
 
 
-def run_world(scenario: str, seconds: float, out: Path | None, **options: Any) -> dict[str, Any]:
+def run_world(scenario: str, seconds: float, out: Path | None, gaze: str | None, **options: Any) -> dict[str, Any]:
+    """`gaze` looks instead of the scenario's own model (`gaze.choosing`)."""
     import viscera
     from viscera import console
+    from viscera.gaze.choosing import parse_gaze
+    from viscera.gaze.looking import gaze_hand
     from viscera.headless import record_headless, run_headless
 
+    if gaze is not None:
+        from viscera.gaze.choosing import check_gaze
+
+        check_gaze(gaze)  # refuse before kernels are compiled
     # What a user's own scenario prints while it runs is no result.
     with contextlib.redirect_stdout(sys.stderr), console.progress_bar() as progress:
         world = viscera.make(scenario, progress=progress, **options)
@@ -121,11 +130,18 @@ def run_world(scenario: str, seconds: float, out: Path | None, **options: Any) -
             for note in world.notes:
                 console.err().print(f"note: {note}")
         try:
+            hand, looking = world.script, None
+            if gaze is not None:
+                looking, hand = gaze_hand(world, parse_gaze(gaze))
             if out is None:
-                result = run_headless(world, seconds, world.script, progress=progress)
+                result = run_headless(world, seconds, hand, progress=progress)
             else:
-                result, written = record_headless(world, seconds, world.script, out, options, progress)
+                result, written = record_headless(world, seconds, hand, out, options, progress)
                 console.err().print(f"recorded to {written}")
+            if looking is not None:
+                if looking.problem:
+                    console.err().print(f"gaze: {looking.problem}")
+                looking.close()
         finally:
             world.close()
     return result.as_json()

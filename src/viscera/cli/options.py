@@ -55,4 +55,13 @@ KeepRunning = Annotated[
     bool, typer.Option("--keep-running", help="The world goes on while nobody watches; otherwise it rests after 20 s.")
 ]
 Training = Annotated[bool, typer.Option("--training", help="Keep the trials of trainees who say who they are.")]
+Gaze = Annotated[
+    str | None,
+    typer.Option(
+        "--gaze",
+        metavar="SOURCE",
+        help="Whose gaze counts in water that is fine where you look: pointer, trace:FILE, lsl[:NAME], tobii, pupil or "
+        "model:SEED.",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in your browser.")]

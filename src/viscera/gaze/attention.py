@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
+
+import numpy as np
 
 HOLD = 0.5
 """How long a lost gaze stays where it was [s]: longer than a blink, which takes 0.1 to 0.4 s."""
+SILENT = 0.2
+"""A device that has said nothing for so long has lost the eye [s]: slow trackers give 30 samples a second."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +37,39 @@ class Source(Protocol):
         """Lets go of the device."""
 
 
+class Newest:
+    """What a device said last. It counts as lost once the device has been silent for `SILENT` seconds: one whose cable
+    was pulled must not look at the same place for ever. May be filled from another thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._held: tuple[Sample, float] | None = None
+
+    def put(self, sample: Sample) -> None:
+        self._held = sample, self._clock()
+
+    def get(self) -> Sample | None:
+        """None before the first."""
+        held = self._held
+        if held is None:
+            return None
+        sample, when = held
+        return sample if self._clock() - when <= SILENT else replace(sample, valid=False)
+
+
 class Attention:
     """Keeps the last place while the gaze is lost, for `HOLD` seconds; after that there is none."""
 
     def __init__(self, hold: float = HOLD) -> None:
         self._hold = hold
-        self._last: Sample | None = None
-        self._seen = -math.inf
+        self.seen = np.array([0.0, 0.0, -np.inf])
+        """Last place where the gaze was valid, and when [s]: all that there is to save."""
 
     def update(self, time: float, sample: Sample | None) -> None:
         if sample is not None and sample.valid and math.isfinite(sample.x) and math.isfinite(sample.y):
-            self._last, self._seen = sample, time
+            self.seen[:] = sample.x, sample.y, time
 
     def place(self, time: float) -> tuple[float, float] | None:
         """Where to refine now; None once the gaze has been lost for too long, or was never there."""
-        if self._last is None or time - self._seen > self._hold:
-            return None
-        return self._last.x, self._last.y
+        x, y, when = (float(value) for value in self.seen)
+        return (x, y) if time - when <= self._hold else None

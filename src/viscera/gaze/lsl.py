@@ -1,5 +1,6 @@
 """Gaze from the Lab Streaming Layer: a stream of type `Gaze` whose first two channels are x and y, 0 to 1 from the top
-left; a third, where there is one, is above 0 while the eye is seen. Needs the package `pylsl` (the extra `gaze`)."""
+left of the screen; a third, where there is one, is above 0 while the eye is seen. Needs the package `pylsl` (the extra
+`gaze`)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import math
 from typing import Any
 
 from viscera.errors import InputError
-from viscera.gaze.attention import Sample
+from viscera.gaze.attention import Newest, Sample
 
 STREAM = "Gaze"
 WAIT = 3.0
@@ -33,7 +34,7 @@ class StreamingLayer:
         if found[0].channel_count() < 2:
             raise InputError("that stream has one channel only.", "Gaze needs x and y.")
         self._inlet: Any = pylsl.StreamInlet(found[0], max_buflen=1)
-        self._last: Sample | None = None
+        self._newest = Newest()
 
     def sample(self, time: float) -> Sample | None:
         """The newest there is, whatever the time: the stream is live."""
@@ -42,8 +43,8 @@ class StreamingLayer:
             newest = values[-1]
             seen = len(newest) < 3 or newest[2] > 0.0
             finite = math.isfinite(newest[0]) and math.isfinite(newest[1])
-            self._last = Sample(float(newest[0]), float(newest[1]), bool(seen and finite))
-        return self._last
+            self._newest.put(Sample(float(newest[0]), float(newest[1]), bool(seen and finite)))
+        return self._newest.get()
 
     def close(self) -> None:
         self._inlet.close_stream()

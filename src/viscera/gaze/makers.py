@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from viscera.errors import InputError
-from viscera.gaze.attention import Sample
+from viscera.gaze.attention import Newest, Sample
 
 
 class Tobii:
@@ -23,7 +23,7 @@ class Tobii:
         if not trackers:
             raise InputError("no Tobii tracker was found.", "Plug it in, and calibrate it with Tobii's own program.")
         self._tracker, self._kind = trackers[0], research.EYETRACKER_GAZE_DATA
-        self._last: Sample | None = None
+        self._newest = Newest()
         self._tracker.subscribe_to(self._kind, self._take, as_dictionary=True)
 
     def _take(self, data: dict[str, Any]) -> None:
@@ -34,12 +34,14 @@ class Tobii:
             if data[f"{eye}_gaze_point_validity"] and all(map(math.isfinite, data[f"{eye}_gaze_point_on_display_area"]))
         ]
         if seen:
-            self._last = Sample(sum(p[0] for p in seen) / len(seen), sum(p[1] for p in seen) / len(seen))
-        elif self._last is not None:
-            self._last = Sample(self._last.x, self._last.y, valid=False)
+            self._newest.put(Sample(sum(p[0] for p in seen) / len(seen), sum(p[1] for p in seen) / len(seen)))
+            return
+        last = self._newest.get()
+        if last is not None:
+            self._newest.put(Sample(last.x, last.y, valid=False))
 
     def sample(self, time: float) -> Sample | None:
-        return self._last
+        return self._newest.get()
 
     def close(self) -> None:
         self._tracker.unsubscribe_from(self._kind, self._take)
@@ -55,14 +57,14 @@ class PupilLabs:
         if self._device is None:
             raise InputError("no Pupil Labs device was found.", "Start the Companion app in the same network.")
         self._size = size
-        self._last: Sample | None = None
+        self._newest = Newest()
 
     def sample(self, time: float) -> Sample | None:
         newest = self._device.receive_gaze_datum(timeout_seconds=0.0)
         if newest is not None:
             width, height = self._size
-            self._last = Sample(newest.x / width, newest.y / height, bool(newest.worn))
-        return self._last
+            self._newest.put(Sample(newest.x / width, newest.y / height, bool(newest.worn)))
+        return self._newest.get()
 
     def close(self) -> None:
         self._device.close()

@@ -24,12 +24,13 @@ class Option:
     """Something that a scenario is built with if a user wants it, besides a mesh: `--with NAME=VALUE`."""
 
     name: str
-    kind: Literal["file", "number"]
-    """A file or folder, or a whole number."""
+    kind: Literal["file", "number", "word"]
+    """A file or folder, a whole number, or one of some words."""
     help: str
     least: int = 0
     most: int = 2**31
     """Of a number."""
+    words: tuple[str, ...] = ()
 
 
 def check_options(options: Sequence[Option], given: Mapping[str, str | int | Path], name: str) -> dict[str, str]:
@@ -50,6 +51,10 @@ def _checked(option: Option, text: str) -> str:
         if not Path(text).exists():
             raise InputError(f"{option.name}: {text} is not there.", f"{option.help} Check the path.")
         return str(Path(text).resolve())
+    if option.kind == "word":
+        if text not in option.words:
+            raise InputError(f"{option.name} = {text} is not known.", f"Allowed are {', '.join(option.words)}.")
+        return text
     if not text.isdecimal() or not option.least <= int(text) <= option.most:
         raise InputError(
             f"{option.name} = {text} is not allowed.", f"A whole number from {option.least} to {option.most}."
@@ -85,6 +90,10 @@ class Setting:
     def file(self, name: str) -> Path | None:
         """An option that is a file or a folder; None where it was not given."""
         return Path(self.options[name]) if name in self.options else None
+
+    def word(self, name: str, otherwise: str) -> str:
+        """An option that is one of some words."""
+        return self.options.get(name, otherwise)
 
     def number(self, name: str, otherwise: int) -> int:
         """An option that is a whole number."""

@@ -324,6 +324,12 @@ class Hub:
             self.status.notice = report.text
             self._kept = report.kept
             self._tell()
+        elif isinstance(report, c.Gaze):
+            surface = "screen" if report.surface == "screen" else "view"
+            self.status.gaze = m.GazeSource(
+                name=report.name, surface=surface, counts=report.counts, problem=report.problem
+            )
+            self._tell()
         elif isinstance(report, c.Scored):
             self._score = m.TrialScore(session=self.session_number, score=report.score)
             for client in self._clients:

@@ -321,6 +321,18 @@ class Watched(_Part):
     """How far that computation is, 0 to 1."""
 
 
+class GazeSource(_Part):
+    """A source of gaze outside the page, of the machine that runs the session."""
+
+    name: str
+    surface: Literal["view", "screen"]
+    """What its places are shares of: the page's picture, or the whole screen."""
+    counts: bool
+    """False where it could not be opened: the pointer of whoever holds the instruments counts."""
+    problem: str
+    """Why nothing is seen; empty while all is well."""
+
+
 class SessionState(_Message, tag="session_state"):
     """`message` explains `starting` (what is being compiled) and `crashed` (why, and what to do). A session that has
     said nothing for seconds is `stalled`: it may go on by itself, and may be restarted."""
@@ -341,6 +353,8 @@ class SessionState(_Message, tag="session_state"):
     """Browsers that ask for them, who asked first in front."""
     watched: Watched | None = None
     """What is shown is this recording; None: it is live."""
+    gaze: GazeSource | None = None
+    """Whose gaze counts; None: that of the page whose viewer holds the instruments."""
 
 
 class Problem(_Message, tag="problem"):

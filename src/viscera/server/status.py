@@ -25,6 +25,7 @@ class Status:
     speed: float = 1.0
     notice: str = ""
     notes: tuple[str, ...] = ()
+    gaze: m.GazeSource | None = None
 
     def change(self, state: State | None, message: str | None) -> None:
         """None leaves it as it is; a new state without a message has none."""
@@ -45,6 +46,7 @@ class Status:
                 speed=self.speed,
                 notice=self.notice,
                 notes=list(self.notes),
+                gaze=self.gaze,
                 **told,
             )
         )

@@ -201,6 +201,19 @@ class Notice(_Struct, tag="notice"):
     """Where the recording has stopped, the tick up to which it goes."""
 
 
+class Gaze(_Struct, tag="gaze"):
+    """Whose gaze counts, where it is not the page's pointer or webcam."""
+
+    name: str
+    """For people."""
+    surface: str
+    """What its places are shares of: `view` or `screen`."""
+    counts: bool
+    """False where it could not be opened: the pointer counts."""
+    problem: str
+    """Why nothing is seen; empty while all is well."""
+
+
 class Alive(_Struct, tag="alive"):
     """Sent now and then, also while the world is paused: who says nothing for long is stuck."""
 
@@ -232,6 +245,7 @@ Report = (
     | Pace
     | Refused
     | Notice
+    | Gaze
     | Alive
     | Failed
     | Ended

@@ -5,7 +5,7 @@ applied; what is applied is recorded with its tick, and nothing else ever reache
 is the same world. Nothing here waits for the server, for the disk, for the systems of the world (heat, blood, fluids;
 that they were too slow is recorded like an input) or for the picture, which are made in threads beside the ticks.
 Haptic devices come in through a port of their own (`haptics/port.py`), before each tick; what their tools felt goes out
-after it.
+after it. A source of gaze outside the page (`gaze/looking.py`) is asked once a frame, and recorded like any input.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from viscera.errors import InputError
+from viscera.gaze.looking import Looking
 from viscera.haptics.port import SessionPort
 from viscera.haptics.priority import SessionPriority
 from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill
@@ -82,12 +83,16 @@ class Loop:
         *,
         trainee: str = "",
         scored: bool = True,
+        looking: Looking | None = None,
     ) -> None:
         """`trainee` is the key of whoever began the drill that runs. A drill that has ended already is scored only
         where it is said not to be `scored`."""
         self.world = world
         self._trainee = trainee
         self._stills = stills
+        self._looking = looking
+        self._gaze: c.Gaze | None = None
+        """What the server was told of it."""
         self.live = world.go_live()
         self.recorder = recorder
         self.stopping = False
@@ -152,6 +157,8 @@ class Loop:
                 self._apply(NOBODY, self.world.within(given))
         if self._poses:
             self._apply_poses()
+        if self._looking is not None:
+            self._look(self._looking)
         self.world.advance()
         tick = self.world.tick
         if port is not None:
@@ -180,6 +187,13 @@ class Loop:
         if now - self._collected >= COLLECT_S:
             gc.collect()
             self._collected = now
+
+    def _look(self, looking: Looking) -> None:
+        for given in looking.inputs(self.world.tick):
+            self._apply(NOBODY, given)
+        told = c.Gaze(looking.chosen.name, looking.chosen.surface, True, looking.problem[:1000])
+        if told != self._gaze and self._reports.offer(told):
+            self._gaze = told
 
     def _rest(self) -> None:
         self._commands.wait(PAUSED_WAIT_S)
@@ -324,7 +338,7 @@ class Loop:
         seed = self._seed if command.seed is None else command.seed
         if not self._apply(command.client, Reset(seed)):
             return
-        self._poses.clear()
+        self._begin_again()
         if seed != self._seed:
             self._new_seed = self._seed = seed
         if self._paused and self._ticks_to_step == 0:
@@ -337,7 +351,7 @@ class Loop:
         if not self._apply(command.client, StartDrill(command.level, seed)):
             return
         self._trainee = command.trainee
-        self._poses.clear()
+        self._begin_again()
         if seed != self._seed:
             self._new_seed = self._seed = seed
         if self._paused:
@@ -349,7 +363,18 @@ class Loop:
             self._values_to_come[command.name] = command.value
             self._show_settings = True
 
+    def _begin_again(self) -> None:
+        self._poses.clear()
+        if self._looking is not None:
+            self._looking.restart(self.world.tick)
+
     def _set_rows(self, command: c.SetRows) -> None:
+        if self._looking is not None and command.name == self._looking.table:
+            try:
+                self._looking.see(command.rows)
+            except InputError as error:
+                self._reports.offer(c.Refused(command.client, error.message, error.hint))
+            return
         if self._apply(command.client, SetTable(command.name, command.rows)) and self._paused:
             self._rows_to_come[command.name] = command.rows
             self._show_settings = True

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from viscera.detail import Detail
-from viscera.errors import RecordingError, StateError, VisceraError, users_own
+from viscera.errors import InputError, RecordingError, StateError, VisceraError, users_own
+from viscera.gaze.choosing import parse_gaze
+from viscera.gaze.looking import Looking
 from viscera.haptics.link import Link
 from viscera.haptics.port import SessionPort
 from viscera.session import commands as c
@@ -35,6 +37,7 @@ from viscera.session.stills import StillWriter
 from viscera.session.watching import Watching, marks
 from viscera.session.wire import pack
 from viscera.timing import TICK
+from viscera.view import Scene
 
 EXIT_FAILED = 1
 """Exit code after a `Failed` report."""
@@ -65,6 +68,8 @@ class SessionSpec:
     """`module:function` that makes the world."""
     haptics: Link | None = None
     """To the haptic process, where there is one."""
+    gaze: str = ""
+    """Whose gaze counts (`gaze.choosing`); empty: the page's pointer or webcam."""
     watch: Path | None = None
     """A recording to be watched, instead of a world to be used."""
     branch: Path | None = None
@@ -230,11 +235,23 @@ class _Process:
             self.stills.scene(self.world.tick, pack(scene))
         loop = Loop(
             self.world, self.commands, self.reports, writer, self.recorder, port, self.stills,
-            trainee=self.spec.trainee, scored=self.scored,
+            trainee=self.spec.trainee, scored=self.scored, looking=self._open_gaze(scene),
         )  # fmt: skip
         for command in early:  # whatever came on the heels of `Begin`
             loop.obey(command)
         return loop
+
+    def _open_gaze(self, scene: Scene) -> Looking | None:
+        """The source of gaze outside the page. Where it cannot be opened the pointer counts, and the page says why."""
+        chosen = parse_gaze(self.spec.gaze)
+        try:
+            looking = Looking.at(scene, chosen, self.world.tick)
+        except InputError as error:
+            self.reports.send(c.Gaze(chosen.name, chosen.surface, False, f"{error.message} {error.hint}"[:1000]))
+            return None
+        if looking is None and chosen.kind != "pointer":
+            self.reports.send(c.Notice(f"{scene.scenario} takes no gaze: {chosen.name} is not used."))
+        return looking
 
     def _notes(self) -> tuple[str, ...]:
         """About a mesh of the user's own; of ours there is nothing to say."""

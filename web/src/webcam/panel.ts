@@ -3,7 +3,7 @@
 
 import { card, h, setText } from "../panels/dom";
 import type { GazeSender, Place } from "../gaze";
-import type { Table } from "../protocol";
+import type { GazeSource, Table } from "../protocol";
 import { features, fit, unseenError } from "./calibration";
 import type { Fit, Landmarks, Look } from "./calibration";
 
@@ -19,9 +19,19 @@ interface Posted {
   failed?: string;
 }
 
+/** Whose gaze counts, in words. */
+export function sourceText(source: GazeSource | null): string {
+  if (source === null) return "";
+  const whose = source.counts
+    ? `Gaze: ${source.name}. It counts for all viewers, seen through the view of whoever holds the instruments; the pointer does not.`
+    : `Gaze: ${source.name} could not be used, so the pointer of whoever holds the instruments counts.`;
+  return source.problem === "" ? whose : `${whose} ${source.problem}`;
+}
+
 export class WebcamPanel {
   readonly element: HTMLElement;
   private readonly status = h("p", { class: "note", role: "status" });
+  private readonly outside = h("p", { class: "note", role: "status", hidden: true });
   private readonly preview = h("div", { class: "webcam-preview" });
   private readonly start = h("button", { type: "button", on: { click: () => this.begin() } }, "Use my eyes (webcam)");
   private readonly calibrate = h("button", { type: "button", hidden: true, on: { click: () => this.ask() } }, "Calibrate");
@@ -39,7 +49,7 @@ export class WebcamPanel {
 
   constructor(private readonly canvas: HTMLCanvasElement, readonly sender: GazeSender) {
     sender.listen(canvas);
-    this.element = card("Eyes", true, null, this.preview, this.status, h("div", { class: "choices" }, this.start, this.calibrate, this.stop));
+    this.element = card("Eyes", true, null, this.outside, this.preview, this.status, h("div", { class: "choices" }, this.start, this.calibrate, this.stop));
     this.element.id = "webcam";
     this.element.hidden = true;
     document.body.append(this.sheet);
@@ -56,6 +66,17 @@ export class WebcamPanel {
     this.sender.setScene(tables);
     this.element.hidden = !asks;
     if (!asks && this.frame !== null) this.end("");
+  }
+
+  /** Whose gaze counts, where a tracker outside the page was asked for. */
+  setSource(source: GazeSource | null): void {
+    this.sender.setSource(source);
+    const instead = source !== null && source.counts;
+    setText(this.outside, sourceText(source));
+    this.outside.hidden = source === null;
+    if (instead && this.frame !== null) this.end("");
+    this.status.hidden = instead;
+    this.start.hidden = instead || this.frame !== null;
   }
 
   private begin(): void {

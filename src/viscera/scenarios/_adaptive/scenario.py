@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from viscera.geometry import TriangleMesh, box, capsule, icosphere
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._adaptive.pools import BASE, CRITERIA, Pool, fill_pool, find_pool
+from viscera.scenarios._adaptive.pools import BASE, CRITERIA, GAS, Pool, Stiffness, fill_pool, find_pool
+from viscera.scenarios._setting import Option
 from viscera.timing import FRAME
 from viscera.view import Surface
 from viscera.water import adaptive
@@ -23,15 +26,26 @@ FLOOR = 0.02
 """Thickness of the drawn floor [m]."""
 
 
+MOST_SIZES = 4
+"""Of particles, that a pool can be filled with: the smallest hold an eighth of the largest."""
+OPTIONS = (
+    Option("fluid", "word", "document: as soft as in the source; stiff: the default.", words=tuple(GAS)),
+    Option("sizes", "number", "Sizes of particles: 2, or more in graded rings.", least=2, most=MOST_SIZES),
+)
+
+
 def pool_scenario(name: str, title: str, summary: str) -> Scenario:
     pool = find_pool(name)
     return Scenario(
-        name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False, no_tissue=True
-    )
+        name, lambda setting: build(pool, setting), title, summary, INSTRUCTIONS, takes_mesh=False, no_tissue=True,
+        options=OPTIONS,
+    )  # fmt: skip
 
 
 def build(pool: Pool, setting: Setting) -> Contents:
-    filled = fill_pool(pool, setting.device, "stiff", base=setting.count(BASE))
+    stiffness, sizes = cast("Stiffness", setting.word("fluid", "stiff")), setting.number("sizes", 2)
+    base = setting.count(BASE)
+    filled = fill_pool(pool, setting.device, stiffness, base=base, sizes=sizes, in_frames=True)
     fine = adaptive.make(filled.fluid, CRITERIA)
     steps = round(FRAME / filled.dt)
     refined = Refined(filled.fluid, fine, steps, pool.camera, 0.5 * pool.box[1], filled.move_wall)

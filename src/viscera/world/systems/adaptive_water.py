@@ -20,11 +20,11 @@ import warp as wp
 
 from viscera import water
 from viscera.device import Program, Stage
-from viscera.gaze import Sample, ScanPath
-from viscera.gaze.attention import HOLD
+from viscera.gaze import Attention, Sample, ScanPath
+from viscera.gaze.rows import camera_of, gaze_input, gaze_table
 from viscera.inputs import SetTable
 from viscera.timing import FRAME, TICK, TICKS_PER_FRAME
-from viscera.view import Camera, Column, Measure, Overlay, Parameter, Particles, Table
+from viscera.view import Camera, Measure, Overlay, Parameter, Particles
 from viscera.water import adaptive
 from viscera.water.state import Fluid
 from viscera.world.system import Kept, LiveParameter, LiveTable, Moment, Rows, Show, System
@@ -38,26 +38,6 @@ FADE = 0.15
 SURFACE_FRAMES = 2
 """So often the surface is found anew."""
 CRITERIA = ("gaze", "surface", "gaze and surface", "none")
-
-_EYE = (
-    "x",
-    "y",
-    "valid",
-    "px",
-    "py",
-    "pz",
-    "tx",
-    "ty",
-    "tz",
-    "ux",
-    "uy",
-    "uz",
-    "angle",
-    "aspect",
-    "window_x",
-    "window_y",
-)
-"""Of a row of gaze: place in the camera's view, whether it is seen, the camera, and where a mark is drawn at it."""
 
 CRITERION = Parameter(
     "criterion", "Fine by", "", 0.0, 3.0, 0.0, "What decides which particles are small; both: gaze and surface.",
@@ -95,19 +75,6 @@ def fade(
         carried_out[s] = wp.vec4(c[0], c[1], c[2], c[3] + share * (float(level[s]) - c[3]))
 
 
-def gaze_table(camera: Camera) -> Table:
-    """A row as the world begins: nobody looks."""
-    columns = tuple(Column(name, name, "", "number", -1e4, 1e4) for name in _EYE)
-    row = (0.5, 0.5, 0.0, *camera.position, *camera.target, *camera.up, camera.field_of_view, 16.0 / 9.0, 0.5, 0.5)
-    return Table("gaze", "Gaze", "Where the viewer looks.", columns, (row,), source="gaze")
-
-
-def gaze_input(camera: Camera, aspect: float, x: float, y: float, *, valid: bool = True) -> SetTable:
-    """Somebody looks at (x, y), 0 to 1 from the top left, through a camera that fills the window."""
-    row = (x, y, float(valid), *camera.position, *camera.target, *camera.up, camera.field_of_view, aspect, x, y)
-    return SetTable("gaze", (row,))
-
-
 @dataclass(eq=False)
 class Refined:
     """A fluid of several sizes, as a scenario has made it."""
@@ -136,8 +103,7 @@ class _Adapting:
         self._table = gaze_table(refined.camera)
         self._row = self._table.rows[0]
         self._news = False
-        self._seen = np.array([0.0, 0.0, -np.inf])
-        """Last place where the gaze was valid, and when [s], since the world began."""
+        self._attention = Attention()
         self._time = np.zeros(1)
         self._seed = seed
         self._model = ScanPath(seed)
@@ -160,7 +126,7 @@ class _Adapting:
         balls = Particles("sizes", "water", radius, self._capacity, "size")
         ring = Overlay("gaze", "ring", 1)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
-        kept = Kept({"seen": self._seen, "time": self._time}, self._loaded, own)
+        kept = Kept({"seen": self._attention.seen, "time": self._time}, self._loaded, own)
         return System(
             name="water",
             frame=self.frame,
@@ -209,16 +175,14 @@ class _Adapting:
         elif self._news and row[2] > 0.0:
             sample = Sample(row[0], row[1])
         self._news = False
-        if sample is not None:
-            self._seen[:] = sample.x, sample.y, time
-        x, y, when = (float(value) for value in self._seen)
-        held = time - when <= HOLD
-        self._counts["gaze"] = int(held and self._values["disc"] > 0.0)
-        if not held:
+        self._attention.update(time, sample)
+        place = self._attention.place(time)
+        self._counts["gaze"] = int(place is not None and self._values["disc"] > 0.0)
+        if place is None:
             return None
-        adaptive.look(self._fine, _camera(row), row[13], (x, y))
-        self._ring[0] = (*((x, y) if model else (row[14], row[15])), adaptive.disc_radius(row[13]), 1.0)
-        return x, y
+        adaptive.look(self._fine, camera_of(row), row[13], place)
+        self._ring[0] = (*(place if model else (row[14], row[15])), adaptive.disc_radius(row[13]), 1.0)
+        return place
 
     def _loaded(self) -> None:
         """Time may have gone back, which a path cannot."""
@@ -243,11 +207,6 @@ class _Adapting:
         self._drawn[: len(place), 3] = np.clip(size / max(len(self._sizes) - 1, 1), 0.0, 1.0)
         balls = self._values["balls"] > 0.0
         self._counts["water"], self._counts["sizes"] = (0, len(place)) if balls else (len(place), 0)
-
-
-def _camera(row: tuple[float, ...]) -> Camera:
-    px, py, pz, tx, ty, tz, ux, uy, uz, angle = row[3:13]
-    return Camera((px, py, pz), (tx, ty, tz), (ux, uy, uz), angle)
 
 
 def seeded_looks(seed: int, camera: Camera, aspect: float = 16.0 / 9.0) -> Callable[[Any, int], list[SetTable]]:
