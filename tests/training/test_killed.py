@@ -89,7 +89,8 @@ def serving(folder: Path, database: str, **how: Any) -> Iterator[Server]:
 @contextlib.contextmanager
 def trainee(server: Server, cookie: str) -> Iterator[Browser]:
     """A browser of somebody who has entered, with a world that runs."""
-    with Browser(SimpleNamespace(port=server.port), additional_headers={"Cookie": cookie}) as browser:  # pyright: ignore[reportArgumentType]
+    there: Any = SimpleNamespace(port=server.port)
+    with Browser(there, additional_headers={"Cookie": cookie}) as browser:
         browser.wait(m.FrameMessage, seconds=PATIENCE)
         yield browser
 

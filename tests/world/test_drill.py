@@ -121,6 +121,7 @@ def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
     drill.give_up()
     run(1)
     trial = drill.trial("numbers", 0, lambda _: ())
+    assert trial is not None
     lasted = {"lost": 0.5, "bleeding_time": 2.0 * look, "obscured": 2.0 * look}
     assert {one.name: one.value for one in trial.others} == pytest.approx(lasted)
     assert {one.better for one in trial.others} == {"less"}
@@ -129,7 +130,9 @@ def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
     drill.start(1, 0)
     drill.give_up()
     run(1)
-    others = drill.trial("numbers", 0, lambda _: ()).others
+    again = drill.trial("numbers", 0, lambda _: ())
+    assert again is not None
+    others = again.others
     assert {one.name for one in others} == {"white", "bleeding_time", "obscured"}
     assert others[0].better == "", "neither more nor less is better"
 

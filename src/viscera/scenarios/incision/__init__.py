@@ -105,7 +105,7 @@ def build(setting: Setting) -> Contents:
     home = (0.0, 0.0, float(high[2]) + HOME_HEIGHT)
     tools = kit.hand_out(instruments, home, SKIN_OVER_FAT.friction, apart=0.04)
     burns = make_burns(organ, tools)
-    blood = make_blood(organ, setting)
+    blood, film = make_blood(organ, setting)
     # Wounds are put onto the surface at rest.
     tissue.set_motion(pulled, np.zeros_like(pulled))
     tissue.set_drive(1.0, 1.0)
@@ -130,7 +130,7 @@ def build(setting: Setting) -> Contents:
         force_scale=0.02,
         rubbing=RUBBING,
         script=script,
-        heaviest=lambda: pour(organ, blood),
+        heaviest=lambda: pour(organ, film),
     )
 
 

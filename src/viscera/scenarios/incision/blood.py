@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from viscera.blood.film import BLOOD, SALINE, FilmParams
+from viscera.blood.film import BLOOD, SALINE, Film, FilmParams
 from viscera.blood.wounds import VESSELS, vessel_mmhg
 from viscera.scenarios import Setting
 from viscera.scenarios._film import make_blood as blood_on
@@ -33,8 +33,9 @@ OOZE_OPENING = 0.05e-3
 """All of such a vessel [m]: 0.06 mL/min each at first."""
 
 
-def make_blood(organ: Organ, setting: Setting) -> list[System]:
-    """In the order of a frame, after `cutting`; the seed says where the artery crosses. On the organ at rest."""
+def make_blood(organ: Organ, setting: Setting) -> tuple[list[System], Film]:
+    """In the order of a frame, after `cutting`; the seed says where the artery crosses. On the organ at rest. And the
+    film."""
     low, high = organ.body.mesh.bounds
     x = float(np.random.default_rng([setting.seed, 1]).uniform(0.25, 0.75) * (high[0] - low[0]) + low[0])
     # From one side to the other, below the middle of the line.
@@ -45,8 +46,9 @@ def make_blood(organ: Organ, setting: Setting) -> list[System]:
     pieces = openings.add(Wound(top, ARTERY, OPENING) for top in tops)
     faces = openings.add([Wound(tops[0], OOZE, OOZE_OPENING, oozes=True)] * OOZING)
     bleeders = bleeding(organ, blood.wounds, openings.all)
-    return [
+    systems = [
         cut_vessel(organ, bleeders.holds, line, pieces),
         oozing(organ, bleeders.holds, faces),
         *blood.systems(bleeders),
     ]
+    return systems, blood.film
