@@ -199,8 +199,7 @@ def test_a_world_that_asks_for_no_gaze_gets_none() -> None:
     pond = viscera.make("waves", device="cpu", detail=0.1)
     scene = pond.scene()
     assert Looking.at(scene, parse_gaze("pointer")) is None
-    unasked = SimpleNamespace(tables=(), camera=scene.camera)
-    assert Looking.at(unasked, parse_gaze("model")) is None  # type: ignore[arg-type]
+    assert Looking.at(replace(scene, tables=()), parse_gaze("model")) is None
     pond.close()
 
 
