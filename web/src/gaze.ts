@@ -106,7 +106,7 @@ export class GazeSender {
 
   /** Of a tracker outside the page, where it counts; null: the page's own gaze does. */
   setSource(source: GazeSource | null): void {
-    this.outside = source !== null && source.counts ? source : null;
+    this.outside = source?.counts === true ? source : null;
   }
 
   setScene(tables: Table[]): void {

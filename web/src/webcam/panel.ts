@@ -31,7 +31,7 @@ export function sourceText(source: GazeSource | null): string {
 export class WebcamPanel {
   readonly element: HTMLElement;
   private readonly status = h("p", { class: "note", role: "status" });
-  private readonly outside = h("p", { class: "note", role: "status", hidden: true });
+  private readonly outside = h("p", { class: "note", id: "gaze-source", "aria-live": "polite", hidden: true });
   private readonly preview = h("div", { class: "webcam-preview" });
   private readonly start = h("button", { type: "button", on: { click: () => this.begin() } }, "Use my eyes (webcam)");
   private readonly calibrate = h("button", { type: "button", hidden: true, on: { click: () => this.ask() } }, "Calibrate");
@@ -71,7 +71,7 @@ export class WebcamPanel {
   /** Whose gaze counts, where a tracker outside the page was asked for. */
   setSource(source: GazeSource | null): void {
     this.sender.setSource(source);
-    const instead = source !== null && source.counts;
+    const instead = source?.counts === true;
     setText(this.outside, sourceText(source));
     this.outside.hidden = source === null;
     if (instead && this.frame !== null) this.end("");
