@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viscera.errors import InputError, RecordingError, StateError
-from viscera.inputs import Input, StartDrill
+from viscera.gaze.choosing import Chosen
+from viscera.gaze.looking import Looking
+from viscera.inputs import Input, SetTable, StartDrill
 from viscera.scores import Score, score
 from viscera.timing import TICK, TICKS_PER_FRAME
 
@@ -214,3 +216,19 @@ def record_headless(
             f"Cannot write {out / 'result.json'}: {error.strerror}.", "Choose another --out."
         ) from error
     return result, convert(recorder.path)
+
+
+def gaze_hand(world: World, chosen: Chosen) -> tuple[Looking, Callable[[int], list[Input]]]:
+    """A hand for a run without a window: the scenario's own, whose gaze is this source's instead. The world's camera
+    fills a view of 16 to 9."""
+    if chosen.kind == "pointer":
+        raise InputError("a headless run has no pointer.", "Leave --headless out, or take another --gaze.")
+    looking = Looking.at(world.scene(), chosen, world.tick)
+    if looking is None:
+        raise InputError(f"{world.scenario} takes no gaze.", "Leave --gaze out, or take dambreak, waves, …")
+
+    def hand(tick: int) -> list[Input]:
+        own = [one for one in world.script(tick) if not (isinstance(one, SetTable) and one.name == looking.table)]
+        return [*own, *looking.inputs(tick)]
+
+    return looking, hand

@@ -116,8 +116,7 @@ def run_world(scenario: str, seconds: float, out: Path | None, gaze: str | None,
     import viscera
     from viscera import console
     from viscera.gaze.choosing import parse_gaze
-    from viscera.gaze.looking import gaze_hand
-    from viscera.headless import record_headless, run_headless
+    from viscera.headless import gaze_hand, record_headless, run_headless
 
     if gaze is not None:
         from viscera.gaze.choosing import check_gaze

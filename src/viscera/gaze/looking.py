@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from viscera.errors import InputError, VisceraError
 from viscera.gaze.attention import HOLD, Source
 from viscera.gaze.choosing import Chosen, open_source
 from viscera.gaze.rows import ASPECT, Row, Sight
-from viscera.inputs import Input, SetTable
+from viscera.inputs import SetTable
 from viscera.timing import TICK, TICKS_PER_FRAME
 from viscera.view import Camera, Scene
-
-if TYPE_CHECKING:
-    from viscera.world import World
 
 FARTHEST = 10.0
 """Views beside the view; whatever is farther is no place."""
@@ -99,19 +95,3 @@ class Looking:
 
 def _in_words(error: Exception) -> str:
     return str(error) if isinstance(error, VisceraError) else f"{type(error).__name__}: {error}"
-
-
-def gaze_hand(world: World, chosen: Chosen) -> tuple[Looking, Callable[[int], list[Input]]]:
-    """A hand for a run without a window: the scenario's own, whose gaze is this source's instead. The world's camera
-    fills a view of 16 to 9."""
-    if chosen.kind == "pointer":
-        raise InputError("a headless run has no pointer.", "Leave --headless out, or take another --gaze.")
-    looking = Looking.at(world.scene(), chosen, world.tick)
-    if looking is None:
-        raise InputError(f"{world.scenario} takes no gaze.", "Leave --gaze out, or take dambreak, waves, …")
-
-    def hand(tick: int) -> list[Input]:
-        own = [one for one in world.script(tick) if not (isinstance(one, SetTable) and one.name == looking.table)]
-        return [*own, *looking.inputs(tick)]
-
-    return looking, hand
