@@ -22,7 +22,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.device import Stage
+from viscera.device import BLOCK, Stage
 from viscera.errors import InputError
 from viscera.heat.burn import Burn, BurnRates, char_of, coagulation_of
 from viscera.skin import gutter
@@ -110,6 +110,10 @@ def look_at(stages: Sequence[BurnStage], level: ArrayLike) -> NDArray[np.float64
     return np.stack([np.interp(at, [s.level for s in checked], column) for column in rows.T], axis=-1)
 
 
+CHUNK = 64
+"""Texels per thread on cpu."""
+
+
 @dataclass(frozen=True, eq=False)
 class BurnTexture:
     """Made by `make_texture`."""
@@ -131,6 +135,8 @@ def as_byte(share: float):
 @wp.kernel
 def pack_texture(
     first: int,
+    # params
+    chunk: int,
     # in
     targets: wp.array(dtype=wp.int32),
     sources: wp.array(dtype=wp.int32),
@@ -142,13 +148,19 @@ def pack_texture(
     # out
     pixels_out: wp.array(dtype=wp.vec4ub),
 ):
-    i = first + wp.tid()
-    t = sources[i]
-    rate = rates[0]
-    heat = (rate.body + temperature[t] - _COLDEST) / (_HOTTEST - _COLDEST)
-    white = coagulation_of(rate.model, damage[t])
-    black = char_of(rate.model, damage[t], charring[t])
-    pixels_out[targets[i]] = wp.vec4ub(as_byte(heat), as_byte(white), as_byte(black), as_byte(water[t]))
+    """A thread takes `chunk` texels: on cpu Warp copies a kernel's arguments for every thread."""
+    begin = (first + wp.tid()) * chunk
+    body = rates[0].body
+    model = rates[0].model
+    for i in range(begin, wp.min(begin + chunk, targets.shape[0])):
+        t = sources[i]
+        heat = (body + temperature[t] - _COLDEST) / (_HOTTEST - _COLDEST)
+        white = float(0.0)
+        black = float(0.0)
+        if damage[t] > 0.0 or charring[t] > 0.0:
+            white = coagulation_of(model, damage[t])
+            black = char_of(model, damage[t], charring[t])
+        pixels_out[targets[i]] = wp.vec4ub(as_byte(heat), as_byte(white), as_byte(black), as_byte(water[t]))
 
 
 def make_texture(burn: Burn) -> BurnTexture:
@@ -171,4 +183,6 @@ def step_texture(stage: Stage, texture: BurnTexture) -> None:
     burn = texture.burn
     heat = burn.heat
     maps = [texture.targets, texture.sources, burn.rates, heat.temperature, burn.damage, burn.charring, burn.water]
-    stage.launch(pack_texture, texture.targets.shape[0], [*maps, texture.pixels.flatten()])
+    chunk = 1 if stage.device.is_cuda else CHUNK
+    threads, block = -(-texture.targets.shape[0] // chunk), max(1, BLOCK // chunk)
+    stage.launch(pack_texture, threads, [chunk, *maps, texture.pixels.flatten()], block)

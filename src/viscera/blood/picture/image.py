@@ -371,8 +371,6 @@ def _painting(image: FilmImage) -> Any:
     painting: Any = kernels.Painting()
     painting.frame, painting.near, painting.soft = image.frame, image.near, image.height
     painting.kept, painting.trail, painting.tile, painting.pixel = image.kept, image.wet, image.tiles, image.words
-    seen = image.skin.count if image.native else 0
-    painting.seen = wp.zeros(seen, dtype=wp.vec4, device=image.skin.device.warp)
     return painting
 
 

@@ -233,8 +233,6 @@ class Painting:
     frame: wp.array(dtype=wp.int32)
     near: wp.array(dtype=wp.int32)
     """Frame in which a cell last had a particle around it."""
-    seen: wp.array(dtype=wp.vec4)
-    """What `thickness_at` gives for each covered texel, shape (count,); only where the loop in C finds it."""
     soft: wp.array(dtype=wp.float32)
     kept: wp.array(dtype=wp.vec4)
     trail: wp.array(dtype=wp.float32)

@@ -11,7 +11,7 @@ from viscera.blood.drops.numbers import Purse, Tools
 from viscera.blood.drops.tools import RINGS, ring_of
 from viscera.blood.film.state import POOLED, STAYS
 from viscera.blood.film.walk import WalkView
-from viscera.blood.pools.flow import part_of
+from viscera.blood.pools.flow import parts_of
 from viscera.blood.views import INTO_POOL, DropView, FilmView, QueueView
 
 wp.set_module_options({"enable_backward": False})
@@ -186,9 +186,8 @@ def give_film(
             y = pool.front + (float(i // pool.columns) + 0.5) * pool.side
             volume = wp.min(volume_in(pool, i), numbers.volume)
             mixture = wp.vec4(0.0, 0.0, 0.0, 0.0)
-            parts = wp.vec4i(0, 0, 0, 0)
+            parts = parts_of(pool, i, volume)
             for k in range(PARTS):
-                parts[k] = part_of(pool, i, volume, k)
                 mixture[k] = float(parts[k]) / float(volume)
             for k in range(PARTS):
                 pool_out.content[PARTS * i + k] = pool.content[PARTS * i + k] - parts[k]
@@ -277,9 +276,7 @@ def suck_pool(
             elif ring < RINGS and ring == purse[0].ring:
                 amount = int(purse[0].part * float(volume))
             if amount > 0:
-                parts = wp.vec4i(0, 0, 0, 0)
-                for k in range(PARTS):
-                    parts[k] = part_of(pool, i, amount, k)
+                parts = parts_of(pool, i, amount)
                 for k in range(PARTS):
                     pool_out.content[PARTS * i + k] = pool.content[PARTS * i + k] - parts[k]
                 wp.atomic_add(taken_out, 0, wp.int64(amount))

@@ -138,35 +138,33 @@ def pass_on(
 
 
 @wp.func
-def largest_part(pool: PoolView, i: int) -> int:
+def parts_of(pool: PoolView, i: int, amount: int) -> wp.vec4i:
+    """How much of `amount` from column i is each fluid: by its share, what rounding leaves is of the largest."""
+    result = wp.vec4i(0, 0, 0, 0)
     best = int(0)
-    for k in range(PARTS):
+    for k in range(1, PARTS):
         if pool.content[PARTS * i + k] > pool.content[PARTS * i + best]:
             best = k
-    return best
-
-
-@wp.func
-def part_of(pool: PoolView, i: int, amount: int, part: int) -> int:
-    """How much of `amount` from column i is that fluid: by its share, what rounding leaves is of the largest."""
     total = wp.int64(wp.max(volume_in(pool, i), 1))
-    result = int(wp.int64(amount) * wp.int64(pool.content[PARTS * i + part]) / total)
-    if part == largest_part(pool, i):
-        result = amount
-        for k in range(PARTS):
-            if k != part:
-                result -= int(wp.int64(amount) * wp.int64(pool.content[PARTS * i + k]) / total)
+    left = amount
+    for k in range(PARTS):
+        has = pool.content[PARTS * i + k]
+        # Most columns hold one fluid: nothing to divide.
+        if k != best and has > 0:
+            result[k] = int(wp.int64(amount) * wp.int64(has) / total)
+            left -= result[k]
+    result[best] = left
     return result
 
 
 @wp.func
-def _arrives(pool: PoolView, i: int, j: int, amount: int, part: int) -> int:
-    """What column i gets of a fluid when `amount` passes from j to it; negative amounts leave it."""
-    result = int(0)
+def _arrives(pool: PoolView, i: int, j: int, amount: int) -> wp.vec4i:
+    """What column i gets of each fluid when `amount` passes from j to it; negative amounts leave it."""
+    result = wp.vec4i(0, 0, 0, 0)
     if amount > 0:
-        result = part_of(pool, j, amount, part)
+        result = parts_of(pool, j, amount)
     elif amount < 0:
-        result = -part_of(pool, i, -amount, part)
+        result = -parts_of(pool, i, -amount)
     return result
 
 
@@ -192,15 +190,14 @@ def settle(
             from_front = pipes.back[i - pool.columns]
         to_right = pipes.right[i]
         to_back = pipes.back[i]
-        quiet = from_left == 0 and from_front == 0 and to_right == 0 and to_back == 0
+        more = wp.vec4i(0, 0, 0, 0)
+        if from_left != 0 or from_front != 0 or to_right != 0 or to_back != 0:
+            more += _arrives(pool, i, i - 1, from_left)
+            more += _arrives(pool, i, i - pool.columns, from_front)
+            more += _arrives(pool, i, i + 1, -to_right)
+            more += _arrives(pool, i, i + pool.columns, -to_back)
         for part in range(PARTS):
-            has = pool.content[PARTS * i + part]
-            if not quiet:
-                has += _arrives(pool, i, i - 1, from_left, part)
-                has += _arrives(pool, i, i - pool.columns, from_front, part)
-                has += _arrives(pool, i, i + 1, -to_right, part)
-                has += _arrives(pool, i, i + pool.columns, -to_back, part)
-            content_out[PARTS * i + part] = has
+            content_out[PARTS * i + part] = pool.content[PARTS * i + part] + more[part]
 
 
 @wp.func

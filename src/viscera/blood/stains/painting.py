@@ -66,18 +66,19 @@ def wick(
     row = run // across
     if step != 1 and row % 2 != odd:
         return
+    if step != 1 and row + 1 >= cloth.rows:
+        return
+    end = (run + 1) * RUN
+    if step == 1 and end == (row + 1) * cloth.columns:
+        end -= 1  # the row's last cell has none beside it
     changed = bool(False)
-    for i in range(run * RUN, (run + 1) * RUN):
-        column = i % cloth.columns
-        if step == 1:
-            if column % 2 == odd and column + 1 < cloth.columns:
-                if _exchange(cells_out, i, i + 1, holds):
-                    changed = True
-                    cells_out.dirty[(i + 1) // RUN] = 1
-        elif row + 1 < cloth.rows:
-            if _exchange(cells_out, i, i + cloth.columns, holds):
+    # Runs and rows begin at even cells.
+    for i in range(run * RUN + wp.where(step == 1, odd, 0), end, wp.where(step == 1, 2, 1)):
+        # Most cells have less than cloth holds, and a call costs more than this look at them.
+        if cells_out.content[i] > holds or cells_out.content[i + step] > holds:
+            if _exchange(cells_out, i, i + step, holds):
                 changed = True
-                cells_out.dirty[(i + cloth.columns) // RUN] = 1
+                cells_out.dirty[(i + step) // RUN] = 1
     if changed:
         cells_out.dirty[run] = 1
 

@@ -19,7 +19,7 @@ from viscera.blood.drops.around import (
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.state import SOAKED, STAYS
 from viscera.blood.picture.kernels import AROUND, Painting, Texels, tile_of
-from viscera.blood.pools.flow import part_of
+from viscera.blood.pools.flow import parts_of
 from viscera.blood.views import FilmView
 
 wp.set_module_options({"enable_backward": False})
@@ -192,9 +192,7 @@ def wipe_pool(
                     amount = int(wp.min(above, float(volume)))
                     if amount >= volume - 64:
                         amount = volume
-                    parts = wp.vec4i(0, 0, 0, 0)
-                    for part in range(PARTS):
-                        parts[part] = part_of(pool, i, amount, part)
+                    parts = parts_of(pool, i, amount)
                     for part in range(PARTS):
                         pool_out.content[PARTS * i + part] = pool.content[PARTS * i + part] - parts[part]
                     wp.atomic_add(around.soaked, swab.tool, wp.int64(amount))

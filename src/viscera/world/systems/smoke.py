@@ -93,6 +93,9 @@ SWIRL = Parameter(
 )
 VENT = Parameter("vent", "Vent", "L/min", 0.0, 10.0, 0.0, "Gas let out at a trocar; as much flows in.", group="Smoke")
 
+CHUNK = 64
+"""Texels per thread on cpu, where arguments are copied for every thread: that takes longer than a cold texel does."""
+
 
 @wp.struct
 class BurningSkin:
@@ -113,6 +116,7 @@ def release(
     spacing: float,
     wet: float,
     dry: float,
+    chunk: int,
     # in
     skin: BurningSkin,
     inverse: wp.array[wp.float32],
@@ -124,27 +128,30 @@ def release(
 ):
     """What each texel has lost since it was last asked goes into the lowest free cell above it, in whole units; the
     rest waits (`texel_out`: water and char as seen, smoke and steam owed). Whole numbers add up alike in any order; on
-    cpu one core does it, as atomics there are plain. `wet` and `dry` are units of water and solids per m² of skin."""
-    t = skin.texels[wp.tid()]
-    seen = texel_out[t]
-    if skin.water[t] == seen[0] and skin.charring[t] == seen[1]:
-        return
-    boiled = wet * skin.area[t] * wp.max(seen[0] - skin.water[t], 0.0)
-    charred = dry * skin.area[t] * wp.max(done(skin.charring[t]) - done(seen[1]), 0.0)
-    smoke = seen[2] + MIST * boiled + SOOT * charred
-    steam = seen[3] + boiled
-    at = (skin.position[t] - origin) / spacing
-    i = int(at[0]) + 1
-    j = int(at[1]) + 1
-    k = int(at[2]) + 1
-    if i >= 1 and j >= 1 and k >= 1 and i <= shape.nx and j <= shape.ny:
-        c = wp.min(k, shape.nz) * shape.layer + j * shape.row + i
-        while inverse[c] <= 0.0 and c < shape.nz * shape.layer:
-            c += shape.layer
-        wp.atomic_add(smoke_out, c, int(smoke))
-        wp.atomic_add(steam_out, c, int(steam))
-        wp.atomic_add(total_out, 0, wp.int64(int(smoke)))
-    texel_out[t] = wp.vec4(skin.water[t], skin.charring[t], smoke - float(int(smoke)), steam - float(int(steam)))
+    cpu one core does it, as atomics there are plain, `chunk` texels a thread. `wet` and `dry` are units of water and
+    solids per m² of skin."""
+    begin = wp.tid() * chunk
+    for n in range(begin, wp.min(begin + chunk, skin.texels.shape[0])):
+        t = skin.texels[n]
+        seen = texel_out[t]
+        if skin.water[t] != seen[0] or skin.charring[t] != seen[1]:
+            boiled = wet * skin.area[t] * wp.max(seen[0] - skin.water[t], 0.0)
+            charred = dry * skin.area[t] * wp.max(done(skin.charring[t]) - done(seen[1]), 0.0)
+            smoke = seen[2] + MIST * boiled + SOOT * charred
+            steam = seen[3] + boiled
+            at = (skin.position[t] - origin) / spacing
+            i = int(at[0]) + 1
+            j = int(at[1]) + 1
+            k = int(at[2]) + 1
+            if i >= 1 and j >= 1 and k >= 1 and i <= shape.nx and j <= shape.ny:
+                c = wp.min(k, shape.nz) * shape.layer + j * shape.row + i
+                while inverse[c] <= 0.0 and c < shape.nz * shape.layer:
+                    c += shape.layer
+                wp.atomic_add(smoke_out, c, int(smoke))
+                wp.atomic_add(steam_out, c, int(steam))
+                wp.atomic_add(total_out, 0, wp.int64(int(smoke)))
+            left = wp.vec2(smoke - float(int(smoke)), steam - float(int(steam)))
+            texel_out[t] = wp.vec4(skin.water[t], skin.charring[t], left[0], left[1])
 
 
 @wp.kernel
@@ -228,10 +235,12 @@ class Smoke:
         burning: Any = BurningSkin()
         burning.texels, burning.position, burning.area = skin.texels, skin.position, skin.rest_area
         burning.water, burning.charring = self.burn.water, self.burn.charring
-        args = [fine.shape, wp.vec3(*p.origin), p.spacing, per_area * wet, per_area * (1.0 - wet), burning]
+        chunk = 1 if stage.device.is_cuda else CHUNK
+        args = [fine.shape, wp.vec3(*p.origin), p.spacing, per_area * wet, per_area * (1.0 - wet), chunk, burning]
         args += [fine.inverse, self._texel, self._smoke, self._steam, self._released.array]
         stage.clear(self._released)
-        stage.once(lambda: wp.launch(release, dim=skin.count, inputs=args, device=self._device.warp))
+        threads = -(-skin.count // chunk)
+        stage.once(lambda: wp.launch(release, dim=threads, inputs=args, device=self._device.warp))
         stage.download(self._released)
 
     def _record_mixing(self, stage: Stage) -> None:
