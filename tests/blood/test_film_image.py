@@ -270,7 +270,7 @@ def test_a_resting_puddle_does_not_flicker(device: Device) -> None:
 
 def test_trails_stay_wet_and_then_dry(device: Device) -> None:
     """After the particles have gone: kept thickness falls by e per fade time, to the trail's glaze, and that by e per
-    trail time; nothing spreads."""
+    trail time, looked at in every fourth picture, so that it is up to three behind or ahead; nothing spreads."""
     skin = flat(device)
     params = FilmImageParams(fade_time=0.05, trail=10e-6, trail_time=1.0, drying_time=1.0)
     state = particles(skin, disc(100, 0.005))
@@ -280,7 +280,8 @@ def test_trails_stay_wet_and_then_dry(device: Device) -> None:
     after = drawn(image, 50)
     middle = before > 0.8 * before.max()
     expected = params.trail * math.exp(-50 * DT / params.trail_time)
-    assert after[middle] == pytest.approx(expected, rel=1e-3)
+    apart = math.exp(3 * DT / params.trail_time) * (1.0 + 1e-3)
+    assert expected / apart < after[middle].min() <= after[middle].max() < expected * apart
     assert (after[before == 0.0] == 0.0).all()
     assert image.picture()[..., 3][middle].min() > 255 * 0.4
     gone = drawn(image, 200)

@@ -11,7 +11,8 @@ sticks out of the surface (Kvick §6.2.6; o = ∞ is a mask),
 
     v = max(t · S(t) − o, 0),         S from 0 to 1 between two thicknesses: fluid ends at a border, not in a skirt
     s ← max(v, k s)                   the document's max(v, k b) against flicker (§3.9.2), k = exp(−dt/fade_time)
-    w ← max(min(v, trail), k_w w)     a trail stays wet (§6.2.7 asks for it), k_w = exp(−dt/trail_time)
+    w ← max(min(v, trail), k_w w)     a trail stays wet (§6.2.7 asks for it), k_w = exp(−dt/trail_time);
+                                      where nothing else is (v = s = 0) every fourth time, by k_w⁴: tiles take turns
     b = mean over 3×3 of max(s, w)    neighbours across seams taken from the skin's links
 
 Differs from the source (§3.9.2): v there is whether any particle is in the texel, so density saturates and blobs follow
@@ -251,6 +252,8 @@ def set_film_image(image: FilmImage, params: FilmImageParams, film: FilmParams) 
     look.trail_keep = math.exp(-image.dt / params.trail_time) if params.trail_time > 0.0 else 0.0
     look.trail = params.trail
     look.drying = -math.expm1(-image.dt / params.drying_time)
+    look.seldom_keep = look.trail_keep**kernels.SELDOM
+    look.seldom_drying = -math.expm1(-kernels.SELDOM * image.dt / params.drying_time)
     look.thinnest = params.thinnest
     look.thickest = params.thickest
     look.document = int(params.document)
@@ -287,6 +290,7 @@ def step_film_image(stage: Stage, image: FilmImage, wipes: Callable[[Stage], Non
     build(stage, image.grid, cells, image.state.position)
     stage.launch(kernels.take_content, particles, [grid, image.looks, chunk, *content], block)
     stage.launch(kernels.stamp_cells, particles, [grid, chunk, cells.position, image.frame, image.near], block)
+    _find_normals(stage, image)
     stage.launch(splat, texels, [grid, *paint, image.sources, painting], block)
     if wipes is not None:
         wipes(stage)
@@ -297,7 +301,14 @@ def step_film_image(stage: Stage, image: FilmImage, wipes: Callable[[Stage], Non
 
 def film_normals(stage: Stage, image: FilmImage) -> None:
     """`image.normal` from `image.height`: for pictures made here; a page makes its own from the texture."""
+    _find_normals(stage, image)
     stage.launch(finish.film_normals, image.skin.count, [image.view, image.height, image.normal])
+
+
+def _find_normals(stage: Stage, image: FilmImage) -> None:
+    view, chunk = image.view, image.chunk
+    args = [chunk, view.triangles, view.vertices, view.normal]
+    stage.launch(kernels.find_normals, -(-len(view.triangles) // chunk), args, max(1, BLOCK // chunk))
 
 
 def thickness_of(red: NDArray[np.uint8], params: FilmImageParams) -> NDArray[np.float64]:
@@ -333,6 +344,7 @@ def _texels(skin: Skin, tiles_x: int, obstacle: Any, pool: Any) -> Any:
     view.tiles_x = tiles_x
     view.texels, view.position, view.face = skin.texels, skin.position, skin.face
     view.triangles, view.vertices = skin.triangles, skin.vertices
+    view.normal = wp.zeros(len(skin.triangles), dtype=wp.vec3, device=skin.device.warp)
     around = neighbour_table(skin)
     view.around = wp.array(around, dtype=wp.int32, device=skin.device.warp)
     own, others = (_tile(skin, texel) for texel in (skin.texels.numpy(), around))

@@ -17,6 +17,9 @@ TILE = 16
 LEVEL = wp.constant(0.5)
 """What faces up less than this is a wall."""
 
+SELDOM = 4
+"""Frames from one look at a trail that nothing lies on to the next; tiles take turns. A trail lasts for seconds."""
+
 AROUND = wp.constant(8)
 """Neighbours of a texel."""
 
@@ -41,6 +44,9 @@ class Look:
     """Part of a trail's thickness that is left after one frame; thickness that a trail begins with [m]."""
     drying: float
     """Part of what is still fluid in a trail that dries in one frame."""
+    seldom_keep: float
+    seldom_drying: float
+    """The same of `SELDOM` frames, for a trail that nothing lies on."""
     thinnest: float
     """Below this nothing is shown [m]."""
     thickest: float
@@ -90,6 +96,8 @@ class Texels:
     face: wp.array(dtype=wp.int32)
     triangles: wp.array(dtype=wp.vec3i)
     vertices: wp.array(dtype=wp.vec3)
+    normal: wp.array(dtype=wp.vec3)
+    """Of each triangle, as `find_normals` leaves it."""
     around: wp.array2d(dtype=wp.int32)
     """Neighbours of covered texel i, its own number where there is none; shape (count, AROUND)."""
     one_tile: wp.array(dtype=wp.int32)
@@ -108,11 +116,28 @@ def tile_of(view: Texels, texel: int):
     return (row // TILE) * view.tiles_x + (texel & (view.width - 1)) // TILE
 
 
+@wp.kernel
+def find_normals(
+    first: int,
+    # params
+    chunk: int,
+    # in
+    triangles: wp.array(dtype=wp.vec3i),
+    vertices: wp.array(dtype=wp.vec3),
+    # out
+    normal_out: wp.array(dtype=wp.vec3),
+):
+    """Of all triangles: a texel then reads one vector, not nine numbers by way of three."""
+    begin = (first + wp.tid()) * chunk
+    for f in range(begin, wp.min(begin + chunk, triangles.shape[0])):
+        corner = triangles[f]
+        a = vertices[corner[0]]
+        normal_out[f] = wp.normalize(wp.cross(vertices[corner[1]] - a, vertices[corner[2]] - a))
+
+
 @wp.func
 def texel_normal(view: Texels, texel: int):
-    corner = view.triangles[view.face[texel]]
-    a = view.vertices[corner[0]]
-    return wp.normalize(wp.cross(view.vertices[corner[1]] - a, view.vertices[corner[2]] - a))
+    return view.normal[view.face[texel]]
 
 
 @wp.kernel
@@ -252,17 +277,23 @@ def paint(view: Texels, look: Look, picture: Painting, i: int, seen: wp.vec4):
     before = old[0]
     if look.document != 0:
         before = picture.soft[t]
-    if fresh[0] == 0.0 and before == 0.0 and trail == 0.0:
-        return
+    keep = look.trail_keep
+    drying = look.drying
+    if fresh[0] == 0.0 and before == 0.0:
+        # Tiles with nothing but trails on them take turns.
+        if trail == 0.0 or (tile_of(view, t) + picture.frame[0]) % SELDOM != 0:
+            return
+        keep = look.seldom_keep
+        drying = look.seldom_drying
     height = wp.max(fresh[0], look.keep * before)
-    trail = wp.max(wp.min(fresh[0], look.trail), look.trail_keep * trail)
+    trail = wp.max(wp.min(fresh[0], look.trail), keep * trail)
     # What is left of the frame before keeps its mixture; a trail that nothing flows over dries.
     parts = wp.vec3(old[1], old[2], old[3])
     if height > 0.0:
         rest = height - fresh[0]
         parts = (wp.vec3(fresh[1], fresh[2], fresh[3]) + rest * parts) / height
     if fresh[0] == 0.0:
-        parts = wp.vec3(parts[0], parts[1], parts[2] + look.drying * (parts[0] - parts[2]))
+        parts = wp.vec3(parts[0], parts[1], parts[2] + drying * (parts[0] - parts[2]))
     if height < look.thinnest:
         height = 0.0
     if trail < look.thinnest:

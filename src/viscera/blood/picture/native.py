@@ -17,7 +17,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.blood.columns import DRY, FLAT, NO_GROUND, OVERHANG
-from viscera.blood.picture.kernels import AROUND, LEVEL, TILE, Look, Painting, Sources, Texels
+from viscera.blood.picture.kernels import AROUND, LEVEL, SELDOM, TILE, Look, Painting, Sources, Texels
 from viscera.native import fill, on_cpu
 from viscera.neighbors.cells import GridView
 
@@ -27,15 +27,8 @@ WIDE = 3
 """Texels whose cells are less than this apart along each axis look at their particles together."""
 
 _NORMAL = """
-const I face = FETCH_INT(view.face.data, texel);
-const I ta = 3 * FETCH_INT(corners, 3 * face), tb = 3 * FETCH_INT(corners, 3 * face + 1);
-const I tc = 3 * FETCH_INT(corners, 3 * face + 2);
-const V ax = FETCH(vertices, ta), ay = FETCH(vertices, ta + 1), az = FETCH(vertices, ta + 2);
-const V ex = FETCH(vertices, tb) - ax, ey = FETCH(vertices, tb + 1) - ay, ez = FETCH(vertices, tb + 2) - az;
-const V fx = FETCH(vertices, tc) - ax, fy = FETCH(vertices, tc + 1) - ay, fz = FETCH(vertices, tc + 2) - az;
-nx = ey * fz - ez * fy; ny = ez * fx - ex * fz; nz = ex * fy - ey * fx;
-const V unit = 1.0f / AT_LEAST(ROOT(nx * nx + ny * ny + nz * nz), 1.0e-30f);
-nx *= unit; ny *= unit; nz *= unit;
+const I face = 3 * (in_row ? LOAD_INT(view.face.data + texel[0]) : FETCH_INT(view.face.data, texel));
+const V nx = FETCH(normals, face), ny = FETCH(normals, face + 1), nz = FETCH(normals, face + 2);
 """
 """As `texel_normal`."""
 
@@ -146,19 +139,22 @@ const V full = volume * rise, above = AT_LEAST(full - obstacle, 0.0f);
 const V left = rise * (above / AT_LEAST(full, 1.0e-20f)), fresh = volume * left;
 blood *= left; dye *= left; clot *= left;
 const V height = AT_LEAST(fresh, look.keep * before);
-const V glaze = AT_LEAST(AT_MOST(fresh, look.trail), look.trail_keep * trail);
+// Tiles with nothing but trails on them take turns.
+const M still = fresh == FILL(0.0f), alone = still & (before == FILL(0.0f));
+const V stays = alone ? FILL(look.seldom_keep) : FILL(look.trail_keep);
+const V dries = alone ? FILL(look.seldom_drying) : FILL(look.drying);
+const V glaze = AT_LEAST(AT_MOST(fresh, look.trail), stays * trail);
 // What is left of the frame before keeps its mixture; a trail that nothing flows over dries.
-const M there = height > FILL(0.0f), still = fresh == FILL(0.0f);
+const M there = height > FILL(0.0f);
 const V rest = height - fresh, per_height = 1.0f / AT_LEAST(height, 1.0e-30f);
 const V old1 = KEPT(1), old2 = KEPT(2), old3 = KEPT(3);
 const V part1 = there ? (blood + rest * old1) * per_height : old1;
 const V part2 = there ? (dye + rest * old2) * per_height : old2;
 const V part3 = there ? (clot + rest * old3) * per_height : old3;
-const V dried = still ? part3 + look.drying * (part1 - part3) : part3;
+const V dried = still ? part3 + dries * (part1 - part3) : part3;
 const V high = height < FILL(look.thinnest) ? FILL(0.0f) : height;
 const V wet = glaze < FILL(look.thinnest) ? FILL(0.0f) : glaze;
-const M was = (before != FILL(0.0f)) | (trail != FILL(0.0f));
-const unsigned alive = BITS(was | (fresh != FILL(0.0f))) & ((1u << lanes) - 1u);
+const unsigned alive = BITS(~alone | fading) & ((1u << lanes) - 1u);
 for (unsigned these = alive; these; these &= these - 1) {
     const int c = FIRST_BIT(these), t = texel[c];
     float* out = kept + 4 * (long)t;
@@ -200,8 +196,7 @@ typedef int N_anywhere __attribute__((ext_vector_type(4), aligned(4)));
 #define KEPT(k) (in_row ? FOURTH(kept, texel[0], k) : FETCH(kept, 4 * texel + k))
 const float per = 1.0f / (look.radius * look.radius), scale = look.scale, facing = look.facing;
 const float* position = (const float*)view.position.data;
-const float* vertices = (const float*)view.vertices.data;
-const int* corners = (const int*)view.triangles.data;
+const float* normals = (const float*)view.normal.data;
 const auto& pool = view.pool;
 const bool pooled = pool.wet.data[0] > 0;
 float* kept = (float*)picture.kept.data;
@@ -237,14 +232,14 @@ for (int i = begin; i < end; i += 16) {
     }
     const V before = look.document ? FETCH(picture.soft.data, texel) : KEPT(0);
     const V trail = in_row ? LOAD(picture.trail.data + texel[0]) : FETCH(picture.trail.data, texel);
-    if (!todo && !ANY(over | (before != FILL(0.0f)) | (trail != FILL(0.0f)))) continue;
+    const M due = ((TILE_OF(texel) + now) & ($seldom - 1)) == FILL_INT(0), fading = due & (trail != FILL(0.0f));
+    if (!todo && !ANY(over | fading | (before != FILL(0.0f)))) continue;
     V volume = FILL(0.0f), blood = FILL(0.0f), dye = FILL(0.0f), clot = FILL(0.0f);
     V depth = FILL(0.0f), bloody = FILL(0.0f), dyed = FILL(0.0f), steep = FILL(0.0f);
     if (ANY(over)) {
         $pool
     }
     if (todo || ANY(over)) {
-        V nx, ny, nz;
         $normal
         if (todo) {
             $see
@@ -263,6 +258,7 @@ _SPLAT = fill(
     pool=_POOL,
     paint=fill(_PAINT, around=int(AROUND)),
     overhang=float(OVERHANG),
+    seldom=SELDOM,
     tile_of=fill(_TILE_OF, tile=TILE),
 )
 

@@ -25,7 +25,7 @@ from viscera.blood.drops.drops import Drops
 from viscera.blood.film.params import LITTLE
 from viscera.blood.film.walk import WalkView, position_at, walk, weights_of
 from viscera.blood.picture.image import FilmImage
-from viscera.blood.picture.kernels import Look, Painting
+from viscera.blood.picture.kernels import TILE, Look, Painting
 from viscera.blood.views import LANDED, SLIDING, DropView
 from viscera.device import Stage
 
@@ -44,6 +44,8 @@ class Ground:
 
     width: int
     height: int
+    tiles_x: int
+    """Tiles in a row of the picture."""
     face: wp.array(dtype=wp.int32)
     position: wp.array(dtype=wp.vec3)
     tangent_u: wp.array(dtype=wp.vec3)
@@ -87,6 +89,8 @@ def _splat(ground: Ground, look: Look, uv: wp.vec2, at: wp.vec3, radius: float, 
             t = r * ground.width + c
             if _wetted(ground, t, at, radius):
                 wp.atomic_max(picture.trail, t, look.trail)
+                # In the next picture, not when it is this tile's turn.
+                picture.tile[(r // TILE) * ground.tiles_x + c // TILE] = picture.frame[0] + 1
                 if picture.kept[t][0] == 0.0:
                     wp.atomic_max(picture.kept, t, colour)
 
@@ -147,6 +151,7 @@ def make_trails(drops: Drops, image: FilmImage) -> Trails:
     skin = image.skin
     ground: Any = Ground()
     ground.width, ground.height, ground.face = skin.width, skin.height, skin.face
+    ground.tiles_x = image.view.tiles_x
     ground.position, ground.tangent_u, ground.tangent_v = skin.position, skin.tangent_u, skin.tangent_v
     drops.trails = Trails(drops, image, ground)
     return drops.trails
