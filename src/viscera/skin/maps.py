@@ -156,6 +156,7 @@ for (int i = begin; i < last; ++i) {
     const int end = skin.pieces.data[i + 1];
     V sum = weight[k] * LOAD(rows.data + 16L * face[k]);
     for (++k; k < end; ++k) sum += weight[k] * LOAD(rows.data + 16L * face[k]);
+    if (sum[10] == 0.0f) continue;  // none of its triangles moved
     const V mean = sum * skin.share.data[i];
     const Place t = skin.texels.data[i];
     float* u = (float*)(tangent_u.data + t);

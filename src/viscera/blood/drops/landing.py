@@ -26,7 +26,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import Device, Stage
+from viscera.device import BLOCK, Device, Stage
 
 wp.set_module_options({"enable_backward": False})
 
@@ -62,6 +62,10 @@ class LandingView:
     low: wp.array(dtype=wp.vec3)
     high: wp.array(dtype=wp.vec3)
     """Corners of each node's box, over both places [m]; shape (2 · leaves - 1,)."""
+
+
+CHUNK = 16
+"""Leaves per thread on cpu."""
 
 
 @wp.struct
@@ -102,27 +106,31 @@ def remember_vertices(
 @wp.kernel
 def fit_leaves(
     first: int,
+    # params
+    chunk: int,
     # in
     view: LandingView,
     # out
     low_out: wp.array(dtype=wp.vec3),
     high_out: wp.array(dtype=wp.vec3),
 ):
-    leaf = first + wp.tid()
-    start = view.vertices[view.triangles[view.face[LEAF * leaf]][0]]
-    low = start
-    high = start
-    for k in range(LEAF):
-        corner = view.triangles[view.face[LEAF * leaf + k]]
-        for c in range(3):
-            now = view.vertices[corner[c]]
-            old = view.before[corner[c]]
-            low = wp.min(low, wp.min(now, old))
-            high = wp.max(high, wp.max(now, old))
-    size = wp.length(high - low)
-    room = wp.vec3(1.0, 1.0, 1.0) * ((RIM + SLACK) * size)
-    low_out[view.leaves - 1 + leaf] = low - room
-    high_out[view.leaves - 1 + leaf] = high + room
+    """A thread takes `chunk` leaves."""
+    begin = (first + wp.tid()) * chunk
+    for leaf in range(begin, wp.min(begin + chunk, view.leaves)):
+        start = view.vertices[view.triangles[view.face[LEAF * leaf]][0]]
+        low = start
+        high = start
+        for k in range(LEAF):
+            corner = view.triangles[view.face[LEAF * leaf + k]]
+            for c in range(3):
+                now = view.vertices[corner[c]]
+                old = view.before[corner[c]]
+                low = wp.min(low, wp.min(now, old))
+                high = wp.max(high, wp.max(now, old))
+        size = wp.length(high - low)
+        room = wp.vec3(1.0, 1.0, 1.0) * ((RIM + SLACK) * size)
+        low_out[view.leaves - 1 + leaf] = low - room
+        high_out[view.leaves - 1 + leaf] = high + room
 
 
 @wp.kernel
@@ -309,7 +317,8 @@ def make_landing(vertices: Any, triangles: Any, device: Device) -> LandingTree:
 def fit_landing(stage: Stage, tree: LandingTree) -> None:
     """Boxes around where the surface is now and where it was when `remember_surface` was called."""
     view, boxes = tree.view, [tree.view.low, tree.view.high]
-    stage.launch(fit_leaves, view.leaves, [view, *boxes])
+    chunk = 1 if stage.device.is_cuda else CHUNK
+    stage.launch(fit_leaves, -(-view.leaves // chunk), [chunk, view, *boxes], max(BLOCK // chunk, 1))
     for level in reversed(range(tree.levels)):
         stage.launch(fit_level, 2**level, [2**level - 1, *boxes])
 

@@ -47,40 +47,40 @@ def wick(
     holds: int,
     step: int,
     odd: int,
+    chunk: int,
     # in
     wet: wp.array(dtype=wp.int32),
     # out
     cells_out: Cells,
 ):
     """Pairs of neighbours along a row (`step` 1) or across rows (`step` the columns), every other one: no cell is in
-    two pairs. A thread takes a run; runs that are not wet, and not beside one that is, have nothing to give."""
-    run = first + wp.tid()
+    two pairs. A thread takes `chunk` runs; those that are not wet, and not beside one that is, have nothing to give."""
+    begin = (first + wp.tid()) * chunk
     across = cloth.columns // RUN
-    near = wet[run]
-    if run + 1 < wet.shape[0]:
-        near = wp.max(near, wet[run + 1])
-    if run + across < wet.shape[0]:
-        near = wp.max(near, wet[run + across])
-    if near == 0:
-        return
-    row = run // across
-    if step != 1 and row % 2 != odd:
-        return
-    if step != 1 and row + 1 >= cloth.rows:
-        return
-    end = (run + 1) * RUN
-    if step == 1 and end == (row + 1) * cloth.columns:
-        end -= 1  # the row's last cell has none beside it
-    changed = bool(False)
-    # Runs and rows begin at even cells.
-    for i in range(run * RUN + wp.where(step == 1, odd, 0), end, wp.where(step == 1, 2, 1)):
-        # Most cells have less than cloth holds, and a call costs more than this look at them.
-        if cells_out.content[i] > holds or cells_out.content[i + step] > holds:
-            if _exchange(cells_out, i, i + step, holds):
-                changed = True
-                cells_out.dirty[(i + step) // RUN] = 1
-    if changed:
-        cells_out.dirty[run] = 1
+    for run in range(begin, wp.min(begin + chunk, wet.shape[0])):
+        near = wet[run]
+        if run + 1 < wet.shape[0]:
+            near = wp.max(near, wet[run + 1])
+        if run + across < wet.shape[0]:
+            near = wp.max(near, wet[run + across])
+        row = run // across
+        end = (run + 1) * RUN
+        if step == 1:
+            if end == (row + 1) * cloth.columns:
+                end -= 1  # the row's last cell has none beside it
+        elif row % 2 != odd or row + 1 >= cloth.rows:
+            near = 0
+        if near != 0:
+            changed = bool(False)
+            # Runs and rows begin at even cells.
+            for i in range(run * RUN + wp.where(step == 1, odd, 0), end, wp.where(step == 1, 2, 1)):
+                # Most cells have less than cloth holds, and a call costs more than this look at them.
+                if cells_out.content[i] > holds or cells_out.content[i + step] > holds:
+                    if _exchange(cells_out, i, i + step, holds):
+                        changed = True
+                        cells_out.dirty[(i + step) // RUN] = 1
+            if changed:
+                cells_out.dirty[run] = 1
 
 
 @wp.func
@@ -100,6 +100,7 @@ def paint_cloth(
     thickest: float,
     holds: int,
     all_of_it: int,
+    chunk: int,
     # out
     wet_out: wp.array(dtype=wp.int32),
     total_out: wp.array(dtype=wp.int64),
@@ -108,25 +109,25 @@ def paint_cloth(
     busy_out: wp.array(dtype=wp.int32),
 ):
     """Bytes of the runs that have changed, what they hold, and whether more than cloth holds. `all_of_it`: of all runs,
-    which stay as they are."""
-    run = first + wp.tid()
-    if cloth.cells.dirty[run] == 0 and all_of_it == 0:
-        wet_out[run] = 0
-        return
-    total = wp.int64(0)
-    wet = int(0)
-    for i in range(run * RUN, (run + 1) * RUN):
-        volume = cloth.cells.content[i]
-        total += wp.int64(volume)
-        if volume > holds:
-            wet = 1
-        pixel_out[i] = _pixel(float(volume), float(cloth.cells.red[i]), cloth.side * cloth.side, thickest)
-    total_out[run] = total
-    if all_of_it == 0:
-        wet_out[run] = wet
-        cloth.cells.dirty[run] = 0
-        painted_out[run] = painted_out[run] + RUN
-        busy_out[0] = 1
+    which stay as they are. A thread takes `chunk` runs."""
+    begin = (first + wp.tid()) * chunk
+    for run in range(begin, wp.min(begin + chunk, wet_out.shape[0])):
+        wet = int(0)
+        if cloth.cells.dirty[run] != 0 or all_of_it != 0:
+            total = wp.int64(0)
+            for i in range(run * RUN, (run + 1) * RUN):
+                volume = cloth.cells.content[i]
+                total += wp.int64(volume)
+                if volume > holds:
+                    wet = 1
+                pixel_out[i] = _pixel(float(volume), float(cloth.cells.red[i]), cloth.side * cloth.side, thickest)
+            total_out[run] = total
+            if all_of_it == 0:
+                cloth.cells.dirty[run] = 0
+                painted_out[run] = painted_out[run] + RUN
+                busy_out[0] = 1
+        if all_of_it == 0:
+            wet_out[run] = wet
 
 
 @wp.kernel

@@ -48,8 +48,8 @@ NO_GAUZE = -2.0
 WIPERS = 16
 """Threads that wipe."""
 
-FILM_CHUNK = 64
-"""Particles of the film per thread on cpu."""
+FILM_CHUNK, RUN_CHUNK = 64, 16
+"""Particles of the film, and runs of cells, per thread on cpu, where arguments are copied for every thread."""
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,10 @@ def step_stains(stage: Stage, stains: Stains) -> None:
     _wipe(stage, stains)
     view = stains.view
     cloth, holds = view.cloth, _held_by_cell(stains.params)
-    runs, block = len(stains.wet), max(BLOCK // RUN, 1)
+    chunk = 1 if stage.device.is_cuda else RUN_CHUNK
+    threads, block = -(-len(stains.wet) // chunk), max(BLOCK // (RUN * chunk), 1)
     for step, odd in ((1, 0), (1, 1), (cloth.columns, 0), (cloth.columns, 1)):
-        stage.launch(painting.wick, runs, [cloth, holds, step, odd, stains.wet, cloth.cells], block)
+        stage.launch(painting.wick, threads, [cloth, holds, step, odd, chunk, stains.wet, cloth.cells], block)
     paint(stage, stains, all_of_it=False)
     dirty = view.tools.dirty
     stage.launch(painting.clean, len(dirty), [dirty, stains.busy.array])
@@ -218,10 +219,10 @@ def step_stains(stage: Stage, stains: Stains) -> None:
 def paint(stage: Stage, stains: Stains, all_of_it: bool) -> None:
     """Pictures and sums of what has changed; or of all, without a change to the state."""
     view, params, painted, runs = stains.view, stains.params, stains.painted, len(stains.wet)
-    block = max(BLOCK // RUN, 1)
-    look = [view.cloth, params.thickest, _held_by_cell(params), int(all_of_it)]
+    chunk, block = 1 if stage.device.is_cuda else RUN_CHUNK, max(BLOCK // RUN, 1)
+    look = [view.cloth, params.thickest, _held_by_cell(params), int(all_of_it), chunk]
     kept = [stains.wet, stains.cloth_total, stains.cloth_pixels, painted, stains.busy.array]
-    stage.launch(painting.paint_cloth, runs, [*look, *kept], block)
+    stage.launch(painting.paint_cloth, -(-runs // chunk), [*look, *kept], max(block // chunk, 1))
     tools = [view, params.thickest, stains.radius, int(all_of_it)]
     shown = [stains.tool_total, stains.tool_pixels, painted[runs:]]
     stage.launch(painting.paint_tools, len(view.tools.dirty), [*tools, *shown], block)
