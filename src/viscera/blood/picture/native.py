@@ -188,6 +188,7 @@ _SPLAT = """
     k + 27, (k + 30) % 32, 0, 0, 0, 0, 0)
 #define THIRD(a, b, d, k) __builtin_shufflevector(TENTHS_(a, b, k), d, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \
     k < 2 ? 10 : k + 14, k + 17, k + 20, k + 23, k + 26, k + 29)
+#define LATER(a, b) ((a) > (b) ? (a) : (b))
 #define FLOOR(v) __builtin_elementwise_floor(v)
 #define INTEGER(v) __builtin_convertvector(v, I)
 #define TILE_OF(t_) $tile_of
@@ -230,6 +231,11 @@ for (int i = begin; i < end; i += 16) {
         // Under an overhang, as the other side of an organ is: nothing of a pool is seen there.
         if (ANY(over)) over &= pz > FETCH(pool.ground.data, at) - $overhang * pool.side;
     }
+    // Who was painted marked its tile then: most of what is dry is not even read.
+    const int tile0 = TILE_OF(texel[0]), tile1 = TILE_OF(texel[15]);
+    const int since = now - LATER(picture.tile.data[tile0], picture.tile.data[tile1]);
+    const bool turn = ((tile0 + now) & ($seldom - 1)) == 0 || ((tile1 + now) & ($seldom - 1)) == 0;
+    if (!todo && !ANY(over) && in_row && !look.document && since > (turn ? $seldom : 1)) continue;
     const V before = look.document ? FETCH(picture.soft.data, texel) : KEPT(0);
     const V trail = in_row ? LOAD(picture.trail.data + texel[0]) : FETCH(picture.trail.data, texel);
     const M due = ((TILE_OF(texel) + now) & ($seldom - 1)) == FILL_INT(0), fading = due & (trail != FILL(0.0f));
