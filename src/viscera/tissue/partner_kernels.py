@@ -13,7 +13,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.tissue.kernels import Lattice, load3
-from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
 
 # Loops stay loops: unrolled they take long to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})
@@ -47,7 +47,7 @@ SURE = wp.constant(0.3)
 
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
 _NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
-_RUNAWAYS = wp.constant(RUNAWAYS)
+_RUNAWAYS, _MATES = wp.constant(RUNAWAYS), wp.constant(MATES)
 _STALE, _RUN = wp.constant(3), wp.constant(4)
 """Places in `Meet.count`."""
 
@@ -149,11 +149,17 @@ def find_normals(
     cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
     reach = meet_reach(meet.spacing)
     runaways = wp.where(stale(meet.count), 0, meet.count[_RUN])
-    for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
-        near = meet.candidates[c] != 0
+    news = meet.fresh_count[0] - meet.count[0]
+    begin = meet.begin[number]
+    known = meet.begin[number + 1] - begin
+    for row in range(wp.tid(), known + news, threads):
+        c = begin + row
+        if row >= known:
+            c = meet.count[0] + row - known
+        near = meet.candidates[c] != 0 or meet.fresh[c] >= 0
         for n in range(wp.where(near, 0, runaways)):
             near = near or wp.length(meet.x[meet.runaway[n]] - meet.x[c]) <= reach
-        if near:
+        if near and meet.owner[c] == number:
             i = meet.place[c]
             own = load3(position, lattice.slots, i)
             out = wp.vec3()
@@ -192,7 +198,7 @@ def may_meet(
     place: wp.array(dtype=wp.int32),
     tied: wp.array(dtype=wp.int32),
 ):
-    """Of another piece, or parted and not tied, or folded over."""
+    """Of another piece, or parted and not tied, or folded over; as far as what is cut has landed."""
     meets = piece[c] != piece[d]
     if not meets:
         parted = (kind[c] & 1) != 0
@@ -203,7 +209,8 @@ def may_meet(
         if meets:
             other = place[d]
             for k in range(_NEIGHBOURS):
-                meets = meets and tied[_NEIGHBOURS * c + k] != other
+                at = tied[_NEIGHBOURS * c + k]
+                meets = meets and at != other and at != -2 - other
     return meets
 
 
@@ -279,16 +286,17 @@ def pair_of(
 def place_of_partner(
     c: int,
     d: int,
+    key: wp.array(dtype=wp.int32),
     partners: wp.array(dtype=wp.int32),
     partner: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
+    """At the end of c's list; −1 where it is full of others whose keys are lower: the same in any order."""
     at = _PARTNERS * c + partners[c]
     if partners[c] >= _PARTNERS:
         wp.atomic_add(count, 2, 1)
         at = at - 1
-        if d > partner[at]:
+        if key[d] > key[partner[at]]:
             at = -1
     else:
         partners[c] = partners[c] + 1
@@ -302,26 +310,32 @@ def find_partners(
     # out
     meet: Meet,
 ):
-    """Who may meet each mass in this tick: its candidates and runaways that face it, or are a point above it, or as
-    near as two edges come."""
+    """Who may meet each mass in this tick: its candidates, runaways and mates that face it, or are a point above it, or
+    as near as two edges come."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
     fresh = stale(meet.count)
-    for c in range(wp.tid(), count, threads):
+    for c in range(wp.tid(), meet.fresh_count[0], threads):
         meet.partners[c] = 0
         x = meet.x[c]
         normal = meet.normal[c]
         listed = meet.candidates[c]
         every = listed > _CANDIDATES
         runaways = wp.int32(0)
-        if not fresh:
+        if not fresh and c < count:
             every = every or meet.runs[c] != 0
             runaways = wp.where(every, 0, meet.count[_RUN])
         listed = wp.where(every, count, listed)
-        for k in range(listed + runaways):
+        others = listed + runaways
+        mates = wp.int32(0)
+        if meet.fresh[c] >= 0:
+            mates = meet.mates[meet.fresh[c]]
+        for k in range(others + mates):
             d = wp.int32(k)
             compared = bool(every)
-            if k >= listed:
+            if k >= others:
+                d = meet.mate[_MATES * meet.fresh[c] + k - others]
+            elif k >= listed:
                 d = meet.runaway[k - listed]
                 compared = True
             elif not every:
@@ -331,7 +345,7 @@ def find_partners(
             meets = far <= reach and far >= 1.0e-9
             if meets and compared:
                 meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
-            elif meets and not fresh:
+            elif meets and not fresh and k < others:
                 # It comes once more, among the runaways.
                 meets = meet.runs[d] == 0
             along = wp.vec3()
@@ -344,10 +358,10 @@ def find_partners(
                 )
             at = wp.int32(-1)
             if weight > 0.0:
-                at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
+                at = place_of_partner(c, d, meet.key, meet.partners, meet.partner, meet.count)
             if at >= 0:
-                # In the order of their numbers, so that sums over them are the same on every device.
-                while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+                # In the order of their keys, so that sums over them are the same on every device.
+                while at > _PARTNERS * c and meet.key[meet.partner[wp.max(at - 1, 0)]] > meet.key[d]:
                     meet.partner[at] = meet.partner[at - 1]
                     meet.along[at] = meet.along[at - 1]
                     meet.weight[at] = meet.weight[at - 1]
