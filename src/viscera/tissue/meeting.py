@@ -192,7 +192,7 @@ class Meeting:
         meet.begin.assign(begin.astype(np.int32))
         meet.count.assign(np.array([begin[-1], 0, 0, 1, 0], dtype=np.int32))
         meet.key.assign(np.arange(self._room, dtype=np.int32))
-        meet.fresh_count.assign(np.array([begin[-1], 0], dtype=np.int32))
+        meet.fresh_count.assign(np.array([begin[-1], 0, 0], dtype=np.int32))
         meet.fresh.fill_(-1)
         for fresh, one, first, last in zip(self.fresh, self.pieces, begin[:-1], begin[1:], strict=True):
             if fresh is not None:
@@ -251,7 +251,7 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
     meet.count, meet.begin = zeros(5), zeros(len(tissues) + 1)
     meet.place, meet.piece, meet.kind, meet.owner, meet.key = (zeros(room) for _ in range(5))
-    meet.fresh_count, meet.fresh = zeros(2), zeros(room)
+    meet.fresh_count, meet.fresh = zeros(3), zeros(room)
     most = min(room, FRESH)
     meet.mates, meet.mate = zeros(most), zeros(MATES * most)
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))

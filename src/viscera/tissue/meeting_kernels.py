@@ -82,7 +82,7 @@ class Meet:
     lean: wp.array(dtype=wp.vec3)
     """B N of the tissue at rest: N its normal, B = Σ D Dᵀ over what it is tied to, at D [cells]."""
     at: wp.array(dtype=wp.vec3)
-    """Where each mass was when its candidates were found [m]."""
+    """Where each mass was when its candidates were last found [m]."""
     candidates: wp.array(dtype=wp.int32)
     """How many each has; one more than there is room for: all masses are."""
     candidate: wp.array(dtype=wp.int32)
@@ -92,7 +92,8 @@ class Meet:
     runs: wp.array(dtype=wp.int32)
     """Of each mass: whether it is one of them."""
     fresh_count: wp.array(dtype=wp.int32)
-    """How many masses there are with those at cuts that have not landed; how many of them are at such cuts."""
+    """How many masses there are with those at cuts that have not landed; how many are at such cuts; 1 where a list of
+    candidates has run full since all were made."""
     fresh: wp.array(dtype=wp.int32)
     """Of each mass: its number among those at cuts that have not landed, -1 for others."""
     mates: wp.array(dtype=wp.int32)

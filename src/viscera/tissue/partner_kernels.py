@@ -2,7 +2,8 @@
 
 Candidates of a mass are those that it may meet, by piece and ties, and that are near, with SKIN to spare. They are
 found through a grid and hold until something is cut, or until more than a few masses have moved by half of SKIN: the
-few, as shreds that flutter, are compared with all. Among them the partners of each tick are found: the same, to the
+few, as shreds that flutter, are compared with all. Where they are more, on one core, candidates are found anew for
+those that moved alone: whom a mass may meet is decided by where both were when they were last listed. Among them the partners of each tick are found: the same, to the
 bit, as if all masses were looked at.
 
 Arrays of `Meet` are read in the kernels themselves and not in functions: a call would copy the whole struct.
@@ -50,6 +51,8 @@ _NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
 _RUNAWAYS, _MATES = wp.constant(RUNAWAYS), wp.constant(MATES)
 _STALE, _RUN = wp.constant(3), wp.constant(4)
 """Places in `Meet.count`."""
+_FULL = wp.constant(2)
+"""Place in `Meet.fresh_count`."""
 
 
 @wp.func
@@ -125,9 +128,12 @@ def fill_grid(
     """On cuda masses of a bucket come in any order."""
     count = wp.where(stale(meet.count), meet.count[0], 0)
     reach = list_reach(meet.spacing)
+    whole = threads > 1 or meet.count[_STALE] != 0
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
-        bucket = bucket_of(cell_of(meet.x[c], reach))
+        if whole or meet.runs[c] != 0:
+            meet.at[c] = meet.x[c]
+        bucket = bucket_of(cell_of(meet.at[c], reach))
         meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
         wp.atomic_min(meet.low, bucket, meet.piece[c])
         wp.atomic_max(meet.high, bucket, wp.where((meet.kind[c] & 1) != 0, _PIECES, meet.piece[c]))
@@ -214,6 +220,25 @@ def may_meet(
     return meets
 
 
+@wp.func
+def put_candidate(c: int, d: int, found: int, candidate: wp.array(dtype=wp.int32)):
+    """Puts d into c's list of so many, in the order of numbers, unless it is there; says how many they are then."""
+    if found > _CANDIDATES:
+        return found
+    at = _CANDIDATES * c + found
+    while at > _CANDIDATES * c and candidate[wp.max(at - 1, 0)] > d:
+        at = at - 1
+    if at > _CANDIDATES * c and candidate[wp.max(at - 1, 0)] == d:
+        return found
+    if found < _CANDIDATES:
+        k = _CANDIDATES * c + found
+        while k > at:
+            candidate[k] = candidate[k - 1]
+            k = k - 1
+        candidate[at] = d
+    return found + 1
+
+
 @wp.kernel
 def list_candidates(
     # params
@@ -221,16 +246,18 @@ def list_candidates(
     # out
     meet: Meet,
 ):
-    """Whom each mass may meet until they have moved. Where there are too many for the list, all are."""
+    """Whom each mass may meet until they have moved. Where there are too many for the list, all are. On one core, where
+    nothing was cut, lists of masses that have not moved stay, and those that have moved are added to them."""
     reach = list_reach(meet.spacing)
+    whole = threads > 1 or meet.count[_STALE] != 0
     for c in range(wp.tid(), wp.where(stale(meet.count), meet.count[0], 0), threads):
         found = wp.int32(0)
-        x = meet.x[c]
+        x = meet.at[c]
         piece = meet.piece[c]
         parted = (meet.kind[c] & 1) != 0
-        meet.at[c] = x
         own = cell_of(x, reach)
-        for n in range(27):
+        searches = whole or meet.runs[c] != 0
+        for n in range(wp.where(searches, 27, 0)):
             cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
             bucket = bucket_of(cell)
             d = meet.head[bucket]
@@ -239,22 +266,22 @@ def list_candidates(
             while d >= 0:
                 meets = d != c and (parted or (meet.kind[d] & 1) != 0 or meet.piece[d] != piece)
                 if meets:
-                    meets = wp.length(meet.x[d] - x) <= reach
+                    meets = wp.length(meet.at[d] - x) <= reach
                 if meets:
                     # Cells far from each other may share a bucket.
-                    meets = cell_of(meet.x[d], reach) == cell
+                    meets = cell_of(meet.at[d], reach) == cell
                 if meets:
                     meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
                 if meets:
-                    if found < _CANDIDATES:
-                        at = _CANDIDATES * c + found
-                        while at > _CANDIDATES * c and meet.candidate[wp.max(at - 1, 0)] > d:
-                            meet.candidate[at] = meet.candidate[at - 1]
-                            at = at - 1
-                        meet.candidate[at] = d
-                    found = wp.min(found + 1, _CANDIDATES + 1)
+                    found = put_candidate(c, d, found, meet.candidate)
+                    if not whole and meet.runs[d] == 0:
+                        listed = put_candidate(d, c, meet.candidates[d], meet.candidate)
+                        meet.candidates[d] = listed
+                        if listed > _CANDIDATES:
+                            meet.fresh_count[_FULL] = 1
                 d = meet.after[d]
-        meet.candidates[c] = found
+        if searches:
+            meet.candidates[c] = found
 
 
 @wp.func
@@ -389,7 +416,9 @@ def find_shares(
     meet: Meet,
 ):
     if wp.tid() == 0:
-        meet.count[_STALE] = 0
+        # A list that ran full with what has long moved on is made anew.
+        meet.count[_STALE] = meet.fresh_count[_FULL]
+        meet.fresh_count[_FULL] = 0
         meet.count[_RUN] = 0
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
