@@ -114,12 +114,16 @@ def deepest(name: str, some: list[Stroke]) -> float:
 @settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 @given(name=st.sampled_from(["block", "gall bladder"]), some=st.lists(strokes, min_size=1, max_size=3))
 # Worlds in which sides crossed by 0.7 to 2 cells: a half that fell until its pieces had landed, and the tip of a flap
-# that was drawn into the side that it hangs on.
+# that was drawn into the side that it hangs on, and a loose mass that fell between four.
 @example(name="block", some=[(2, 0.5, 1.0, 0.5, 1.329, False)])
 @example(name="gall bladder", some=[(2, 0.5, 0.4, 0.73, 0.0, True), (1, 0.5, 1.0, 0.25, -0.045, True)])
 @example(
     name="gall bladder",
     some=[(0, 0.0, 0.73, 1.0, 0.89, False), (2, 0.25, 0.0, 0.0, 0.0, True), (1, 0.73, 0.5, 0.25, -1.246, False)],
+)
+@example(
+    name="gall bladder",
+    some=[(2, 0.73, 0.25, 0.0, 0.236, True), (2, 1.0, 0.5, 0.5, 0.0, False), (2, 0.73, 0.5, 0.5, 0.941, True)],
 )
 def test_two_sides_never_cross_by_more_than_half_a_cell(name: str, some: list[Stroke]) -> None:
     assert deepest(name, some) <= 0.5

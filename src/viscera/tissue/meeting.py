@@ -21,7 +21,8 @@ the same way, once there are several pieces.
 
 Who may meet whom is found in each tick, among candidates that hold for as long as little has moved far. Those are
 found through a grid of masses, and whole tissue far from others has none. Each mass has its partners in the order of
-their numbers. What a blade has cut since it was found out what pieces there are meets too (fresh_cuts.py). All lattices take the same number of substeps, in turn, in one program.
+their numbers. What a blade has cut since it was found out what pieces there are meets too (fresh_cuts.py). All
+lattices take the same number of substeps, in turn, in one program.
 
 Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
 a cut pass through themselves.

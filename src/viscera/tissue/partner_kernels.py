@@ -3,8 +3,8 @@
 Candidates of a mass are those that it may meet, by piece and ties, and that are near, with SKIN to spare. They are
 found through a grid and hold until something is cut, or until more than a few masses have moved by half of SKIN: the
 few, as shreds that flutter, are compared with all. Where they are more, on one core, candidates are found anew for
-those that moved alone: whom a mass may meet is decided by where both were when they were last listed. Among them the partners of each tick are found: the same, to the
-bit, as if all masses were looked at.
+those that moved alone: whom a mass may meet is decided by where both were when they were last listed. Among them the
+partners of each tick are found: the same, to the bit, as if all masses were looked at.
 
 Arrays of `Meet` are read in the kernels themselves and not in functions: a call would copy the whole struct.
 """
@@ -25,8 +25,9 @@ BEHIND = wp.constant(-1.5)
 """A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
 each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
 off."""
-BALL = wp.constant(0.7)
-"""How near masses come whose surfaces do not face each other, as edges, in cells."""
+BALL = wp.constant(0.8)
+"""How near masses come whose surfaces do not face each other, as edges, in cells: farther than √½, else a loose mass
+falls through the middle of four."""
 SLACK = wp.constant(1.5e-3)
 """How much nearer two masses may come in a tick [m]."""
 SKIN = wp.constant(0.5)
@@ -345,7 +346,6 @@ def find_partners(
     for c in range(wp.tid(), meet.fresh_count[0], threads):
         meet.partners[c] = 0
         x = meet.x[c]
-        normal = meet.normal[c]
         listed = meet.candidates[c]
         every = listed > _CANDIDATES
         runaways = wp.int32(0)
@@ -382,7 +382,7 @@ def find_partners(
             if meets:
                 offsets = meet.offset[c] + meet.offset[d]
                 along, weight, touch = pair_of(
-                    way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
+                    way, far, meet.normal[c], meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
                 )
             at = wp.int32(-1)
             if weight > 0.0:
