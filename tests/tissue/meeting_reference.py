@@ -97,7 +97,7 @@ class Reference:
             good = weight > 0.0 and -1.5 * h <= height - reach <= 1.5e-3
             return (n, weight, reach) if good else None
         far = float(np.linalg.norm(way))
-        return None if far > 0.8 * h + 1.5e-3 else (way / far, 1.0, 0.8 * h)
+        return None if far > 0.7 * h + 1.5e-3 else (way / far, 1.0, 0.7 * h)
 
     def push(self, pairs: Pairs, friction: float) -> tuple[Floats, Floats]:
         """Where all masses are and how fast after the rounds of a substep."""

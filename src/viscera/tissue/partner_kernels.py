@@ -25,9 +25,9 @@ BEHIND = wp.constant(-1.5)
 """A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
 each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
 off."""
-BALL = wp.constant(0.8)
-"""How near masses come whose surfaces do not face each other, as edges, in cells: farther than √½, else a loose mass
-falls through the middle of four."""
+BALL = wp.constant(0.7)
+"""How near masses come whose surfaces do not face each other, as edges, in cells. A loose mass falls through the middle
+of four, √½ from each."""
 SLACK = wp.constant(1.5e-3)
 """How much nearer two masses may come in a tick [m]."""
 SKIN = wp.constant(0.5)
