@@ -74,7 +74,7 @@ class Reference:
             for d in np.flatnonzero(np.linalg.norm(self.x - self.x[c], axis=1) <= 1.5 * h + 1.5e-3).tolist():
                 same = self.piece[c] == self.piece[d]
                 parted = int(self.parted[c]) + int(self.parted[d])
-                folded = np.linalg.norm(self.rest[d] - self.rest[c]) > 1.9 * h
+                folded = np.linalg.norm(self.rest[d] - self.rest[c]) > 2.5 * h
                 if c == d or (same and not (parted == 2 or (parted == 1 and folded))):
                     continue
                 if same and int(self.mass[d]) in self.ties[c]:

@@ -34,7 +34,7 @@ SKIN = wp.constant(0.5)
 """Candidates lie this much farther off than a tick's partners, in cells."""
 NEAR_TABLE = wp.constant(2.0e-3)
 """What is nearer to the table than this is looked at [m]."""
-FOLDED = wp.constant(1.9)
+FOLDED = wp.constant(2.5)
 """Masses of one piece of which one alone is at a cut meet if they lie farther apart at rest than this, in cells: a flap
 that is folded over meets what it lies on."""
 POINT = wp.constant(0.1)
