@@ -21,7 +21,8 @@ the same way, once there are several pieces.
 
 Who may meet whom is found in each tick, among candidates that hold for as long as little has moved far. Those are
 found through a grid of masses, and whole tissue far from others has none. Each mass has its partners in the order of
-their numbers. All lattices take the same number of substeps, in turn, in one program.
+their numbers. What a blade has cut since it was found out what pieces there are meets too (fresh_cuts.py). All
+lattices take the same number of substeps, in turn, in one program.
 
 Differs from exact contact of surfaces: it has the resolution of the lattice. Organs that fold onto themselves without
 a cut pass through themselves.
@@ -41,8 +42,9 @@ from viscera.device import Program, Stage
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, partner_kernels, stepping
 from viscera.tissue.cutting import record_keep
+from viscera.tissue.fresh_cuts import FreshCuts
 from viscera.tissue.grasping import record_take
-from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, FRESH, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
 from viscera.tissue.pieces import PARTED, Pieces
 from viscera.tissue.substeps import set_substeps
 from viscera.tissue.tissue import Tissue
@@ -66,6 +68,8 @@ class Meeting:
     """`Meet` of meeting_kernels.py."""
     _other: tuple[wp.array[Any], wp.array[Any]]
     """`x` and `v` of `meet` as a round ends."""
+    fresh: list[FreshCuts | None] = field(default_factory=list)
+    """Of each lattice, where it can be cut."""
     more: int = 0
     """Pieces that are not told apart from others: there are more than PIECES."""
     _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
@@ -112,6 +116,9 @@ class Meeting:
     def find_partners(self) -> None:
         """As a tick begins: who may meet whom in it."""
         count = THREADS if self.tissues[0].device.is_cuda else 1
+        for one in self.fresh:
+            if one is not None:
+                one.find(count, self.meet)
         for number, tissue in enumerate(self.tissues):
             here, state = tissue.state.position[tissue.current], tissue.state
             args = [tissue.constants, number, 0, count, state.live.array, here, state.velocity]
@@ -157,7 +164,7 @@ class Meeting:
         origin = np.asarray(self.tissues[0].params.origin)
         begin, pieces = np.cumsum([0, *(len(edge.mass) for edge in edges)]), 0
         columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
-        for tissue, edge in zip(self.tissues, edges, strict=True):
+        for number, (tissue, edge) in enumerate(zip(self.tissues, edges, strict=True)):
             params, slot = tissue.params, tissue.layout.slot_of_node[edge.mass]
             numbers, piece = np.unique(edge.piece, return_inverse=True)
             free = ~params.anchored[edge.mass]
@@ -166,6 +173,7 @@ class Meeting:
             columns["inverse_mass"].append(np.where(free, 1.0 / tissue.mass[edge.mass], 0.0))
             columns["piece"].append(piece + pieces)
             columns["kind"].append(edge.kind)
+            columns["owner"].append(np.full(len(edge.mass), number))
             columns["offset"].append(edge.offset * params.spacing)
             columns["tied"].append(edge.tied)
             columns["leans"].append(edge.leans)
@@ -184,6 +192,12 @@ class Meeting:
             begin = np.zeros_like(begin)  # one whole piece meets nothing
         meet.begin.assign(begin.astype(np.int32))
         meet.count.assign(np.array([begin[-1], 0, 0, 1, 0], dtype=np.int32))
+        meet.key.assign(np.arange(self._room, dtype=np.int32))
+        meet.fresh_count.assign(np.array([begin[-1], 0, 0], dtype=np.int32))
+        meet.fresh.fill_(-1)
+        for fresh, one, first, last in zip(self.fresh, self.pieces, begin[:-1], begin[1:], strict=True):
+            if fresh is not None:
+                fresh.land(one.cut, one.edge.mass[: last - first], int(first))
 
     @property
     def _room(self) -> int:
@@ -192,7 +206,7 @@ class Meeting:
 
 _COLUMNS = {
     "place": np.int32, "rest": np.float32, "inverse_mass": np.float32, "piece": np.int32, "kind": np.int32,
-    "offset": np.float32, "tied": np.int32, "leans": np.int32, "flat": np.float32,
+    "owner": np.int32, "offset": np.float32, "tied": np.int32, "leans": np.int32, "flat": np.float32,
     "lean": np.float32,
 }  # fmt: skip
 """What is put into the arrays of `Meet` when something was cut."""
@@ -216,7 +230,12 @@ def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: flo
             tissue.forget_programs()
     meet = _arrays(tissues, friction, table)
     other = (wp.zeros_like(meet.x), wp.zeros_like(meet.v))
-    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other)
+    fresh: list[FreshCuts | None] = []
+    key, origin = sum(len(tissue.params.nodes) for tissue in tissues), np.asarray(tissues[0].params.origin)
+    for number, tissue in enumerate(tissues):
+        fresh.append(None if tissue.cutting is None else FreshCuts(tissue, number, key, origin))
+        key += tissue.layout.slots
+    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other, fresh)
     made._put()
     return made
 
@@ -232,7 +251,10 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.friction, meet.dt = friction, float(tissues[0].constants.dt)
     meet.table = NO_TABLE if table is None else table - float(tissues[0].params.origin[2])
     meet.count, meet.begin = zeros(5), zeros(len(tissues) + 1)
-    meet.place, meet.piece, meet.kind = (zeros(room) for _ in range(3))
+    meet.place, meet.piece, meet.kind, meet.owner, meet.key = (zeros(room) for _ in range(5))
+    meet.fresh_count, meet.fresh = zeros(3), zeros(room)
+    most = min(room, FRESH)
+    meet.mates, meet.mate = zeros(most), zeros(MATES * most)
     meet.inverse_mass, meet.offset, meet.total = (zeros(room, wp.float32) for _ in range(3))
     meet.rest, meet.x, meet.v, meet.normal = (zeros(room, wp.vec3) for _ in range(4))
     meet.pushed, meet.shifted = zeros(room, wp.vec3), zeros(room, wp.vec3)

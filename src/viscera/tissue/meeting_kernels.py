@@ -24,6 +24,11 @@ PIECES = 64
 BUCKETS = 4096
 """Of the grid of masses."""
 NEIGHBOURS = 26
+REACH = 2
+"""How far from each other at rest masses at a cut that has not landed meet, in cells; see fresh_cuts.py."""
+MATES = (2 * REACH + 1) ** 3 - 1
+FRESH = 16_384
+"""Masses at cuts that have not landed; what more there are meet when they land."""
 
 SOFT = wp.constant(0.05)
 """How deep a surface is in another before it is pushed in full, in cells."""
@@ -63,8 +68,13 @@ class Meet:
     """Bit 1: it has lost a spring."""
     offset: wp.array(dtype=wp.float32)
     """From the mass to its surface, along its normal [m]."""
+    owner: wp.array(dtype=wp.int32)
+    """Its lattice."""
+    key: wp.array(dtype=wp.int32)
+    """Partners are in this order: their numbers, and behind them what has not landed, by its place."""
     tied: wp.array(dtype=wp.int32)
-    """Places of the masses that it is tied to, NEIGHBOURS each; -1 where there is none."""
+    """Places of the masses that it is tied to, NEIGHBOURS each; -1 where there is none, -2 - place where the spring was
+    cut and that has not landed."""
     leans: wp.array(dtype=wp.int32)
     """Bit by bit: from which of them its normal leads away."""
     flat: wp.array(dtype=wp.float32)
@@ -72,7 +82,7 @@ class Meet:
     lean: wp.array(dtype=wp.vec3)
     """B N of the tissue at rest: N its normal, B = Σ D Dᵀ over what it is tied to, at D [cells]."""
     at: wp.array(dtype=wp.vec3)
-    """Where each mass was when its candidates were found [m]."""
+    """Where each mass was when its candidates were last found [m]."""
     candidates: wp.array(dtype=wp.int32)
     """How many each has; one more than there is room for: all masses are."""
     candidate: wp.array(dtype=wp.int32)
@@ -81,6 +91,14 @@ class Meet:
     """Masses that have moved too far for the candidates."""
     runs: wp.array(dtype=wp.int32)
     """Of each mass: whether it is one of them."""
+    fresh_count: wp.array(dtype=wp.int32)
+    """How many masses there are with those at cuts that have not landed; how many are at such cuts; 1 where a list of
+    candidates has run full since all were made."""
+    fresh: wp.array(dtype=wp.int32)
+    """Of each mass: its number among those at cuts that have not landed, -1 for others."""
+    mates: wp.array(dtype=wp.int32)
+    mate: wp.array(dtype=wp.int32)
+    """Of those: how many they meet for that alone, and whom, MATES each."""
     head: wp.array(dtype=wp.int32)
     after: wp.array(dtype=wp.int32)
     """First mass in each bucket of the grid, and the one after each mass; -1 ends."""
@@ -127,14 +145,21 @@ def place_masses(
     """Where masses of a lattice are and how fast: all, or those that are listed."""
     tau = live[LIVE_VISCOUS_TIME]
     if listed == 0:
-        for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
-            i = meet.place[c]
-            v = load3(velocity, lattice.slots, i)
-            meet.x[c] = meet.rest[c] + load3(position, lattice.slots, i) - tau * v
+        news = meet.fresh_count[0] - meet.count[0]
+        begin = meet.begin[number]
+        known = meet.begin[number + 1] - begin
+        for n in range(wp.tid(), known + news, threads):
+            c = begin + n
+            if n >= known:
+                c = meet.count[0] + n - known
+            if meet.owner[c] == number:
+                i = meet.place[c]
+                v = load3(velocity, lattice.slots, i)
+                meet.x[c] = meet.rest[c] + load3(position, lattice.slots, i) - tau * v
     else:
         for n in range(wp.tid(), meet.count[1], threads):
             c = meet.listed[n]
-            if c >= meet.begin[number] and c < meet.begin[number + 1]:
+            if meet.owner[c] == number:
                 i = meet.place[c]
                 v = load3(velocity, lattice.slots, i)
                 meet.v[c] = v
@@ -216,7 +241,7 @@ def move_masses(
     tau = live[LIVE_VISCOUS_TIME]
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
-        if c >= meet.begin[number] and c < meet.begin[number + 1] and meet.inverse_mass[c] > 0.0:
+        if meet.owner[c] == number and meet.inverse_mass[c] > 0.0:
             i = meet.place[c]
             push = meet.pushed[c]
             shift = meet.shifted[c]

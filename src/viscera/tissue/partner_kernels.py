@@ -2,8 +2,9 @@
 
 Candidates of a mass are those that it may meet, by piece and ties, and that are near, with SKIN to spare. They are
 found through a grid and hold until something is cut, or until more than a few masses have moved by half of SKIN: the
-few, as shreds that flutter, are compared with all. Among them the partners of each tick are found: the same, to the
-bit, as if all masses were looked at.
+few, as shreds that flutter, are compared with all. Where they are more, on one core, candidates are found anew for
+those that moved alone: whom a mass may meet is decided by where both were when they were last listed. Among them the
+partners of each tick are found: the same, to the bit, as if all masses were looked at.
 
 Arrays of `Meet` are read in the kernels themselves and not in functions: a call would copy the whole struct.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.tissue.kernels import Lattice, load3
-from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
 
 # Loops stay loops: unrolled they take long to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})
@@ -25,7 +26,8 @@ BEHIND = wp.constant(-1.5)
 each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
 off."""
 BALL = wp.constant(0.7)
-"""How near masses come whose surfaces do not face each other, as edges, in cells."""
+"""How near masses come whose surfaces do not face each other, as edges, in cells. A loose mass falls through the middle
+of four, √½ from each."""
 SLACK = wp.constant(1.5e-3)
 """How much nearer two masses may come in a tick [m]."""
 SKIN = wp.constant(0.5)
@@ -47,9 +49,11 @@ SURE = wp.constant(0.3)
 
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
 _NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
-_RUNAWAYS = wp.constant(RUNAWAYS)
+_RUNAWAYS, _MATES = wp.constant(RUNAWAYS), wp.constant(MATES)
 _STALE, _RUN = wp.constant(3), wp.constant(4)
 """Places in `Meet.count`."""
+_FULL = wp.constant(2)
+"""Place in `Meet.fresh_count`."""
 
 
 @wp.func
@@ -125,9 +129,12 @@ def fill_grid(
     """On cuda masses of a bucket come in any order."""
     count = wp.where(stale(meet.count), meet.count[0], 0)
     reach = list_reach(meet.spacing)
+    whole = threads > 1 or meet.count[_STALE] != 0
     for n in range(wp.tid(), count, threads):
         c = count - 1 - n
-        bucket = bucket_of(cell_of(meet.x[c], reach))
+        if whole or meet.runs[c] != 0:
+            meet.at[c] = meet.x[c]
+        bucket = bucket_of(cell_of(meet.at[c], reach))
         meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
         wp.atomic_min(meet.low, bucket, meet.piece[c])
         wp.atomic_max(meet.high, bucket, wp.where((meet.kind[c] & 1) != 0, _PIECES, meet.piece[c]))
@@ -149,11 +156,17 @@ def find_normals(
     cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
     reach = meet_reach(meet.spacing)
     runaways = wp.where(stale(meet.count), 0, meet.count[_RUN])
-    for c in range(meet.begin[number] + wp.tid(), meet.begin[number + 1], threads):
-        near = meet.candidates[c] != 0
+    news = meet.fresh_count[0] - meet.count[0]
+    begin = meet.begin[number]
+    known = meet.begin[number + 1] - begin
+    for row in range(wp.tid(), known + news, threads):
+        c = begin + row
+        if row >= known:
+            c = meet.count[0] + row - known
+        near = meet.candidates[c] != 0 or meet.fresh[c] >= 0
         for n in range(wp.where(near, 0, runaways)):
             near = near or wp.length(meet.x[meet.runaway[n]] - meet.x[c]) <= reach
-        if near:
+        if near and meet.owner[c] == number:
             i = meet.place[c]
             own = load3(position, lattice.slots, i)
             out = wp.vec3()
@@ -192,7 +205,7 @@ def may_meet(
     place: wp.array(dtype=wp.int32),
     tied: wp.array(dtype=wp.int32),
 ):
-    """Of another piece, or parted and not tied, or folded over."""
+    """Of another piece, or parted and not tied, or folded over; as far as what is cut has landed."""
     meets = piece[c] != piece[d]
     if not meets:
         parted = (kind[c] & 1) != 0
@@ -203,8 +216,28 @@ def may_meet(
         if meets:
             other = place[d]
             for k in range(_NEIGHBOURS):
-                meets = meets and tied[_NEIGHBOURS * c + k] != other
+                at = tied[_NEIGHBOURS * c + k]
+                meets = meets and at != other and at != -2 - other
     return meets
+
+
+@wp.func
+def put_candidate(c: int, d: int, found: int, candidate: wp.array(dtype=wp.int32)):
+    """Puts d into c's list of so many, in the order of numbers, unless it is there; says how many they are then."""
+    if found > _CANDIDATES:
+        return found
+    at = _CANDIDATES * c + found
+    while at > _CANDIDATES * c and candidate[wp.max(at - 1, 0)] > d:
+        at = at - 1
+    if at > _CANDIDATES * c and candidate[wp.max(at - 1, 0)] == d:
+        return found
+    if found < _CANDIDATES:
+        k = _CANDIDATES * c + found
+        while k > at:
+            candidate[k] = candidate[k - 1]
+            k = k - 1
+        candidate[at] = d
+    return found + 1
 
 
 @wp.kernel
@@ -214,16 +247,18 @@ def list_candidates(
     # out
     meet: Meet,
 ):
-    """Whom each mass may meet until they have moved. Where there are too many for the list, all are."""
+    """Whom each mass may meet until they have moved. Where there are too many for the list, all are. On one core, where
+    nothing was cut, lists of masses that have not moved stay, and those that have moved are added to them."""
     reach = list_reach(meet.spacing)
+    whole = threads > 1 or meet.count[_STALE] != 0
     for c in range(wp.tid(), wp.where(stale(meet.count), meet.count[0], 0), threads):
         found = wp.int32(0)
-        x = meet.x[c]
+        x = meet.at[c]
         piece = meet.piece[c]
         parted = (meet.kind[c] & 1) != 0
-        meet.at[c] = x
         own = cell_of(x, reach)
-        for n in range(27):
+        searches = whole or meet.runs[c] != 0
+        for n in range(wp.where(searches, 27, 0)):
             cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
             bucket = bucket_of(cell)
             d = meet.head[bucket]
@@ -232,22 +267,22 @@ def list_candidates(
             while d >= 0:
                 meets = d != c and (parted or (meet.kind[d] & 1) != 0 or meet.piece[d] != piece)
                 if meets:
-                    meets = wp.length(meet.x[d] - x) <= reach
+                    meets = wp.length(meet.at[d] - x) <= reach
                 if meets:
                     # Cells far from each other may share a bucket.
-                    meets = cell_of(meet.x[d], reach) == cell
+                    meets = cell_of(meet.at[d], reach) == cell
                 if meets:
                     meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
                 if meets:
-                    if found < _CANDIDATES:
-                        at = _CANDIDATES * c + found
-                        while at > _CANDIDATES * c and meet.candidate[wp.max(at - 1, 0)] > d:
-                            meet.candidate[at] = meet.candidate[at - 1]
-                            at = at - 1
-                        meet.candidate[at] = d
-                    found = wp.min(found + 1, _CANDIDATES + 1)
+                    found = put_candidate(c, d, found, meet.candidate)
+                    if not whole and meet.runs[d] == 0:
+                        listed = put_candidate(d, c, meet.candidates[d], meet.candidate)
+                        meet.candidates[d] = listed
+                        if listed > _CANDIDATES:
+                            meet.fresh_count[_FULL] = 1
                 d = meet.after[d]
-        meet.candidates[c] = found
+        if searches:
+            meet.candidates[c] = found
 
 
 @wp.func
@@ -279,16 +314,17 @@ def pair_of(
 def place_of_partner(
     c: int,
     d: int,
+    key: wp.array(dtype=wp.int32),
     partners: wp.array(dtype=wp.int32),
     partner: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
-    """At the end of c's list; −1 where it is full of others whose numbers are lower: the same in any order."""
+    """At the end of c's list; −1 where it is full of others whose keys are lower: the same in any order."""
     at = _PARTNERS * c + partners[c]
     if partners[c] >= _PARTNERS:
         wp.atomic_add(count, 2, 1)
         at = at - 1
-        if d > partner[at]:
+        if key[d] > key[partner[at]]:
             at = -1
     else:
         partners[c] = partners[c] + 1
@@ -302,26 +338,32 @@ def find_partners(
     # out
     meet: Meet,
 ):
-    """Who may meet each mass in this tick: its candidates and runaways that face it, or are a point above it, or as
-    near as two edges come."""
+    """Who may meet each mass in this tick: its candidates, runaways and mates that face it, or are a point above it, or
+    as near as two edges come."""
     count = meet.count[0]
     reach = meet_reach(meet.spacing)
     fresh = stale(meet.count)
-    for c in range(wp.tid(), count, threads):
+    for c in range(wp.tid(), meet.fresh_count[0], threads):
         meet.partners[c] = 0
         x = meet.x[c]
-        normal = meet.normal[c]
         listed = meet.candidates[c]
         every = listed > _CANDIDATES
         runaways = wp.int32(0)
-        if not fresh:
+        if not fresh and c < count:
             every = every or meet.runs[c] != 0
             runaways = wp.where(every, 0, meet.count[_RUN])
         listed = wp.where(every, count, listed)
-        for k in range(listed + runaways):
+        others = listed + runaways
+        mates = wp.int32(0)
+        if meet.fresh[c] >= 0:
+            mates = meet.mates[meet.fresh[c]]
+        for k in range(others + mates):
             d = wp.int32(k)
             compared = bool(every)
-            if k >= listed:
+            if k >= others:
+                d = meet.mate[_MATES * meet.fresh[c] + k - others]
+                compared = False
+            elif k >= listed:
                 d = meet.runaway[k - listed]
                 compared = True
             elif not every:
@@ -331,7 +373,7 @@ def find_partners(
             meets = far <= reach and far >= 1.0e-9
             if meets and compared:
                 meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
-            elif meets and not fresh:
+            elif meets and not fresh and k < others:
                 # It comes once more, among the runaways.
                 meets = meet.runs[d] == 0
             along = wp.vec3()
@@ -340,14 +382,14 @@ def find_partners(
             if meets:
                 offsets = meet.offset[c] + meet.offset[d]
                 along, weight, touch = pair_of(
-                    way, far, normal, meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
+                    way, far, meet.normal[c], meet.normal[d], meet.flat[c], meet.flat[d], offsets, meet.spacing
                 )
             at = wp.int32(-1)
             if weight > 0.0:
-                at = place_of_partner(c, d, meet.partners, meet.partner, meet.count)
+                at = place_of_partner(c, d, meet.key, meet.partners, meet.partner, meet.count)
             if at >= 0:
-                # In the order of their numbers, so that sums over them are the same on every device.
-                while at > _PARTNERS * c and meet.partner[wp.max(at - 1, 0)] > d:
+                # In the order of their keys, so that sums over them are the same on every device.
+                while at > _PARTNERS * c and meet.key[meet.partner[wp.max(at - 1, 0)]] > meet.key[d]:
                     meet.partner[at] = meet.partner[at - 1]
                     meet.along[at] = meet.along[at - 1]
                     meet.weight[at] = meet.weight[at - 1]
@@ -374,7 +416,9 @@ def find_shares(
     meet: Meet,
 ):
     if wp.tid() == 0:
-        meet.count[_STALE] = 0
+        # A list that ran full with what has long moved on is made anew.
+        meet.count[_STALE] = meet.fresh_count[_FULL]
+        meet.fresh_count[_FULL] = 0
         meet.count[_RUN] = 0
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]

@@ -76,6 +76,8 @@ class Pieces:
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
         self._outside = _outside(tissue, self._lattice)
         self._next = self.edge = self._find()
+        self._cut_next = self.cut = np.zeros_like(self._there)
+        """Springs that are cut, as far as they have landed, per direction and mass."""
         self.count = 1
         self.due = False
         """Whether there is something to land."""
@@ -83,11 +85,11 @@ class Pieces:
     def hang(self, whole: NDArray[np.bool_]) -> None:
         """These springs are left, shape (13, masses)."""
         self._lattice.lose(whole)
-        self._next = self._find()
+        self._next, self._cut_next = self._find(), self._there & ~whole
         self.due = True
 
     def land(self) -> None:
-        self.edge, self.due = self._next, False
+        self.edge, self.cut, self.due = self._next, self._cut_next, False
 
     def _find(self) -> Edge:
         lattice = self._lattice
