@@ -64,13 +64,14 @@ class Stroke:
 class Surgeon:
     """Does these strokes, one after the other."""
 
-    def __init__(self, strokes: Iterator[Stroke]) -> None:
+    def __init__(self, strokes: Iterator[Stroke], pull: Vector3 | None = None) -> None:
+        """`pull` is how far a grasper that holds already has pulled [m]."""
         self._strokes = strokes
         self.now: Stroke | None = None
         self.count = 0
         """Strokes so far."""
         self.done = False
-        self._begun, self._pulled, self._holds = 0, (0.0, 0.0, 0.0), False
+        self._begun, self._pulled, self._holds = 0, pull or (0.0, 0.0, 0.0), pull is not None
 
     def script(self, world: World, tick: int) -> list[Input]:
         if tick % EACH or self.done:
