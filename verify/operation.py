@@ -3,8 +3,8 @@
     python -m verify.operation --seed 1                 the textbook's order
     python -m verify.operation --seed 1 --until clips   up to this phase
     python -m verify.operation --clumsy                 the one that cuts first
-    python -m verify.operation --keep states            every phase's beginning goes into this folder, as NAME.npz
-    python -m verify.operation --begin states/clips.npz     on from there
+    python -m verify.operation --keep states            the state before each stroke goes into this folder
+    python -m verify.operation --begin states/021-clips.npz     on from there
 
 prints a line for each stroke and, in the end, one of JSON with all that is measured. Its exit status is 1 where the
 goals of the first level are not met; with `--clumsy`, where they are.
@@ -52,7 +52,6 @@ def strokes_of(world: World, clumsy: bool, first: str | None, last: str | None) 
 def play(world: World, strokes: Iterator[tuple[str, Stroke]], pull: Vector3 | None, keep: Path | None) -> None:
     """All strokes, each told when the one before is over. `pull` is how far a grasper that holds has pulled [m]."""
     names: list[str] = []
-    kept: set[str] = set()
 
     def told() -> Iterator[Stroke]:
         for name, stroke in strokes:
@@ -66,10 +65,10 @@ def play(world: World, strokes: Iterator[tuple[str, Stroke]], pull: Vector3 | No
         if surgeon.count != count:
             count = surgeon.count
             print(line_of(world, names[-1] if not surgeon.done else "end"), flush=True)
-            if keep is not None and names[-1] not in kept and before is not None:
-                kept.add(names[-1])
+            if keep is not None and before is not None:
                 held = {"phase": np.array(names[-1]), "pull": np.array(before.pull)}
-                np.savez(keep / f"{names[-1].replace(' ', '_')}.npz", **held, **world.save_state())
+                name = f"{round(world.time):03d}-{names[-1].replace(' ', '-')}.npz"
+                np.savez(keep / name, **held, **world.save_state())
         for one in given:
             world.apply(one)
         world.step(EACH)
@@ -87,7 +86,7 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--until", help="name of the last phase")
     parser.add_argument("--clumsy", action="store_true")
-    parser.add_argument("--keep", type=Path, help="folder for the state as each phase begins")
+    parser.add_argument("--keep", type=Path, help="folder for the state before each stroke")
     parser.add_argument("--begin", type=Path, help="such a state")
     chosen = parser.parse_args()
     world = viscera.make("cholecystectomy", device="cpu", seed=chosen.seed, cores=chosen.cores)

@@ -141,7 +141,7 @@ def _in_rounds(
     first = [int(row.sum()) for row in rows]
     for _ in range(ROUNDS):
         for k, row in enumerate(rows):
-            left = row & eyes.left()
+            left = eyes.in_its_piece(row & eyes.left())
             count = int(left.sum())
             if count <= share * first[k] or count > WORTHWHILE * before[k]:
                 continue
