@@ -17,6 +17,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,9 +67,9 @@ def play(world: World, strokes: Iterator[tuple[str, Stroke]], pull: Vector3 | No
             count = surgeon.count
             print(line_of(world, names[-1] if not surgeon.done else "end"), flush=True)
             if keep is not None and before is not None:
-                held = {"phase": np.array(names[-1]), "pull": np.array(before.pull)}
+                held: dict[str, Any] = {"phase": np.array(names[-1]), "pull": np.array(before.pull)}
                 name = f"{round(world.time):03d}-{names[-1].replace(' ', '-')}.npz"
-                np.savez(keep / name, **held, **world.save_state())
+                np.savez(keep / name, **(held | world.save_state()))
         for one in given:
             world.apply(one)
         world.step(EACH)
