@@ -67,12 +67,14 @@ def play(world: World, strokes: Iterator[tuple[str, Stroke]], pull: Vector3 | No
             count = surgeon.count
             print(line_of(world, names[-1] if not surgeon.done else "end"), flush=True)
             if keep is not None and before is not None:
-                held: dict[str, Any] = {"phase": np.array(names[-1]), "pull": np.array(before.pull)}
+                found = {"phase": np.array(names[-1]), "pull": np.array(before.pull)}
+                held: dict[str, Any] = found | world.save_state()
                 name = f"{round(world.time):03d}-{names[-1].replace(' ', '-')}.npz"
-                np.savez(keep / name, **(held | world.save_state()))
+                np.savez(keep / name, **held)
         for one in given:
             world.apply(one)
-        world.step(EACH)
+        for _ in range(EACH):
+            world.advance()
 
 
 def line_of(world: World, phase: str) -> str:
@@ -99,6 +101,7 @@ def main() -> int:
             first, pull = str(held["phase"]), held["pull"].tolist()
             world.load_state({name: held[name] for name in held.files if name not in ("phase", "pull")})
     play(world, strokes_of(world, chosen.clumsy, first, chosen.until), pull, chosen.keep)
+    world.wait()
     values = world.measure_values()
     good = all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals)
     print(json.dumps({"seed": chosen.seed, "patient": draw_patient(chosen.seed).words, "good": good} | values))

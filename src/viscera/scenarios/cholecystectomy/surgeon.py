@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.inputs import Input, Quaternion, ToolInput, Vector3
-from viscera.instruments import Instrument, tip_for
+from viscera.instruments import Instrument, Tool, tip_for
 from viscera.instruments.trocar import shaft_of, through_trocar, turned
 from viscera.timing import TICK
 from viscera.world import World
@@ -33,7 +33,7 @@ PULLS = 0.36
 """In which the hand that holds pulls as the next stroke wants it [s]."""
 PATIENCE = 0.6
 """How long a hand waits, in all of a stroke, for an instrument that tissue holds back [s]."""
-THERE, LAGS = 0.001, 0.004
+THERE, LAGS = 0.001, 0.003
 """An instrument that is so near to its hand has come; one that is farther than the second is held back: no pedal is
 pressed then, and the hand waits [m]."""
 TURNED = 0.998
@@ -97,6 +97,7 @@ class Surgeon:
         return [*found, *self._held(tick - self._begun), self._input(world, self.now)]
 
     def _next(self, world: World, tick: int) -> list[Input]:
+        world.wait()  # for what eyes see of the systems, as which clips hold
         before, self.now = self.now, next(self._strokes, None)
         self._begun, self.count = tick, self.count + 1
         self.done = self.now is None
@@ -113,7 +114,7 @@ class Surgeon:
     def _go_on(self, world: World, stroke: Stroke, dt: float) -> None:
         """What an instrument does next, `dt` later [s]."""
         tool = world.hands[stroke.tool]
-        behind = float(np.linalg.norm(tool.hand - tool.tip))
+        behind = _behind(tool)
         stage = self._stages[0]
         self._spent += dt
         if stage == "go in":
@@ -149,6 +150,8 @@ class Surgeon:
         if stage in ("come", "leave"):
             place = place + _away(stroke, place, instrument, self._share if stage == "leave" else 0.0)
         pressed = stage in ("work", "close") if stroke.pressed else stage in ("close", "leave")
+        if stroke.tool == HOOK and _behind(world.hands[HOOK]) > LAGS:
+            pressed = False
         x, y, z = place.tolist()
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
@@ -162,6 +165,11 @@ class Surgeon:
         pull = (1.0 - share) * np.array(self._pulled) + share * np.array(self.now.pull)
         x, y, z = (np.array(TAKES_AT) + pull).tolist()
         return [ToolInput(GRASPER, (x, y, z), grip=1.0)]
+
+
+def _behind(tool: Tool) -> float:
+    """How far an instrument is from its hand [m]."""
+    return float(np.linalg.norm(tool.hand - tool.tip))
 
 
 def _stages(stroke: Stroke) -> list[str]:
