@@ -29,7 +29,7 @@ COMES, LEAVES = 0.12, 0.12
 open again only then: opened in tissue they would drag it along."""
 CLOSES = 0.16
 """That jaws are given to close [s]."""
-PULLS = 0.36
+PULLS = 0.6
 """In which the hand that holds pulls as the next stroke wants it [s]."""
 PATIENCE = 0.6
 """How long a hand waits, in all of a stroke, for an instrument that tissue holds back [s]."""
