@@ -262,3 +262,24 @@ def test_a_nicked_lumen_has_a_hole_and_empties_by_what_has_left(world: World) ->
     assert lumen.state[1] == pytest.approx(0.5)
     assert wounds.vessels[2].systolic == pytest.approx(0.5 * BILE_IN.systolic)
     assert lumen.spilt() == pytest.approx(0.5 * FULL)
+
+
+def test_who_watches_for_cuts_looks_at_what_tears_too(world: World) -> None:
+    """All beyond the middle is drawn away, farther than flesh stretches: no blade has cut anything."""
+    saved, tubes, organ = world.save_state(), world.system("tubes").holds, world.organs[0]
+    tissue, cuts = organ.tissue, organ.shadow.cuts
+    assert cuts is not None
+    before = cuts.changes
+    rest = np.asarray(tissue.rest_positions())
+    moved = np.zeros((3, tissue.layout.slots), dtype=np.float32)
+    moved[0, tissue.layout.slot_of_node] = np.where(rest[:, 0] > 0.001, 40.0 * H, 0.0)
+    organ.shadow.displacement.assign(moved.ravel())
+    now = cast("Moment", SimpleNamespace(using=lambda _: []))
+    try:
+        world.system("cutting").frame(now)
+        assert cuts.springs().any()
+        assert cuts.changes > before
+        tubes.frame(now)
+        assert tubes._seen == cuts.changes
+    finally:
+        world.load_state(saved)
