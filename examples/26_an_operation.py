@@ -26,7 +26,8 @@ def main() -> None:
     patient = draw_patient(chosen.seed)
     print(f"patient {chosen.seed}: {patient.words}")
     world = viscera.make("cholecystectomy", seed=chosen.seed)
-    eyes = Eyes(world.organs[0], patient, make_field(patient, world.organs[0].body.spacing))
+    field = make_field(patient, world.organs[0].body.spacing)
+    eyes = Eyes(world.organs[0], patient, field, world.system("tubes").holds)
     plan = clumsiness if chosen.clumsy else operation
     surgeon = Surgeon(plan(eyes, world.hands[SCISSORS].instrument))
     while not surgeon.done and (chosen.seconds is None or world.time < chosen.seconds):

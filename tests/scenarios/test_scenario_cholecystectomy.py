@@ -190,7 +190,7 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.xfail(
-    reason="critical view, four clips, the duct parted, the bed freed; but a strand of the artery is left",
+    reason="not seen in one run: with seed 0 all goals were met in two parts (docs/operation.md); others were not run",
     strict=True,
 )
 def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:

@@ -66,6 +66,33 @@ def test_what_is_gauged_beneath_a_point_is_on_its_own_side(made: tuple[Body, Tis
     assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
 
 
+def test_points_hung_cut_by_cut_hang_as_if_all_was_cut_at_once(made: tuple[Body, Tissue]) -> None:
+    """To the bit: only points near a change are fitted anew, one or many of them, and ties may come back."""
+    body, tissue = made
+    index = NodeIndex(body.nodes)
+    whole = np.stack([index.find(body.nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]) >= 0
+    rng, left = np.random.default_rng(3), whole.copy()
+    samples = tissue.need_touching().samples
+    arrays = (samples.places, samples.weights, samples.under_places, samples.under_weights, samples.parted)
+    before = [array.numpy().copy() for array in arrays]
+    one, known = CutTouching(tissue, whole), []
+    for gone in (1, 1, 3, 40, 200, -120):
+        of = np.flatnonzero((left if gone > 0 else whole & ~left).ravel())
+        left.ravel()[rng.choice(of, abs(gone), replace=False)] = gone < 0
+        one.hang(left)
+        one.land()
+        known.append((left.copy(), [array.numpy().copy() for array in arrays]))
+    for array, first in zip(arrays, before, strict=True):
+        array.assign(first)
+    for springs, found in known:
+        fresh = CutTouching(tissue, whole)
+        fresh.hang(springs)
+        fresh.land()
+        assert all(np.array_equal(array.numpy(), other) for array, other in zip(arrays, found, strict=True))
+        for array, first in zip(arrays, before, strict=True):
+            array.assign(first)
+
+
 def test_a_gauge_tells_of_tissue_that_is_stretched_far(made: tuple[Body, Tissue]) -> None:
     """Three times as high as at rest: more than its integer has room for, no sign of tissue that is pressed flat."""
     body, tissue = made

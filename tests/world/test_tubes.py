@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -12,11 +15,12 @@ from viscera.blood.film.params import BILE, BLOOD, SALINE, FilmParams
 from viscera.blood.wounds.vessels import VesselParams, vessel_mmhg
 from viscera.blood.wounds.wounds import WHOLE, make_wounds
 from viscera.instruments import Clips
-from viscera.timing import FRAME
+from viscera.timing import FRAME, TICK
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS
+from viscera.world.system import Moment
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.film import flowing, make_film_on
 from viscera.world.systems.lumen import lumen_of
@@ -205,8 +209,35 @@ def test_an_applier_clips_the_nearest_tube_and_nothing_far_away(world: World) ->
     tubes._clip(tool, Clips())
     assert tubes.numbers[1] == 1
     assert len(tubes.held(0)) == 1
+    # A hand is told why, until its next clip holds.
+    assert "the artery, is 20 mm from the tips" in world.warning
+    tool.tip[:] = channel_place(tubes, 6)
+    tubes._clip(tool, Clips())
+    assert world.warning == ""
     tool.tip[:] = before
     tubes.clips[:], tubes.numbers[:] = 0.0, 0
+
+
+def test_an_applier_that_tissue_holds_back_clips_where_it_stands_and_none_on_its_way(world: World) -> None:
+    """5 mm before its hand: at 20 mm/s it is on its way, standing still it comes no nearer."""
+    tubes: Tubes = world.system("tubes").holds
+    tool = world.hands[0].copy()
+    tool.tip[:] = channel_place(tubes, 4)
+    tool.hand[:] = tool.tip + np.array([0.005, 0.0, 0.0])
+    tubes._follow()
+
+    def clips_at(speed: float) -> int:
+        tool.tips[1] = tool.tip
+        tool.tips[0] = tool.tip - np.array([speed * TICK, 0.0, 0.0])
+        tubes._put_on(cast("Moment", SimpleNamespace(using=lambda _: [(tool, Clips())])))
+        return len(tubes.held(0))
+
+    try:
+        assert clips_at(0.02) == 0
+        assert clips_at(0.0) == 1
+        assert clips_at(0.0) == 1  # one for each press
+    finally:
+        tubes.clips[:], tubes._down[:] = 0.0, False
 
 
 def channel_place(tubes: Tubes, place: int) -> np.ndarray:
@@ -231,3 +262,24 @@ def test_a_nicked_lumen_has_a_hole_and_empties_by_what_has_left(world: World) ->
     assert lumen.state[1] == pytest.approx(0.5)
     assert wounds.vessels[2].systolic == pytest.approx(0.5 * BILE_IN.systolic)
     assert lumen.spilt() == pytest.approx(0.5 * FULL)
+
+
+def test_who_watches_for_cuts_looks_at_what_tears_too(world: World) -> None:
+    """All beyond the middle is drawn away, farther than flesh stretches: no blade has cut anything."""
+    saved, tubes, organ = world.save_state(), world.system("tubes").holds, world.organs[0]
+    tissue, cuts = organ.tissue, organ.shadow.cuts
+    assert cuts is not None
+    before = cuts.changes
+    rest = np.asarray(tissue.rest_positions())
+    moved = np.zeros((3, tissue.layout.slots), dtype=np.float32)
+    moved[0, tissue.layout.slot_of_node] = np.where(rest[:, 0] > 0.001, 40.0 * H, 0.0)
+    organ.shadow.displacement.assign(moved.ravel())
+    now = cast("Moment", SimpleNamespace(using=lambda _: []))
+    try:
+        world.system("cutting").frame(now)
+        assert cuts.springs().any()
+        assert cuts.changes > before
+        tubes.frame(now)
+        assert tubes._seen == cuts.changes
+    finally:
+        world.load_state(saved)

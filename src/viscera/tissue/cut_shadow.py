@@ -110,7 +110,7 @@ class CutShadow:
         self._program = real.device.record(record, work=1)
         self._landing = real.device.record(record_landing, work=1)
         self.changes = 0
-        """Grows with every `take` that had news."""
+        """Grows with every `take` that had news, and whenever something tore here."""
 
     def take(self) -> None:
         """As of now, between two ticks."""

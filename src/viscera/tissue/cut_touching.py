@@ -37,55 +37,77 @@ class CutTouching:
         self._points = rest / tissue.params.spacing
         self._owner = nearest_masses(tissue, rest + np.asarray(tissue.params.origin))
         # Copies: on cpu these arrays are the device's own memory, which `land` writes.
-        self._first = _as_hung(samples.places, samples.weights)
-        self._places, self._weights = self._first
+        self._surface = _Hanging(_as_hung(samples.places, samples.weights))
         self._beneath = (rest[samples.middle.numpy()] + samples.under.numpy()) / tissue.params.spacing
         """Of each bundle, the place by which it is gauged, in cells."""
         self._beneath_owner = self._owner[samples.middle.numpy()]
-        self._beneath_first = _as_hung(samples.under_places, samples.under_weights)
-        self._beneath_hung = self._beneath_first
+        self._under = _Hanging(_as_hung(samples.under_places, samples.under_weights))
+        self._tied = self._lattice.tied.copy()
+        """As of the last time that points were hung."""
         self._turns = np.zeros(len(self._beneath), dtype=np.bool_)
         """Bundles near a cut."""
         node_of = np.full(tissue.layout.slots, -1, dtype=np.int64)
         node_of[tissue.layout.slot_of_node] = np.arange(len(tissue.params.nodes))
-        self._beneath_nodes = node_of[self._beneath_first[0]]
+        self._beneath_nodes = node_of[self._under.first[0]]
         self.due = False
         """Whether there is something to land."""
 
     def hang(self, whole: NDArray[np.bool_]) -> None:
         """Anew, where these springs are left, shape (13, masses)."""
         self._lattice.lose(whole)
-        parted = self._lattice.parted()
-        some = np.flatnonzero((self._owner >= 0) & parted[self._owner])
-        self._places, self._weights = self._hung(self._first, some, self._owner[some], self._points[some])
+        parted, changed = self._lattice.parted(), (self._lattice.tied != self._tied).any(axis=0)
+        self._tied = self._lattice.tied.copy()
+        some = (self._owner >= 0) & parted[self._owner]
+        self._surface.hang(self._lattice, self._owner, self._points, some, changed)
         near = parted[self._beneath_owner] | parted[self._beneath_nodes].any(axis=1)
         self._turns = (self._beneath_owner >= 0) & near
-        some = np.flatnonzero(self._turns)
-        self._beneath_hung = self._hung(self._beneath_first, some, self._beneath_owner[some], self._beneath[some])
+        self._under.hang(self._lattice, self._beneath_owner, self._beneath, self._turns, changed)
         self.due = True
-
-    def _hung(self, first: Hung, some: NDArray[np.int64], owner: NDArray[np.int32], point: NDArray[np.float64]) -> Hung:
-        """As at first, but for some, which hang on their owners and what is tied to those."""
-        places, weights = first[0].copy(), first[1].copy()
-        if len(some):
-            lattice = self._lattice
-            near = np.where(lattice.tied[:, owner], lattice.near[:, owner], -1).T
-            every = np.concatenate([owner[:, None], near], axis=1)
-            nodes, found = fit_weights(nearest_eight(every, lattice.nodes, point, 1), lattice.nodes, point)
-            places[some] = self._tissue.layout.slot_of_node[nodes]
-            weights[some] = found
-        return places, weights
 
     def land(self) -> None:
         """In force from the next tick on; between two ticks."""
         if self.due:
             samples = self._tissue.need_touching().samples
-            samples.places.assign(self._places.ravel())
-            samples.weights.assign(self._weights.astype(np.float32).ravel())
+            slots = self._tissue.layout.slot_of_node
+            places, weights = self._surface.hung(slots)
+            samples.places.assign(places.ravel())
+            samples.weights.assign(weights.ravel())
             samples.parted.assign(self._turns.astype(np.int32))
-            samples.under_places.assign(self._beneath_hung[0].ravel())
-            samples.under_weights.assign(self._beneath_hung[1].astype(np.float32).ravel())
+            places, weights = self._under.hung(slots)
+            samples.under_places.assign(places.ravel())
+            samples.under_weights.assign(weights.ravel())
             self.due = False
+
+
+class _Hanging:
+    """Some points, what each hung on at first, and what those near a cut hang on now. Of these only they are fitted
+    anew whose masses have lost or got a spring since."""
+
+    def __init__(self, first: Hung) -> None:
+        self.first = first
+        self._nodes, self._weights = np.zeros_like(first[0]), np.zeros_like(first[1])
+        self._some = np.zeros(len(first[0]), dtype=np.bool_)
+        """Those that hang on their owners and what is tied to them."""
+
+    def hang(
+        self, lattice: Lattice, owner: NDArray[np.int32], points: NDArray[np.float64], some: NDArray[np.bool_],
+        changed: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """`some` of the points are near a cut; `changed` are the masses whose ties are not those of the last time."""
+        new = np.flatnonzero(some & (~self._some | changed[owner]))
+        self._some = some
+        if len(new) == 0:
+            return
+        mine, point = owner[new], points[new]
+        near = np.where(lattice.tied[:, mine], lattice.near[:, mine], -1).T
+        every = np.concatenate([mine[:, None], near], axis=1)
+        self._nodes[new], self._weights[new] = fit_weights(
+            nearest_eight(every, lattice.nodes, point, 1), lattice.nodes, point
+        )
+
+    def hung(self, slot_of_node: NDArray[np.int32]) -> Hung:
+        places = np.where(self._some[:, None], slot_of_node[self._nodes], self.first[0])
+        return places.astype(np.int32), np.where(self._some[:, None], self._weights, self.first[1])
 
 
 def _as_hung(places: Any, weights: Any) -> Hung:

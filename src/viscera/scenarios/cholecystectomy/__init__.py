@@ -66,7 +66,7 @@ RUBBING, TABLE = 0.2, -0.002
 """Friction of tissue on tissue, and what lies below the liver [m]."""
 DRAG = 15.0
 """[1/s]"""
-HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.20, -0.05, 0.055), (-0.03, -0.12, 0.20)
+HOLDING, WORKING, FRONT = (0.10, -0.05, 0.23), (-0.17, -0.12, 0.060), (-0.03, -0.12, 0.20)
 """Trocars of the hand that holds, of hook and forceps, which work along the gall bladder, and of all that goes across
 [m]."""
 SCOPE_TROCAR = 0.28

@@ -126,6 +126,7 @@ class Eyes:
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
+        masses = masses[self._piece()[masses]]  # one that came loose lies anywhere
         layer = np.rint(self._rest[masses, 0] / cell)
         direction, low = np.nonzero(left)
         now = self.middles(left)

@@ -62,6 +62,8 @@ SNIP = 0.003
 """What a snip parts, to either side along y [m]."""
 LIGHT, MORE, MOST = (0.002, 0.0, 0.004), (0.002, 0.0, 0.007), (0.004, 0.0, 0.012)
 """How far the grasper pulls [m]."""
+HIGHER = ((0.004, 0.0, 0.020), (0.004, -0.004, 0.028), (0.004, 0.004, 0.036))
+"""The same, to draw strands of the bed taut that are left, one after the other [m]."""
 OUT = (0.01, 0.0, 0.055)
 """How far it carries the gall bladder in the end [m]."""
 COAGULATED, SUCKED = (-0.005, 0.0, 0.005), (-0.006, 0.004)
@@ -86,6 +88,7 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
         ("clips", lambda: clip_all(eyes, scissors)),
         ("cuts", lambda: divide(eyes, scissors, LIGHT)),
         ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
+        ("strands", lambda: strands(eyes)),
         ("dry", lambda: dry(eyes)),
         ("take out", take_out),
     ]
@@ -132,6 +135,24 @@ def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -
     yield from _in_rounds(eyes, rows, share, lambda _, left: _drawn(eyes.path(left), ACROSS, pull))
 
 
+def strands(eyes: Eyes) -> Iterator[Stroke]:
+    """What is left of the bed is drawn taut, while smoke is drawn off: it tears, or the hook parts it, no longer in the
+    shadow of the gall bladder."""
+    for pull in HIGHER:
+        left = _bed_left(eyes)
+        if eyes.is_free() or not left.any():
+            return
+        yield Stroke(EVACUATOR, np.array([[-0.02, -0.02, 0.05]]), 0.4, pull=pull)
+        left = _bed_left(eyes)
+        if eyes.is_free() or not left.any():
+            return
+        yield _drawn(eyes.path(left), ACROSS, pull)
+
+
+def _bed_left(eyes: Eyes) -> Springs:
+    return eyes.in_its_piece(np.any(eyes.bed(), axis=0) & eyes.left())
+
+
 def _in_rounds(
     eyes: Eyes, rows: list[Springs], share: float, stroke: Callable[[int, Springs], Stroke | None]
 ) -> Iterator[Stroke]:
@@ -141,7 +162,7 @@ def _in_rounds(
     first = [int(row.sum()) for row in rows]
     for _ in range(ROUNDS):
         for k, row in enumerate(rows):
-            left = row & eyes.left()
+            left = eyes.in_its_piece(row & eyes.left())
             count = int(left.sum())
             if count <= share * first[k] or count > WORTHWHILE * before[k]:
                 continue

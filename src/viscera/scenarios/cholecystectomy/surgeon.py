@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.inputs import Input, Quaternion, ToolInput, Vector3
-from viscera.instruments import Instrument, tip_for
+from viscera.instruments import Instrument, Tool, tip_for
 from viscera.instruments.trocar import shaft_of, through_trocar, turned
 from viscera.timing import TICK
 from viscera.world import World
@@ -24,14 +24,23 @@ GRASPER, HOOK, CLIPS, SCISSORS, BIPOLAR, SUCTION, IRRIGATOR, EVACUATOR = range(8
 
 EACH = 8
 """Ticks between two inputs of a hand."""
-COMES = 184
-"""Ticks in which an instrument comes to where it begins from, and as many in which it goes there."""
-CLOSES = 160
-"""Ticks that jaws are given to close."""
-LEAVES = 120
-"""Ticks in which jaws that have closed go back before they open again: opened in tissue they would drag it along."""
-BACK = 0.020
-"""How far back along its shaft an instrument comes from [m]."""
+COMES, LEAVES = 0.12, 0.12
+"""In which an instrument comes to before where it begins, and goes away from where it ended [s]; jaws that have closed
+open again only then: opened in tissue they would drag it along."""
+CLOSES = 0.16
+"""That jaws are given to close [s]."""
+PULLS = 0.6
+"""In which the hand that holds pulls as the next stroke wants it [s]."""
+PATIENCE = 0.6
+"""How long a hand waits, in all of a stroke, for an instrument that tissue holds back [s]."""
+THERE, LAGS = 0.001, 0.003
+"""An instrument that is so near to its hand has come; one that is farther than the second is held back: no pedal is
+pressed then, and the hand waits [m]."""
+TURNED = 0.998
+"""Cosine of half the angle that may be left to turn before an instrument goes in."""
+BACK, LIFT = 0.020, 0.012
+"""How far back along its shaft an instrument comes from and goes to, and how far above for one that goes in from above
+[m]."""
 DOWN, ACROSS = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)
 """Where a hook's foot points to, or to which sides jaws open."""
 TAKES_AT = (0.016, 0.0, 0.0270)
@@ -54,39 +63,47 @@ class Stroke:
     pull: Vector3 = (0.0, 0.0, 0.0)
     """How far the grasper is by the end of it from where it took hold [m]."""
 
-    @property
-    def ticks(self) -> int:
-        closes = 0 if self.pressed and self.tool != GRASPER else CLOSES
-        leaves = 0 if self.pressed else LEAVES
-        return 2 * COMES + EACH * math.ceil(self.seconds / TICK / EACH) + closes + leaves
-
 
 class Surgeon:
-    """Does these strokes, one after the other."""
+    """Does these strokes, one after the other.
 
-    def __init__(self, strokes: Iterator[Stroke]) -> None:
+    Each is: come, go in, work along its path, close, leave. Hands look at their instrument: the pedal is pressed once
+    it is where it is to begin, and one that tissue holds back is waited for, and given up after `PATIENCE`.
+    """
+
+    def __init__(self, strokes: Iterator[Stroke], pull: Vector3 | None = None) -> None:
+        """`pull` is how far a grasper that holds already has pulled [m]."""
         self._strokes = strokes
         self.now: Stroke | None = None
         self.count = 0
         """Strokes so far."""
         self.done = False
-        self._begun, self._pulled, self._holds = 0, (0.0, 0.0, 0.0), False
+        self._begun, self._pulled, self._holds = 0, pull or (0.0, 0.0, 0.0), pull is not None
+        self._stages: list[str] = []
+        """Those that are left of this stroke, the one that it is in first."""
+        self._spent, self._waited, self._share = 0.0, 0.0, 0.0
+        """In this stage, and waiting in this stroke [s]; how far along its path it is."""
 
     def script(self, world: World, tick: int) -> list[Input]:
         if tick % EACH or self.done:
             return []
         found: list[Input] = []
-        if self.now is None or tick - self._begun >= self.now.ticks:
+        if self.now is not None:
+            self._go_on(world, self.now, EACH * TICK)
+        if not self._stages:
             found += self._next(world, tick)
         if self.now is None:
             return found
-        t = tick - self._begun
-        return [*found, *self._held(t), self._input(world, self.now, t)]
+        return [*found, *self._held(tick - self._begun), self._input(world, self.now)]
 
     def _next(self, world: World, tick: int) -> list[Input]:
+        world.wait()  # for what eyes see of the systems, as which clips hold
         before, self.now = self.now, next(self._strokes, None)
         self._begun, self.count = tick, self.count + 1
         self.done = self.now is None
+        self._spent, self._waited, self._share = 0.0, 0.0, 0.0
+        if self.now is not None:
+            self._stages = _stages(self.now)
         if before is None:
             return []
         self._pulled, self._holds = before.pull, self._holds or before.tool == GRASPER
@@ -94,18 +111,47 @@ class Surgeon:
             return []
         return [ToolInput(before.tool, world.hands[before.tool].instrument.home, active=False)]
 
-    def _input(self, world: World, stroke: Stroke, t: int) -> ToolInput:
-        """What the working hand does, t ticks after its stroke began."""
-        there = 2 * COMES + (CLOSES if stroke.tool == GRASPER else 0)
-        share = min(max((t - there) * TICK / stroke.seconds, 0.0), 1.0)
-        place = along_path(stroke.path, share)
+    def _go_on(self, world: World, stroke: Stroke, dt: float) -> None:
+        """What an instrument does next, `dt` later [s]."""
+        tool = world.hands[stroke.tool]
+        behind = _behind(tool)
+        stage = self._stages[0]
+        self._spent += dt
+        if stage == "go in":
+            if behind > THERE and self._waited < PATIENCE:
+                self._waited += dt
+            else:
+                self._end_stage(given_up=stroke.pressed and behind > LAGS)
+        elif stage == "work":
+            if behind > LAGS and self._waited < PATIENCE:
+                self._waited += dt
+            else:
+                self._share = min(self._share + dt / stroke.seconds, 1.0)
+                if self._share >= 1.0 or behind > LAGS:
+                    self._end_stage()
+        elif stage == "come":
+            turned = abs(float(tool.held @ tool.asked)) > TURNED
+            if self._spent >= COMES and (turned or self._spent >= PATIENCE):
+                self._end_stage()
+        elif self._spent >= (CLOSES if stage == "close" else LEAVES):
+            self._end_stage()
+
+    def _end_stage(self, *, given_up: bool = False) -> None:
+        self._stages = ["leave"] if given_up else self._stages[1:]
+        self._spent = 0.0
+
+    def _input(self, world: World, stroke: Stroke) -> ToolInput:
+        """What the working hand does now."""
+        stage = self._stages[0]
+        place = along_path(stroke.path, self._share)
         instrument = world.hands[stroke.tool].instrument
         if stroke.tool == GRASPER:
-            place = place + share * np.array(stroke.pull)
-        leaves = not stroke.pressed and t >= stroke.ticks - LEAVES
-        if (t < COMES or leaves) and instrument.trocar is not None:
-            place = place + BACK * np.array(shaft_of(place, instrument.trocar))
-        pressed = t >= 2 * COMES if stroke.pressed else t >= stroke.ticks - CLOSES - LEAVES
+            place = place + self._share * np.array(stroke.pull)
+        if stage in ("come", "leave"):
+            place = place + _away(stroke, place, instrument, self._share if stage == "leave" else 0.0)
+        pressed = stage in ("work", "close") if stroke.pressed else stage in ("close", "leave")
+        if stroke.tool == HOOK and _behind(world.hands[HOOK]) > LAGS:
+            pressed = False
         x, y, z = place.tolist()
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
@@ -115,10 +161,33 @@ class Surgeon:
         assert self.now is not None
         if not self._holds:
             return []
-        share = min(t / (2 * COMES), 1.0)
+        share = min(t * TICK / PULLS, 1.0)
         pull = (1.0 - share) * np.array(self._pulled) + share * np.array(self.now.pull)
         x, y, z = (np.array(TAKES_AT) + pull).tolist()
         return [ToolInput(GRASPER, (x, y, z), grip=1.0)]
+
+
+def _behind(tool: Tool) -> float:
+    """How far an instrument is from its hand [m]."""
+    return float(np.linalg.norm(tool.hand - tool.tip))
+
+
+def _stages(stroke: Stroke) -> list[str]:
+    """Of a stroke; a grasper takes hold before it pulls, and stays."""
+    if stroke.tool == GRASPER:
+        return ["come", "go in", "close", "work"]
+    return ["come", "go in", "work", "leave"] if stroke.pressed else ["come", "go in", "work", "close", "leave"]
+
+
+def _away(stroke: Stroke, place: NDArray[np.float64], instrument: Instrument, share: float) -> NDArray[np.float64]:
+    """From a place in tissue to outside of it [m]: up for a foot that points down, else back along the shaft, out of
+    all that the stroke has gone through."""
+    if stroke.side == DOWN:
+        return np.array([0.0, 0.0, LIFT])
+    if instrument.trocar is None:
+        return np.zeros(3)
+    gone = share * float(np.linalg.norm(np.diff(stroke.path, axis=0), axis=1).sum())
+    return (BACK + gone) * np.array(shaft_of(place, instrument.trocar))
 
 
 def turned_to(side: Vector3, place: Vector3, instrument: Instrument) -> Quaternion:

@@ -17,7 +17,7 @@ from viscera.tissue.clamping import CLAMPS, add_clamp, clamped, need_clamps
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
-from viscera.world.systems.search import COME
+from viscera.world.systems.search import has_come
 from viscera.world.systems.wounds import Vessels
 
 SIZE = 2.5e-3
@@ -87,7 +87,7 @@ class Clamping:
         pressed = [(tool, one) for kind in (Clips, Staples) for tool, one in now.using(kind)]
         self._down &= np.isin(np.arange(MOST_TOOLS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
-            if self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+            if self._down[tool.number] or not has_come(tool):
                 continue
             self._down[tool.number] = True
             legs = self._clip(tool, one) if isinstance(one, Clips) else self._staple(tool, one)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.instruments import MOST_TOOLS, Marks
+from viscera.instruments import MOST_TOOLS, Marks, Tool
+from viscera.timing import TICK
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
@@ -21,11 +22,21 @@ PIN_SIZE = 7.0e-3
 """Half the length of a pin [m]."""
 COME = 1.0e-3
 """A tool as near as this to its hand is where the hand wants it: a pin does not stick on the way there [m]."""
+STANDS = 2.0e-3
+"""Slower than this a tool that is not there is held back by what it pushes against: it will not come nearer [m/s]. One
+that is on its way, `COME` or more from its hand, is ten times as fast and faster."""
 
 FOUND = Measure(
     "found", "Found", "", "1 when the pin of which you say “here it is” stands over what is hidden.", digits=0
 )
 NUMBER = Measure("pins", "Pins", "", "That were stuck so far.", digits=0, grows=True)
+
+
+def has_come(tool: Tool) -> bool:
+    """Whether a tool is where its hand wants it, or as near as tissue lets it come."""
+    if np.linalg.norm(tool.hand - tool.tip) < COME:
+        return True
+    return bool(np.linalg.norm(tool.tips[1] - tool.tips[0]) < STANDS * TICK)
 
 
 class Search:
@@ -81,7 +92,7 @@ class Search:
         numbers = [tool.number for tool, _ in pressed]
         self._down &= np.isin(np.arange(MOST_TOOLS), numbers)
         for tool, marks in pressed:
-            if not self._down[tool.number] and np.linalg.norm(tool.hand - tool.tip) < COME:
+            if not self._down[tool.number] and has_come(tool):
                 self._down[tool.number] = True
                 self._stick(tool.tip, marks.reach)
         self._follow()

@@ -35,10 +35,11 @@ from viscera.instruments import MOST_TOOLS, Clips, Tool
 from viscera.tissue.burning import Burning
 from viscera.tissue.kernels import LIVE_STIFFNESS
 from viscera.tissue.springs import partners
+from viscera.units import MILLIMETRE
 from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
-from viscera.world.systems.search import COME
+from viscera.world.systems.search import has_come
 from viscera.world.systems.wounds import CLIP_SIZE, Vessels
 
 CLIPS = 24
@@ -198,6 +199,8 @@ class Tubes:
         self.numbers = np.zeros(2, dtype=np.int64)
         """Slipped, refused."""
         self._down = np.zeros(MOST_TOOLS, dtype=np.bool_)
+        self._said = ""
+        """Why the last press of the applier put on no clip, or that one came off: until the next one holds."""
         self.leaks = np.full((len(tubes), 2), -1, dtype=np.int64)
         """The place at which what comes from either end leaves; -1 for none."""
         self.opened = np.zeros((len(tubes), 2))
@@ -239,7 +242,7 @@ class Tubes:
         if self._down.any():
             self._down &= np.isin(np.arange(MOST_TOOLS), [tool.number for tool, _ in pressed])
         for tool, one in pressed:
-            if self._down[tool.number] or np.linalg.norm(tool.hand - tool.tip) > COME:
+            if self._down[tool.number] or not has_come(tool):
                 continue
             self._down[tool.number] = True
             self._clip(tool, one)
@@ -251,14 +254,30 @@ class Tubes:
         free = np.flatnonzero(self.clips[:, 2] == 0.0)
         if far[number, place] > one.reach or len(free) == 0:
             self.numbers[1] += 1
+            self._said = self._why_not(int(number), float(far[number, place]), one)
             return
+        self._said = ""
         self.clips[free[0]] = number, self.channels[int(number)].shares[place], 1.0, one.hold
+
+    def _why_not(self, number: int, far: float, one: Clips) -> str:
+        if far <= one.reach:
+            return f"No clip was put on: all {CLIPS} are used."
+        name = self.channels[number].tube.name
+        return (
+            f"No clip was put on: the nearest tube, the {name}, is {far / MILLIMETRE:.0f} mm from the tips, and a clip "
+            f"reaches {one.reach / MILLIMETRE:.0f} mm. Go nearer, or free it from what holds the jaws back."
+        )
 
     def _slip(self) -> None:
         for row in np.flatnonzero(self.clips[:, 2] > 0.0).tolist():
-            if self.pull(int(self.clips[row, 0]), float(self.clips[row, 1])) > self.clips[row, 3]:
+            number = int(self.clips[row, 0])
+            if self.pull(number, float(self.clips[row, 1])) > self.clips[row, 3]:
                 self.clips[row, 2] = -1.0
                 self.numbers[0] += 1
+                name = self.channels[number].tube.name
+                self._said = (
+                    f"A clip slipped off the {name}, which pulled at it too hard. Let go a little, and clip it again."
+                )
 
     def pull(self, number: int, share: float) -> float:
         """Force along a tube at a share of its length [N]."""
@@ -346,6 +365,7 @@ class Tubes:
         return [(HELD, float((self.clips[:, 2] > 0.0).sum())), (SLIPPED, float(slipped)), (NO_TUBE, float(refused))]
 
     def loaded(self) -> None:
+        self._said = ""
         self._seen = self._cuts.changes
         self._look()
         self._follow()
@@ -366,6 +386,7 @@ class Tubes:
             load=kept.load,
             shows=[Show(look, {look.name: self._shown})],
             measures=self.measures,
+            warns=lambda: self._said,
             holds=self,
         )
 
