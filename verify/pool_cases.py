@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from verify.water_cases import GRAVITY, VISCOUS_SHARE, WATER, at_largest_step
 from viscera import water
-from viscera.device import Device
+from viscera.device import Device, Stage
 from viscera.geometry import TriangleMesh, build_query, signed_distance
 from viscera.geometry.primitives import box
 from viscera.geometry.topology import components
@@ -101,6 +102,8 @@ def find_pool(mesh: TriangleMesh, spacing: float, depth: float, device: Device) 
 
 CREEP = 0.2
 """Time over which water at rest is watched for creeping [s]."""
+FRAME = 0.016
+"""How often a mesh that is carried is aimed, at least [s]."""
 
 
 def still_in(
@@ -112,35 +115,53 @@ def still_in(
     *,
     solver: Literal["tait", "incompressible"] = "incompressible",
     deforming: bool = False,
-    curvature: float = 0.0,
+    carried: float = 0.0,
     places: FloatArray | None = None,
 ) -> dict[str, float]:
     """Water in a pool of the mesh, settled under strong viscosity; see the top of this file. The wall's share comes
-    from a map, or, where it may be `deforming`, from the nearest wall, which is curved by `curvature` [1/m]. `places`
-    are where the particles begin, else on a lattice in the pool."""
+    from a map, or, where it may be `deforming`, from the triangles around each particle. A mesh that is `carried` along
+    x [m/s] takes its water along: what is measured is seen from it. `places` are where the particles begin, else on a
+    lattice in the pool."""
+    deforming = deforming or carried != 0.0
     pool = find_pool(mesh, spacing, depth, device)
     pool = pool if places is None else replace(pool, places=places)
-    low, high = (tuple(float(one) for one in corner) for corner in mesh.bounds)
+    low, high = (corner.copy() for corner in mesh.bounds)
+    high[0] += carried * (seconds + FRAME)
     options: dict[str, Any] = {"sound_speed": 10.0 * math.sqrt(2.0 * GRAVITY * depth)}
     if solver == "incompressible":
         options = {"equation": "incompressible", "fastest": 1.0}
-    params = at_largest_step(FluidParams(spacing, low, high, dt=0.0, gravity=(0.0, -GRAVITY, 0.0), **options))
+    box_of_it = (tuple(low.tolist()), tuple(high.tolist()))
+    params = at_largest_step(FluidParams(spacing, *box_of_it, dt=0.0, gravity=(0.0, -GRAVITY, 0.0), **options))
     params = replace(params, viscosity=VISCOUS_SHARE * params.rest_density * spacing**2 / params.dt)
     fluid = water.make(params, pool.places, device=device)
     seen: dict[str, Any] = {"deforming": True, "reach": SEEN_FROM * params.radius} if deforming else {}
-    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device, **seen)
-    if deforming:
-        fluid.boundaries.append(water.MovingWallVolume(fluid, walls, curvature=curvature))
-    else:
-        water.add_wall_density(fluid, walls)
-    water.add_vessel(fluid, walls)
-    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
-    program.run(math.ceil((seconds - CREEP) / params.dt))
-    before = _by_tag(fluid)
-    program.run(math.ceil(CREEP / params.dt))
+    walls = water.make_walls(mesh, radius=0.5 * spacing, device=device, room=carried * (seconds + FRAME), **seen)
+    water.add_wall_density(fluid, walls)
+    parts = math.ceil(FRAME / params.dt)
+    water.add_vessel(fluid, walls, moving=carried != 0.0, parts=parts)
+    wanted = wp.array(mesh.vertices, dtype=wp.vec3, device=device.warp)
+
+    def frame(stage: Stage) -> None:
+        if carried:
+            water.aim_walls(stage, walls, wanted)
+        for _ in range(parts):
+            water.step(stage, fluid)
+
+    program = device.record(frame, work=parts * water.work(fluid))
+    time = parts * params.dt
+    frames, watched = math.ceil(seconds / time), math.ceil(CREEP / time)
+    before = np.zeros(0)
+    for k in range(1, frames + 1):
+        if carried:
+            wanted.assign((mesh.vertices + np.array([carried * k * time, 0.0, 0.0])).astype(np.float32))
+        program.run()
+        if k == frames - watched:
+            before = _by_tag(fluid)
     water.check(fluid)
-    crept = np.linalg.norm(_by_tag(fluid) - before, axis=1) / CREEP
-    return measured(fluid, pool, mesh, device) | {"creep": float(np.sqrt(np.mean(crept**2)))}
+    moved = np.array([carried, 0.0, 0.0])
+    crept = np.linalg.norm(_by_tag(fluid) - before - moved * watched * time, axis=1) / (watched * time)
+    found = measured(fluid, pool, mesh, device, moved, frames * time)
+    return found | {"creep": float(np.sqrt(np.mean(crept**2)))}
 
 
 def _by_tag(fluid: water.Fluid) -> FloatArray:
@@ -162,10 +183,13 @@ def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device) -> dict[str, float]:
-    """Shares of the depth H, of ρ g H, and the speed [m/s]."""
+def measured(
+    fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device, carried: FloatArray, time: float
+) -> dict[str, float]:
+    """Shares of the depth H, of ρ g H, and the speed [m/s], seen from a mesh that was carried with that velocity."""
     found, s, reach = water.particles(fluid), fluid.params.spacing, fluid.params.radius
-    x = found["position"].astype(np.float64)
+    x = found["position"].astype(np.float64) - carried * time
+    velocity = found["velocity"] - carried
     y = x[:, 1]
     query = build_query(mesh, device)
     deep = -signed_distance(query, x.astype(np.float32)).astype(np.float64)
@@ -185,8 +209,8 @@ def measured(fluid: water.Fluid, pool: Pool, mesh: TriangleMesh, device: Device)
         "wall": float(off[wall].mean()), "next": float(off[following].mean()), "wall_rms": _rms(layers[0]),
         "next_rms": _rms(layers[1]), "single_rms": _rms(off[wall | following]),
         "denser": float(found["density"].mean() / WATER - 1.0),
-        "speed": float(np.sqrt((found["velocity"] ** 2).sum(axis=1).mean())),
-        "fastest": float(np.linalg.norm(found["velocity"], axis=1).max()), "outside": int((deep < 0.0).sum()),
+        "speed": float(np.sqrt((velocity**2).sum(axis=1).mean())),
+        "fastest": float(np.linalg.norm(velocity, axis=1).max()), "outside": int((deep < 0.0).sum()),
     }  # fmt: skip
 
 

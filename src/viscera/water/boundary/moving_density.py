@@ -1,19 +1,23 @@
-"""Walls with density that move: the same as wall_density.py, from the distance of the nearest wall instead of a map.
+"""Walls with density that move: the same as wall_density.py, from the triangles around each particle instead of a map.
 
-A map takes seconds to make, so walls that change their shape have none. Over a kernel's radius they are taken as flat:
+A map takes seconds to make, so walls that change their shape have none. For a closed mesh λ and ∇λ are summed over the
+triangles in a kernel's reach, exactly (triangle_share.py). What counts as wall begins `BEHIND` the mesh: its vertices
+are moved outwards, so that each face around them is (normals weighted by angle). The wall's water moves with it, so
+density grows by κ ρ₀ (∇λ·v − Σ ∇λ_T·u_T), where triangles move with u_T.
+
+Formulas, open meshes and walls of which `nearest` is enough are taken as flat over a kernel's radius:
 
     λ(d) = ∫_d^R 2πr (r − d) W dr,      ∇λ = λ'(d) n,      λ'(d) = −∫_d^R 2πr W dr,
 
 with the distance d of the nearest wall and the normal n from it. Of a wall that bends around the water more lies in the
 kernel: `curvature`, the sum κ of both, makes λ larger by 1 + 0.25 κR and S (wall_drag.py) by 1 + 0.33 κR, which is what
-tubes have at half a spacing. Water behind the wall moves with it, so density grows
-by κ ρ₀ ∇λ·(v − u) where the wall moves with u.
+tubes have at half a spacing. In edges and corners only the nearest wall counts there, so water is up to a third of λ
+short: in a box of triangles pressure was 11 % off at the wall (rms), and the water shook at 63 mm/s. In exchange it
+takes a tenth of the time or less: 0.6 ms a step of one core for 1 000 particles in a colon of 8 040 triangles, 8 ms
+summed.
 
 Beyond `SEEN` radii nothing is left of λ. A mesh in a vessel is not asked by every particle in every step: the lists of
-triangles that its contacts keep (known.py) answer, to the same bit.
-
-In edges and corners only the nearest wall counts, so water there is up to a third of λ short; smooth walls bend little
-over a kernel. Where walls stand, use maps.
+triangles that its contacts keep (known.py) answer where they are long enough, to the same bit.
 """
 
 from __future__ import annotations
@@ -26,8 +30,18 @@ import warp as wp
 from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.neighbors.cells import GridView, sorted_count
+from viscera.water.boundary.behind import Behind
 from viscera.water.boundary.known import Known, good_for, learn, nearest_known
 from viscera.water.boundary.nearest import Nearest
+from viscera.water.boundary.triangle_share import (
+    UNIT,
+    Around,
+    ShareSum,
+    make_edge_table,
+    of_sum,
+    share_around,
+    share_of_known,
+)
 from viscera.water.boundary.vessel import Vessel
 from viscera.water.boundary.volume_map import BEHIND, calibration, flat_share, flat_slope
 from viscera.water.boundary.wall_density import WallShare
@@ -47,6 +61,8 @@ SEEN_FROM = 0.85
 MORE_BEHIND = 0.25
 BENT = 0.33
 """As in wall_drag.py."""
+_LITTLE = wp.constant(1.0e-8)
+"""Square of R ∇λ below which a wall is too far to bring anything."""
 
 
 @wp.func
@@ -64,6 +80,8 @@ class NearShare:
     radius: float
     """R [m]."""
     amount: float
+    """κ ρ₀ of a wall that is bent as told [kg/m³]."""
+    exact: float
     """κ ρ₀ [kg/m³]."""
     value: wp.array(dtype=float)
     slope: wp.array(dtype=float)
@@ -87,6 +105,30 @@ def put_share(
     density_out[s] = density_out[s] + share_out[s][3]
 
 
+@wp.func
+def put_sum(
+    one: NearShare,
+    near: Nearest,
+    sum: ShareSum,
+    s: int,
+    share_out: wp.array(dtype=wp.vec4),
+    drift_out: wp.array(dtype=wp.vec4),
+    density_out: wp.array(dtype=float),
+):
+    """The same from the sum over the triangles around it. The velocity is that of the nearest wall, and along ∇λ such
+    that all triangles together bring as much as they do."""
+    found = of_sum(sum)
+    g = front(found)
+    u = near.velocity
+    square = wp.dot(g, g)
+    if square > _LITTLE:
+        u += ((float(sum.growth) * UNIT - wp.dot(g, u)) / square) * g
+    scale = one.exact / one.radius
+    share_out[s] = wp.vec4(scale * g[0], scale * g[1], scale * g[2], one.exact * found[3])
+    drift_out[s] = wp.vec4(u[0], u[1], u[2], near.distance)
+    density_out[s] = density_out[s] + share_out[s][3]
+
+
 @wp.kernel
 def take_near_share(
     first: int,
@@ -94,6 +136,7 @@ def take_near_share(
     grid: GridView,
     walls: WallsView,
     one: NearShare,
+    around: Around,
     # in
     position: wp.array(dtype=wp.vec3),
     tag: wp.array(dtype=wp.int32),
@@ -111,7 +154,11 @@ def take_near_share(
     if tag[s] >= 0:
         near = nearest_wall(walls, position[s])
         if near.distance < SEEN * one.radius:
-            put_share(one, near, s, share_out, drift_out, density_out)
+            if around.seen > 0.0:
+                sum = share_around(around, walls, position[s])
+                put_sum(one, near, sum, s, share_out, drift_out, density_out)
+            else:
+                put_share(one, near, s, share_out, drift_out, density_out)
 
 
 @wp.func
@@ -131,6 +178,7 @@ def take_known_share(
     grid: GridView,
     walls: WallsView,
     one: NearShare,
+    around: Around,
     # in
     original: wp.array(dtype=wp.int32),
     position: wp.array(dtype=wp.vec3),
@@ -158,7 +206,11 @@ def take_known_share(
             near = nearest_known(walls, known_out, i, position[s])
             known_out[i].clear = near.free
         if near.face >= 0 and near.distance < SEEN * one.radius:
-            put_share(one, near, s, share_out, drift_out, density_out)
+            if around.seen > 0.0:
+                sum = share_of_known(around, walls, known_out, i, position[s])
+                put_sum(one, near, sum, s, share_out, drift_out, density_out)
+            else:
+                put_share(one, near, s, share_out, drift_out, density_out)
 
 
 @wp.kernel
@@ -185,11 +237,23 @@ def drag_near_walls(
     rate_out[s] = wp.vec4(a[0], a[1], a[2], rate_out[s][3])
 
 
+def _listed(walls: Walls) -> bool:
+    """Whether all of them are triangles that can be asked for."""
+    return walls.structure in ("hashed", "hierarchy") and not walls.shapes
+
+
+def _summed(walls: Walls) -> bool:
+    return _listed(walls) and walls.closed
+
+
 class MovingWallVolume(WallShare):
     """Walls that move, of triangles or formulas, as one of a fluid's `boundaries`."""
 
-    def __init__(self, fluid: Fluid, walls: Walls, *, drags: bool = False, curvature: float = 0.0) -> None:
-        """`drags`: water sticks to them. `curvature` κ [1/m], about: 1/a in a tube of radius a."""
+    def __init__(
+        self, fluid: Fluid, walls: Walls, *, drags: bool = False, curvature: float = 0.0, nearest: bool = False
+    ) -> None:
+        """`drags`: water sticks to them. `curvature` κ [1/m], about: 1/a in a tube of radius a. `nearest`: only the
+        nearest triangle counts, which is quick."""
         super().__init__(fluid)
         p = fluid.params
         if walls.reach < SEEN_FROM * p.radius:
@@ -207,15 +271,32 @@ class MovingWallVolume(WallShare):
         self._walls, self._drags = walls, drags
         bent = curvature * p.radius
         one: Any = NearShare()
-        one.radius, one.amount = p.radius, p.rest_density * calibration(p) * (1.0 + MORE_BEHIND * bent)
+        one.radius, one.exact = p.radius, p.rest_density * calibration(p)
+        one.amount = one.exact * (1.0 + MORE_BEHIND * bent)
         one.value = table([flat_share(d + behind, p.radius) for d in distances])
         one.slope = table([flat_slope(d + behind, p.radius) for d in distances])
         self._near = one
         self._drag = table(drag_table(p) * (1.0 + BENT * bent))
+        self._behind = (
+            Behind(walls, behind if walls.fluid_inside else -behind) if _summed(walls) and not nearest else None
+        )
+        self._around = self._triangles(fluid)
+
+    def _triangles(self, fluid: Fluid) -> Any:
+        """Of a closed mesh; of other walls none, so that the nearest one counts."""
+        around: Any = Around()
+        if self._behind is not None:
+            around.table, around.behind = make_edge_table(fluid.device), self._behind.corners
+            around.radius, around.seen = fluid.params.radius, SEEN * fluid.params.radius
+            around.inside = self._walls.fluid_inside
+        return around
 
     def add_density(self, stage: Stage, fluid: Fluid) -> None:
         f = fluid
-        around, out = [f.grid.view, self._walls.view, self._near], [self.share, self.drift, f.density]
+        around = [f.grid.view, self._walls.view, self._near, self._around]
+        out = [self.share, self.drift, f.density]
+        if self._behind is not None:
+            self._behind.step(stage)
         vessel = self._vessel(f)
         if vessel is None:
             stage.launch(take_near_share, f.capacity, [*around, f.grid.position, f.sorted_tag, *out])
@@ -226,8 +307,7 @@ class MovingWallVolume(WallShare):
     def _vessel(self, fluid: Fluid) -> Vessel | None:
         """The one of these walls, if it keeps lists of all of them: of triangles alone."""
         found = [one for one in fluid.boundaries if isinstance(one, Vessel) and one.walls is self._walls]
-        listed = self._walls.structure in ("hashed", "hierarchy") and not self._walls.shapes
-        return found[0] if found and listed else None
+        return found[0] if found and _listed(self._walls) else None
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         super().add_force(stage, fluid)
