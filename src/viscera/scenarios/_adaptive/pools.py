@@ -202,6 +202,18 @@ def _without_step(pool: Pool, stiffness: Stiffness, regular: bool, base: int, co
     )  # fmt: skip
 
 
+def filled_level(places: np.ndarray, count: int) -> np.ndarray:
+    """The lowest `count` of a lattice, layer by layer; the last layer, which is not full, evenly. Filled from one end, it
+    would be a step as high as a particle, and the water would begin with a slosh that depends on its particles."""
+    places = places[np.argsort(places[:, 2], kind="stable")]
+    if len(places) <= count:
+        return places
+    top = places[count - 1, 2]
+    below, layer = places[places[:, 2] < top], places[places[:, 2] == top]
+    wanted = count - len(below)
+    return np.concatenate([below, layer[((np.arange(wanted) + 0.5) * len(layer) / wanted).astype(int)]])
+
+
 def fill_pool(
     pool: Pool,
     device: Device,
@@ -220,11 +232,10 @@ def fill_pool(
     low, high = (np.asarray(corner, dtype=np.float64) for corner in pool.column)
     low, high = np.maximum(low, margin), np.minimum(high, np.asarray(pool.box) - margin)
     high[2] = pool.box[2]
-    places = water.block(tuple(low), tuple(high), params.spacing)
-    places = places[np.argsort(places[:, 2], kind="stable")]
+    places = filled_level(water.block(tuple(low), tuple(high), params.spacing), count)
     if len(places) < count:
         raise InputError(f"{count} particles do not fit into {pool.name}.", "Take fewer.")
-    fluid = water.make(params, places[:count], capacity=most, device=device)
+    fluid = water.make(params, places, capacity=most, device=device)
     radii = [CONTACT[stiffness] * one for one in params.spacings]
     basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, radii, pool.obstacles)
     fluid.boundaries.append(basin)

@@ -200,6 +200,17 @@ def step(stage: Stage, fine: Adaptive, criterion: Criterion) -> None:
     launch_changes(stage, f, fine.merging, fine.room, fine.tables, fine.counts)
 
 
+def last_change(fine: Adaptive, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """What the last `step` did with the `count` particles that there were: how many stand in the place of each (1, its
+    children, or 0 where it follows another), the sums of these, and the first of the group that each merged with, or
+    −1. None where nobody changed. Waits for the device."""
+    _, heirs, ends, totals = fine.counts
+    if not int(totals.numpy()[2]):
+        return None
+    found = heirs.numpy()[:count], ends.numpy()[:count], fine.merging.leader.numpy()[:count]
+    return found if (found[0] != 1).any() else None
+
+
 def quanta(fluid: Fluid) -> int:
     """Mass of all particles, in masses of the smallest: exact. Waits for the device."""
     sizes = fluid.params.sizes
