@@ -16,7 +16,7 @@ from viscera import water
 from viscera.bench import _adaptive_error as accuracy
 from viscera.device import Device, Program, open_device
 from viscera.gaze.rows import gaze_input
-from viscera.scenarios._adaptive.pools import BASE, POOLS, pool_params
+from viscera.scenarios._adaptive.pools import BASE, CRITERIA, POOLS, pool_params
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import Camera
 from viscera.water import adaptive
@@ -65,7 +65,7 @@ def _resting() -> _Tank:
     fluid = water.make(params, places, capacity=adaptive.most(params, len(places)), device=_device())
     basin = Basin(fluid, (0.0, 0.0, 0.0), TANK, [0.5 * one for one in params.spacings])
     fluid.boundaries += [basin, FlatShare(fluid, basin)]
-    fine, steps = adaptive.make(fluid), round(FRAME / params.dt)
+    fine, steps = adaptive.make(fluid, CRITERIA), round(FRAME / params.dt)
     move = _device().record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
     change = _device().record(lambda stage: adaptive.step(stage, fine, "gaze"), work=water.work(fluid))
     move.run(round(1.5 / params.dt))

@@ -45,6 +45,20 @@ def changed(rng: np.random.Generator, now: Particles, next_tag: int, share: floa
     return after, Change(heirs, np.array(ends, dtype=np.int32), leader), next_tag
 
 
+def follow(balls: Balls, now: Particles, after: Particles, change: Change) -> None:
+    blending.follow_change(balls, (now[0], now[1], np.zeros_like(now[1])), after[:2], change, CHILDREN)
+
+
+def approach(balls: Balls, now: Particles) -> None:
+    blending.approach(balls, now[0], now[1], np.zeros_like(now[1]), 0.016)
+
+
+def ways(balls: Balls, now: Particles) -> np.ndarray:
+    """From particles to balls."""
+    tag, place, _, _ = balls.read()
+    return place - now[1][blending.place_of(tag, now[0])]
+
+
 def picture(balls: Balls, now: Particles) -> np.ndarray:
     """Liquid as seen from some places: what each ball holds, weighted by how near it is."""
     tags, x, volume = now
@@ -68,14 +82,14 @@ def test_the_moment_of_a_change_leaves_the_picture_as_it_was(seed: int) -> None:
     for _ in range(12):
         before = picture(balls, now)
         after, change, tag = changed(rng, now, tag, 0.2)
-        blending.follow_change(balls, now[:2], after[:2], change, CHILDREN)
+        follow(balls, now, after, change)
         np.testing.assert_allclose(picture(balls, after), before, rtol=5e-3)
         whose, _, part = blending.drawn(balls, *after[:2])
         np.testing.assert_allclose(np.bincount(whose, part, len(after[0])), 1.0, rtol=1e-5)
         order = rng.permutation(len(after[0]))
         now = (after[0][order], after[1][order], after[2][order])
         np.testing.assert_allclose(picture(balls, now), picture(balls, after), rtol=1e-5)
-        blending.approach(balls, now[0])
+        approach(balls, now)
 
 
 def test_without_blending_the_picture_would_jump() -> None:
@@ -89,13 +103,13 @@ def test_balls_come_to_their_particles_and_are_one_then() -> None:
     rng = np.random.default_rng(1)
     now, balls = start(50, rng), Balls(400, near=1e-3)
     after, change, _ = changed(rng, now, 50, 0.3)
-    blending.follow_change(balls, now[:2], after[:2], change, CHILDREN)
+    follow(balls, now, after, change)
     assert int(balls.count[0]) > 10
-    ways = [np.abs(balls.read()[1]).max()]
+    found = [np.abs(ways(balls, after)).max()]
     for _ in range(80):
-        blending.approach(balls, after[0])
-        ways.append(np.abs(balls.read()[1]).max(initial=0.0))
-    assert ways[1] == pytest.approx((1.0 - blending.SHARE) * ways[0], rel=1e-5), "a little in each frame"
+        approach(balls, after)
+        found.append(np.abs(ways(balls, after)).max(initial=0.0))
+    assert found[1] == pytest.approx((1.0 - blending.SHARE) * found[0], rel=1e-4), "a little in each frame"
     assert int(balls.count[0]) == 0
     whose, place, part = blending.drawn(balls, *after[:2])
     np.testing.assert_array_equal(place, after[1])
@@ -110,18 +124,49 @@ def test_there_are_never_more_balls_than_room() -> None:
     after, change, _ = changed(rng, now, 60, 0.3)
     roomy, tight = Balls(400, near=1e-3), Balls(len(after[0]) + 3, near=1e-3)
     for balls in (roomy, tight):
-        blending.follow_change(balls, now[:2], after[:2], change, CHILDREN)
+        follow(balls, now, after, change)
     assert len(blending.drawn(roomy, *after[:2])[0]) > tight.capacity, "or there would be nothing to test"
     assert len(blending.drawn(tight, *after[:2])[0]) <= tight.capacity
     assert 0 < int(tight.count[0]) < int(roomy.count[0])
-    assert np.abs(tight.read()[1]).max() == np.abs(roomy.read()[1]).max()
+    farthest = [np.linalg.norm(ways(balls, after), axis=1).max() for balls in (roomy, tight)]
+    assert farthest[0] == farthest[1]
 
 
 def test_particles_that_are_gone_take_their_balls_along() -> None:
     rng = np.random.default_rng(4)
     now, balls = start(50, rng), Balls(400, near=1e-3)
     after, change, _ = changed(rng, now, 50, 0.3)
-    blending.follow_change(balls, now[:2], after[:2], change, CHILDREN)
-    half = after[0][: len(after[0]) // 2]
-    blending.approach(balls, half)
-    assert set(balls.read()[0]) <= set(half)
+    follow(balls, now, after, change)
+    n = len(after[0]) // 2
+    half = (after[0][:n], after[1][:n], after[2][:n])
+    approach(balls, half)
+    assert set(balls.read()[0]) <= set(half[0])
+
+
+def test_balls_go_with_the_water_and_not_with_each_push() -> None:
+    """Water that falls takes them along without a lag; one particle that is pushed aside, its ball does not follow at
+    once."""
+    rng = np.random.default_rng(5)
+    begin, balls, dt = start(50, rng), Balls(400, near=1e-3), 0.016
+    now, change, _ = changed(rng, begin, 50, 0.3)
+    follow(balls, begin, now, change)
+    first = ways(balls, now)
+    x, v = now[1].astype(np.float64), np.zeros((len(now[1]), 3))
+    gravity = np.array([0.0, 0.0, -9.81])
+    for _ in range(5):
+        x, v = x + dt * v + 0.5 * dt**2 * gravity, v + dt * gravity
+        now = (now[0], x.astype(np.float32), now[2])
+        flow = blending.mean_flow(now[1], v.astype(np.float32), 0.5)
+        blending.approach(balls, now[0], now[1], flow, dt)
+    kept = ways(balls, now)
+    assert len(kept) == len(first)
+    np.testing.assert_allclose(kept, (1.0 - blending.SHARE) ** 5 * first, atol=2e-5)
+    # All stand still from here, and one is pushed by 1.
+    place = balls.read()[1].copy()
+    owner = int(blending.place_of(balls.read()[0][:1], now[0])[0])
+    x[owner] += 1.0
+    still = np.zeros_like(now[1])
+    balls.flow[:] = 0.0
+    blending.approach(balls, now[0], x.astype(np.float32), still, dt)
+    moved = np.abs(balls.read()[1][0] - place[0]).max()
+    assert moved < 1.1 * blending.SHARE * (1.0 + np.abs(kept[0]).max())

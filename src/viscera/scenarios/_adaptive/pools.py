@@ -64,7 +64,10 @@ CONTACT = {"document": 0.3, "stiff": 0.5}
 """Distance of particles from walls, over their own spacing. Half is where a wall with density wants them."""
 WAVE_STROKE, WAVE_RATE = 0.15, 0.5
 """How far the wall goes [m], and how often a second."""
-CRITERIA = AdaptiveParams()
+PACE = 0.01
+"""Of all particles that split in a frame, and that merge: so a disc that somebody begins to look at splits in about ten
+frames, longer than the sound takes down and up again. Water that runs into the disc brings fewer."""
+CRITERIA = AdaptiveParams(pace=PACE)
 """Table 3.2."""
 
 
@@ -235,6 +238,8 @@ def fill_pool(
     places = filled_level(water.block(tuple(low), tuple(high), params.spacing), count)
     if len(places) < count:
         raise InputError(f"{count} particles do not fit into {pool.name}.", "Take fewer.")
+    # What a lattice leaves free lies on both sides: on one alone, the water would begin with a slosh too.
+    places[:, :2] += 0.5 * (high - places.max(axis=0))[:2]
     fluid = water.make(params, places, capacity=most, device=device)
     radii = [CONTACT[stiffness] * one for one in params.spacings]
     basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, radii, pool.obstacles)

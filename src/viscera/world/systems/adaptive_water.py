@@ -130,7 +130,7 @@ class _Adapting:
         ring = Overlay("gaze", "ring", 1)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
         balls = self._balls
-        drawn = {"balls": balls.count, "ball_tag": balls.tag, "ball_away": balls.away, "ball_part": balls.part}
+        drawn = {"balls": balls.count} | {f"ball_{one}": getattr(balls, one) for one in ("tag", "place", "flow", "part")}
         kept = Kept({"seen": self._attention.seen, "time": self._time, **drawn}, self._loaded, own)
         return System(
             name="water",
@@ -160,23 +160,25 @@ class _Adapting:
         place = self._gaze(time)
         self._refined.before(time)
         self._step.run(self._refined.steps)
+        self._device.synchronize()
+        tags, x = self._particles()
+        flow = blending.mean_flow(x, self._fluid.velocity.numpy()[: len(x)], blending.CELL * self._fluid.params.spacing)
+        blending.approach(self._balls, tags, x, flow, FRAME)
         criterion = CRITERIA[int(self._values["criterion"])]
         if place is None and criterion != "none":
             criterion = "surface"
         # The surface costs more to find than the gaze, and moves less in a frame.
         if criterion == "gaze" or (criterion != "none" and round(time / FRAME) % SURFACE_FRAMES == 0):
-            self._change(criterion)
+            self._change(criterion, flow)
         self._fade.run()
         self._time[0] = time + FRAME
-        self._device.synchronize()
-        blending.approach(self._balls, self._particles()[0])
         self._redraw()
         water.check(self._fluid, now.tick)
 
-    def _change(self, criterion: str) -> None:
+    def _change(self, criterion: str, flow: np.ndarray) -> None:
         """Particles split and merge; what is drawn stays where it is."""
-        self._device.synchronize()
-        before = tuple(one.copy() for one in self._particles())
+        tags, x = self._particles()
+        before = tags.copy(), x.copy(), flow
         self._changes[criterion].run()
         self._device.synchronize()
         change = adaptive.last_change(self._fine, len(before[0]))
