@@ -16,7 +16,7 @@ from viscera import water
 from viscera.bench import _adaptive_error as accuracy
 from viscera.device import Device, Program, open_device
 from viscera.gaze.rows import gaze_input
-from viscera.scenarios._adaptive.pools import BASE, CRITERIA, POOLS, pool_params
+from viscera.scenarios._adaptive.pools import BASE, PACED, POOLS, pool_params
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import Camera
 from viscera.water import adaptive
@@ -65,7 +65,7 @@ def _resting() -> _Tank:
     fluid = water.make(params, places, capacity=adaptive.most(params, len(places)), device=_device())
     basin = Basin(fluid, (0.0, 0.0, 0.0), TANK, [0.5 * one for one in params.spacings])
     fluid.boundaries += [basin, FlatShare(fluid, basin)]
-    fine, steps = adaptive.make(fluid, CRITERIA), round(FRAME / params.dt)
+    fine, steps = adaptive.make(fluid, PACED), round(FRAME / params.dt)
     move = _device().record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
     change = _device().record(lambda stage: adaptive.step(stage, fine, "gaze"), work=water.work(fluid))
     move.run(round(1.5 / params.dt))
@@ -103,35 +103,33 @@ def pop() -> Measured:
     """In the balls that the page draws, and in the particles themselves, which would be drawn without blending."""
     tank = _resting()
     system = adapting(Refined(tank.fluid, tank.fine, tank.steps, EYE, 0.5 * TANK[1]), 0)
-    jumps: list[tuple[float, float]] = []
+    jumps: list[list[float]] = []
     before = _shown(tank.fluid, system)
     # Somebody looks at the left, then at the right: what was split there merges.
     for frame in range(2 * POP_FRAMES):
         system.tables[0].change(gaze_input(EYE, 1.6, 0.35 if frame < POP_FRAMES else 0.75, 0.5).rows)
         system.frame(Moment(frame * TICKS_PER_FRAME, (), dict))
         after = _shown(tank.fluid, system)
-        jumps.append(tuple(float(np.abs(b - a)[_LOOKED_AT].mean()) for a, b in zip(before, after, strict=True)))
+        jumps.append([float(np.abs(b - a)[_LOOKED_AT].mean()) for a, b in zip(before, after, strict=True)])
         before = after
     radius = DRAWN * tank.fluid.params.spacing
     drawn, bare = (np.array([pair[k] for pair in jumps]) / radius for k in range(2))
     worst, last = float(drawn.max()), slice(POP_FRAMES - 5, POP_FRAMES)
     return Measured(
         round(100.0 * worst, 1), "%", worst <= 0.1,
-        f"mean of the part that changes, {1e3 * worst * radius:.2f} mm at most, {1e3 * drawn[last].mean() * radius:.2f} mm "
-        f"half a second after it split; as it splits {100 * drawn[:POP_FRAMES].max():.1f} %, as it merges "
-        f"{100 * drawn[POP_FRAMES:].max():.1f} %; the particles themselves {100 * bare[:POP_FRAMES].max():.1f} % and "
-        f"{100 * bare[POP_FRAMES:].max():.1f} %",
+        f"mean of the part that changes, {1e3 * worst * radius:.2f} mm at most, "
+        f"{1e3 * drawn[last].mean() * radius:.2f} mm half a second after it began to split; as it splits "
+        f"{100 * drawn[:POP_FRAMES].max():.1f} %, as it merges {100 * drawn[POP_FRAMES:].max():.1f} %; the particles "
+        f"themselves {100 * bare[:POP_FRAMES].max():.1f} % and {100 * bare[POP_FRAMES:].max():.1f} %",
     )  # fmt: skip
 
 
-def _shown(fluid: water.Fluid, system: System) -> tuple[np.ndarray, np.ndarray]:
+def _shown(fluid: water.Fluid, system: System) -> list[np.ndarray]:
     """The drawn surface, and that of balls where the particles are."""
     show = system.shows[0]
     radius = DRAWN * fluid.params.spacing
-    return tuple(
-        _drawn(one.astype(float), radius)
-        for one in (show.arrays["water"][: show.counts()["water"], :3], water.particles(fluid)["position"])
-    )
+    balls = show.arrays["water"][: show.counts()["water"], :3]
+    return [_drawn(one.astype(float), radius) for one in (balls, water.particles(fluid)["position"])]
 
 
 def _drawn(x: np.ndarray, radius: float) -> np.ndarray:

@@ -12,10 +12,10 @@ too small even at e/k merges, k > 1 being the hysteresis.
 
 Surface. The character field c of character.py: size l splits where c < T/(l + 1), and merges where c ≥ 2T/l.
 
-Pace. When the eye jumps, a whole disc wishes to split at once. Each new particle pushes a little, and all together they
-set the water ringing: it swells by 3 % and swings with a period of 4 depth/c. So at most a share `pace` of all particles
-splits in one go, and as many merge; who, follows from chance, that of its tag, or of its place for those who need
-another to merge with:
+Pace. When the eye jumps, a whole disc wishes to split at once. Each new particle pushes a little, and all together
+they set the water ringing: it swells by 3 % and swings with a period of 4 depth/c. So at most a share `pace` of all
+particles splits in one go, and as many merge; who, follows from chance, that of its tag, or of its place for those who
+need another to merge with:
 
     wish ← 0 where random(tag, time) ≥ pace · particles / wishes
 

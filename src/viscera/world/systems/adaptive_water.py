@@ -130,7 +130,9 @@ class _Adapting:
         ring = Overlay("gaze", "ring", 1)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
         balls = self._balls
-        drawn = {"balls": balls.count} | {f"ball_{one}": getattr(balls, one) for one in ("tag", "place", "flow", "part")}
+        drawn = {"balls": balls.count} | {
+            f"ball_{one}": getattr(balls, one) for one in ("tag", "place", "flow", "part")
+        }
         kept = Kept({"seen": self._attention.seen, "time": self._time, **drawn}, self._loaded, own)
         return System(
             name="water",

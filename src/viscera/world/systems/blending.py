@@ -5,11 +5,11 @@ splits, every child gets a ball where the parent's was; when some merge, the new
 moment of the change leaves the picture as it was, to rounding. New particles then push each other about for some
 frames. Their balls go with the water around, not with each push, and so come to their particles:
 
-    p ← p + ½ (u_before + u) Δt,   p ← p + share (x − p)          in every frame; u: mean velocity of a cell of particles
+    p ← p + ½ (u_before + u) Δt,   p ← p + share (x − p)     in every frame; u: mean velocity of a cell
 
-Balls of a particle that have come together become one. A ball holds its share of its particle's liquid, so the thickness
-of the water does not jump either. Any number of sizes and children; a ball may be on its way while its particle changes
-again. Where there is no room for all balls, those of one particle that are nearest to it join first.
+Balls of a particle that have come together become one. A ball holds its share of its particle's liquid, so the
+thickness of the water does not jump either. Any number of sizes and children; a ball may be on its way while its
+particle changes again. Where there is no room for all balls, those of one particle that are nearest to it join first.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def approach(balls: Balls, tags: Integers, x: Floats, flow: Floats, dt: float) -
         here = owner >= 0
         owner, place, before, part = owner[here], place[here], before[here], part[here]
         went = place + np.float32(0.5 * dt) * (before + flow[owner])
-        _keep(balls, (tags, x), owner, went + np.float32(SHARE) * (x[owner] - went), flow[owner], part)
+        place = (went + np.float32(SHARE) * (x[owner] - went)).astype(np.float32)
+        _keep(balls, (tags, x), owner, place, flow[owner], part)
 
 
 def follow_change(
