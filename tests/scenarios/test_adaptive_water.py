@@ -11,7 +11,16 @@ import viscera
 from viscera import water
 from viscera.errors import InputError
 from viscera.inputs import SetParameter
-from viscera.scenarios._adaptive.pools import BASE, POOLS, Pool, fill_pool, find_pool, pool_params, spacing_of
+from viscera.scenarios._adaptive.pools import (
+    BASE,
+    POOLS,
+    Pool,
+    fill_pool,
+    filled_level,
+    find_pool,
+    pool_params,
+    spacing_of,
+)
 from viscera.water import adaptive
 from viscera.world import World
 from viscera.world.systems.adaptive_water import gaze_input
@@ -149,3 +158,17 @@ def test_full_pools_of_both_stiffnesses_fill_whole_frames() -> None:
             dt = pool_params(pool, stiffness, in_frames=True).dt
             assert 0.016 / dt == pytest.approx(round(0.016 / dt))
             assert dt <= pool_params(pool, stiffness).dt
+
+
+def test_pools_are_filled_level() -> None:
+    """A last layer that is not full lies evenly: its middle is that of the layer within half a spacing, and so is its
+    spread. Filled from one end, the middle would be 4.5 spacings off."""
+    places = water.block((0.0, 0.0, 0.0), (0.2, 0.1, 0.1), 0.01)
+    full = int((places[:, 2] == places[:, 2].min()).sum())
+    found = filled_level(places, 2 * full + full // 2)
+    assert len(np.unique(found, axis=0)) == len(found) == 2 * full + full // 2
+    below, top = found[: 2 * full], found[2 * full :]
+    assert below[:, 2].max() < top[:, 2].min() == top[:, 2].max()
+    np.testing.assert_allclose(top.mean(axis=0)[:2], below.mean(axis=0)[:2], atol=0.005)
+    np.testing.assert_allclose(top.std(axis=0)[:2], below.std(axis=0)[:2], atol=0.005)
+    np.testing.assert_array_equal(filled_level(places, full), places[places[:, 2] == places[:, 2].min()])

@@ -161,7 +161,7 @@ def test_the_same_comes_out_on_one_core_and_on_two() -> None:
     for cores in (1, 2, 2):
         device = open_device("cpu", cores=cores)
         fluid = stirred(device, Sizes(3, 2))
-        fine = adaptive.make(fluid)
+        fine = adaptive.make(fluid, AdaptiveParams(pace=0.1))
         both = [device.record(lambda stage, f=fluid: water.step(stage, f), work=10**9)]
         for criterion in get_args(adaptive.Criterion):
             both.append(device.record(lambda stage, a=fine, c=criterion: adaptive.step(stage, a, c), work=10**9))
@@ -175,11 +175,44 @@ def test_the_same_comes_out_on_one_core_and_on_two() -> None:
         np.testing.assert_array_equal(found[1][name], found[2][name], err_msg=name)
 
 
+def test_of_many_wishes_some_come_true_at_once_and_all_in_time(device: Device) -> None:
+    """Somebody looks away: at 5 % of all particles in one go, within what chance gives (5 standard deviations of a
+    binomial count; cubes of about 27 merge together)."""
+    pace, counts, splits, merges = 0.05, [], [], []
+    fluid = stirred(device, Sizes(2, 2))
+    fine = adaptive.make(fluid, AdaptiveParams(pace=pace))
+    move = device.record(lambda stage: water.step(stage, fluid))
+    change = device.record(lambda stage: adaptive.step(stage, fine, "gaze"))
+    mass = adaptive.quanta(fluid)
+    for k in range(120):
+        adaptive.look(fine, Camera(), 1.5, (0.5, 0.5), radius=9.0 if k < 60 else 1e-6)
+        move.run()
+        before = water.count(fluid)
+        change.run()
+        device.synchronize()
+        found = adaptive.last_change(fine, before)
+        heirs, leader = (np.ones(before), np.full(before, -1)) if found is None else (found[0], found[2])
+        splits.append(int((heirs > 1).sum()))
+        merges.append(int((leader >= 0).sum()))
+        counts.append(before)
+        if k == 59:
+            assert (fluid.extra["level"].numpy()[: water.count(fluid)] == 1).all(), "all have split in time"
+    allowed = pace * np.array(counts)
+    spread = np.sqrt(allowed)
+    assert 0.5 * allowed[0] < splits[0]
+    assert (splits < allowed + 5.0 * spread).all()
+    assert (merges < allowed + 5.0 * np.sqrt(27.0) * spread).all()
+    assert merges[60] > 0
+    level = fluid.extra["level"].numpy()[: water.count(fluid)]
+    assert (level == 0).mean() > 0.8, "most have found another to merge with"
+    assert adaptive.quanta(fluid) == mass
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize("criterion", ["gaze", "surface", "gaze and surface"])
 def test_cpu_and_cuda_agree_from_equal_states(criterion: Any) -> None:
     fluids = [stirred(open_device(name), Sizes(3, 2)) for name in ("cpu", "cuda:0")]
-    fines = [adaptive.make(fluid) for fluid in fluids]
+    fines = [adaptive.make(fluid, AdaptiveParams(pace=0.1)) for fluid in fluids]
     programs = [
         (
             f.device.record(lambda s, f=f: water.step(s, f)),

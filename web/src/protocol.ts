@@ -476,11 +476,16 @@ export interface Particles {
   capacity: number;
   /**
    * What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is; how small
-   * it is, drawn as balls from red to blue.
+   * it is, drawn as balls from red to blue; how much liquid it holds, over `volume`.
    */
-  shade: "" | "share" | "speed" | "size";
+  shade: "" | "share" | "speed" | "size" | "volume";
   /** Speed of shade 1 [m/s]. */
   fastest: number;
+  /**
+   * Liquid that one stands for, those of shade 1 where shades are volumes [m³]; 0 is that of balls drawn at 0.8 of
+   * their spacing.
+   */
+  volume: number;
   /** Whether each is drawn stretched along its velocity: the array `NAME/velocity`, shape (capacity, 3) [m/s]. */
   stretched: boolean;
 }

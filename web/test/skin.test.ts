@@ -5,7 +5,7 @@ import { gather, splitCorners } from "../src/look/corners";
 import { HEAT_STOPS, heatPlace } from "../src/look/heat_colours";
 import { jawAngle } from "../src/look/instrument";
 import { makeLight } from "../src/look/light";
-import { SceneParticles, fillShares, lookOf } from "../src/look/particles";
+import { SceneParticles, fillShares, fillVolumes, lookOf } from "../src/look/particles";
 import { SkinTexture } from "../src/look/skin_texture";
 import { holding } from "../src/panels/guide";
 import { colourNumber, colourText, typed } from "../src/panels/tables";
@@ -157,7 +157,7 @@ describe("instruments", () => {
 
 describe("particles", () => {
   const info = (fluid: Particles["fluid"], shade: Particles["shade"] = ""): Particles =>
-    ({ name: fluid, fluid, radius: 0.001, capacity: 8, shade, fastest: 0, stretched: false });
+    ({ name: fluid, fluid, radius: 0.001, capacity: 8, shade, fastest: 0, volume: 0, stretched: false });
 
   it("of several liquids look like the one that is not water", () => {
     expect(lookOf([info("saline"), info("blood")])).toBe("blood");
@@ -174,6 +174,17 @@ describe("particles", () => {
     expect(shares(info("blood"))).toEqual([1, 1, 1]);
     expect(shares(info("saline", "speed"))).toEqual([0, 0, 0]);
     expect(shares(info("blood", "share"))).toEqual([0, 0.2, 1]);
+  });
+
+  it("hold as much liquid as their shades say, where these are volumes", () => {
+    const volumes = (of: Particles, shades: Uint8Array) => {
+      const out = new Float32Array(2);
+      fillVolumes(of, shades, 2, out);
+      return [...out].map((share) => Number(share.toFixed(3)));
+    };
+    expect(volumes(info("water", "volume"), new Uint8Array([255, 51]))).toEqual([1, 0.2]);
+    expect(volumes(info("water", "speed"), new Uint8Array([255, 51]))).toEqual([1, 1]);
+    expect(volumes(info("water", "volume"), new Uint8Array(0))).toEqual([1, 1]);
   });
 
   it("that are small are drops, the others a liquid; both are counted", () => {

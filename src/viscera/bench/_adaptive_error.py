@@ -29,7 +29,7 @@ import numpy as np
 
 from viscera import water
 from viscera.device import Device
-from viscera.scenarios._adaptive.pools import BASE, CRITERIA, POOLS, WAVE_STROKE, Filled, Pool, fill_pool
+from viscera.scenarios._adaptive.pools import BASE, PACED, POOLS, WAVE_STROKE, Filled, Pool, fill_pool
 from viscera.timing import FRAME
 from viscera.water import adaptive
 
@@ -102,7 +102,7 @@ def run(case: Case, device: Device, base: int, kind: str, seed: int, gaze: tuple
     move = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
     change = None
     if kind not in ("regular", "large"):
-        fine, criterion = adaptive.make(fluid, CRITERIA), cast(adaptive.Criterion, kind)
+        fine, criterion = adaptive.make(fluid, PACED), cast(adaptive.Criterion, kind)
         adaptive.look(fine, case.pool.camera, ASPECT, gaze)
         change = device.record(lambda stage: adaptive.step(stage, fine, criterion), work=water.work(fluid))
     clock = time.perf_counter if device.is_cuda else time.process_time

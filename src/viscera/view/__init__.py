@@ -151,11 +151,14 @@ class Particles:
     radius: float
     """Of the ball that each one is drawn as [m]."""
     capacity: int
-    shade: Literal["", "share", "speed", "size"] = ""
+    shade: Literal["", "share", "speed", "size", "volume"] = ""
     """What the shade means: nothing; how much of a particle is `fluid`, the rest being water; how fast it is; how small
-    it is, drawn as balls from red to blue."""
+    it is, drawn as balls from red to blue; how much liquid it holds, over `volume`."""
     fastest: float = 0.0
     """Speed of shade 1 [m/s]."""
+    volume: float = 0.0
+    """Liquid that one stands for, those of shade 1 where shades are volumes [m³]; 0 is that of balls drawn at 0.8 of
+    their spacing."""
     stretched: bool = False
     """Whether each is drawn stretched along its velocity: the array `NAME/velocity`, shape (capacity, 3) [m/s]."""
 

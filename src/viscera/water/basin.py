@@ -26,6 +26,7 @@ import warp as wp
 
 from viscera.device import Port, Stage
 from viscera.errors import InputError
+from viscera.water.adaptive.matching import in_groups
 from viscera.water.state import Fluid
 
 wp.set_module_options({"enable_backward": False})
@@ -66,6 +67,7 @@ def meet_wall(x: float, u: float, wall: float, speed: float, side: float):
 def stay_inside(
     first: int,
     # params
+    group: int,
     lower: wp.vec3,
     upper: wp.vec3,
     radii: wp.array(dtype=float),
@@ -80,34 +82,33 @@ def stay_inside(
     velocity_out: wp.array(dtype=wp.vec3),
 ):
     """`wall`: how far inside the upper end of x the moving wall stands, and its speed towards +x [m, m/s]."""
-    s = first + wp.tid()
-    if s >= count[0]:
-        return
-    mine = wp.int32(0)
-    if level.shape[0] > 0:
-        mine = level[s]
-    r = radii[mine]
-    p = position_out[s]
-    v = velocity_out[s]
-    for k in range(obstacles.shape[0]):
-        one = obstacles[k]
-        away = p - wp.vec3(one[0], one[1], one[2])
-        if kinds[k] == PILLAR:
-            away = wp.vec3(away[0], away[1], 0.0)
-        far = wp.length(away)
-        near = one[3] + r
-        if far < near and far > NEAREST:
-            n = away / far
-            p += (near - far) * n
-            v -= wp.min(wp.dot(v, n), 0.0) * n
-    x, vx = meet_wall(p[0], v[0], lower[0] + r, 0.0, 1.0)
-    x, vx = meet_wall(x, vx, upper[0] - r - wall[0][0], wall[0][1], -1.0)
-    y, vy = meet_wall(p[1], v[1], lower[1] + r, 0.0, 1.0)
-    y, vy = meet_wall(y, vy, upper[1] - r, 0.0, -1.0)
-    z, vz = meet_wall(p[2], v[2], lower[2] + r, 0.0, 1.0)
-    z, vz = meet_wall(z, vz, upper[2] - r, 0.0, -1.0)
-    position_out[s] = wp.vec3(x, y, z)
-    velocity_out[s] = wp.vec3(vx, vy, vz)
+    start = (first + wp.tid()) * group
+    for s in range(start, wp.min(start + group, count[0])):
+        mine = wp.int32(0)
+        if level.shape[0] > 0:
+            mine = level[s]
+        r = radii[mine]
+        p = position_out[s]
+        v = velocity_out[s]
+        for k in range(obstacles.shape[0]):
+            one = obstacles[k]
+            away = p - wp.vec3(one[0], one[1], one[2])
+            if kinds[k] == PILLAR:
+                away = wp.vec3(away[0], away[1], 0.0)
+            far = wp.length(away)
+            near = one[3] + r
+            if far < near and far > NEAREST:
+                n = away / far
+                p += (near - far) * n
+                v -= wp.min(wp.dot(v, n), 0.0) * n
+        x, vx = meet_wall(p[0], v[0], lower[0] + r, 0.0, 1.0)
+        x, vx = meet_wall(x, vx, upper[0] - r - wall[0][0], wall[0][1], -1.0)
+        y, vy = meet_wall(p[1], v[1], lower[1] + r, 0.0, 1.0)
+        y, vy = meet_wall(y, vy, upper[1] - r, 0.0, -1.0)
+        z, vz = meet_wall(p[2], v[2], lower[2] + r, 0.0, 1.0)
+        z, vz = meet_wall(z, vz, upper[2] - r, 0.0, -1.0)
+        position_out[s] = wp.vec3(x, y, z)
+        velocity_out[s] = wp.vec3(vx, vy, vz)
 
 
 class Basin:
@@ -149,4 +150,4 @@ class Basin:
         level = fluid.extra.get("sorted_level", self._none)
         box = [self.lower, self.upper, self.radii, self.obstacles, self.kinds]
         moved = [self.wall.array, fluid.count, level, fluid.position, fluid.velocity]
-        stage.launch(stay_inside, fluid.capacity, [*box, *moved])
+        in_groups(stage, stay_inside, fluid.capacity, [*box, *moved])

@@ -107,9 +107,12 @@ export class FluidSurface {
 
   /**
    * The first `count` particles at `positions` (x, y, z each [m]). `shares` is how much of each is the liquid of this
-   * look, 0 to 1, the rest being water; without them all of it is. Both are copied.
+   * look, 0 to 1, the rest being water; without them all of it is. `volumes` is how much liquid each one is, over what
+   * `setParticle` says; without them 1. All are copied.
    */
-  setParticles(positions: Float32Array, count: number, shares: Float32Array | null = null): void {
+  setParticles(
+    positions: Float32Array, count: number, shares: Float32Array | null = null, volumes: Float32Array | null = null,
+  ): void {
     const room = this.geometry.attributes.position as BufferAttribute | undefined;
     if (room === undefined || room.count < count) this.makeRoom(Math.max(256, Math.ceil(1.5 * count)));
     const place = this.geometry.attributes.position as BufferAttribute;
@@ -117,7 +120,10 @@ export class FluidSurface {
     (place.array as Float32Array).set(positions.subarray(0, 3 * count));
     if (shares === null) (share.array as Float32Array).fill(1, 0, count);
     else (share.array as Float32Array).set(shares.subarray(0, count));
-    place.needsUpdate = share.needsUpdate = true;
+    const volume = this.geometry.attributes.volume as BufferAttribute;
+    if (volumes === null) (volume.array as Float32Array).fill(1, 0, count);
+    else (volume.array as Float32Array).set(volumes.subarray(0, count));
+    place.needsUpdate = share.needsUpdate = volume.needsUpdate = true;
     this.geometry.setDrawRange(0, count);
     this.count = count;
   }
@@ -175,7 +181,9 @@ export class FluidSurface {
     // Buffers cannot grow: the old ones are given back with the geometry's attributes.
     this.geometry.dispose();
     this.geometry.setAttribute("position", new BufferAttribute(new Float32Array(3 * capacity), 3).setUsage(DynamicDrawUsage));
-    this.geometry.setAttribute("share", new BufferAttribute(new Float32Array(capacity), 1).setUsage(DynamicDrawUsage));
+    for (const name of ["share", "volume"]) {
+      this.geometry.setAttribute(name, new BufferAttribute(new Float32Array(capacity), 1).setUsage(DynamicDrawUsage));
+    }
   }
 
   private fit(renderer: WebGLRenderer, target: WebGLRenderTarget | null): Targets {

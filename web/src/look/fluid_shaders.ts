@@ -33,13 +33,16 @@ export const BALL_VERTEX = /* glsl */ `
 uniform float uRadius;
 uniform float uTexels; // of one metre at a distance of one metre
 attribute float share;
+attribute float volume;
 varying vec3 vCentre;
 varying float vShare;
+varying float vVolume;
 
 void main() {
   vec4 centre = modelViewMatrix * vec4(position, 1.0);
   vCentre = centre.xyz;
   vShare = share;
+  vVolume = volume;
   gl_Position = projectionMatrix * centre;
   gl_PointSize = 2.0 * uRadius * uTexels / max(-centre.z - uRadius, 1e-4) * 1.1 + 1.0;
 }
@@ -78,7 +81,8 @@ export const BALL_THICKNESS = /* glsl */ `
 ${EYE_GLSL}
 ${BALL_GLSL}
 uniform sampler2D tSceneDepth;
-uniform float uFill; // share of the ball that is liquid
+uniform float uFill; // share of a full particle's ball that is liquid
+varying float vVolume;
 
 void main() {
   vec2 uv = gl_FragCoord.xy / uSize;
@@ -87,7 +91,7 @@ void main() {
   if (met.x < 0.0) discard;
   // What lies behind a solid is not seen through.
   float room = (distanceOf(texture2D(tSceneDepth, uv).r) - met.y) * length(ray);
-  float thick = 1000.0 * uFill * clamp(room, 0.0, 2.0 * met.x);
+  float thick = 1000.0 * uFill * vVolume * clamp(room, 0.0, 2.0 * met.x);
   gl_FragColor = vec4(thick, thick * vShare, 0.0, 1.0);
 }
 `;

@@ -26,6 +26,12 @@ export function fillShares(info: Particles, shades: Uint8Array, count: number, o
   for (let i = 0; i < count; i++) out[i] = told ? shades[i] / 255 : clear ? 0 : 1;
 }
 
+/** How much liquid each particle holds, over that of a full one. */
+export function fillVolumes(info: Particles, shades: Uint8Array, count: number, out: Float32Array): void {
+  const told = info.shade === "volume" && shades.length >= count;
+  for (let i = 0; i < count; i++) out[i] = told ? shades[i] / 255 : 1;
+}
+
 export class SceneParticles {
   readonly drops: Drops;
   readonly balls: SizeBalls;
@@ -53,7 +59,8 @@ export class SceneParticles {
     if (this.liquid.infos.length === 0) return;
     this.surface = new FluidSurface(lookOf(this.liquid.infos), this.light, this.software, this.fixed);
     const radius = this.liquid.largest();
-    this.surface.setParticle(radius, VOLUME * radius ** 3);
+    const volume = Math.max(...this.liquid.infos.map((info) => info.volume));
+    this.surface.setParticle(radius, volume > 0 ? volume : VOLUME * radius ** 3);
   }
 
   update(arrays: ArrayData[]): void {
@@ -61,7 +68,7 @@ export class SceneParticles {
     const drops = small.gather(arrays), balls = liquid.gather(arrays);
     if (sized.infos.length > 0) this.balls.set(sized.positions, sized.gather(arrays), sized.shares);
     if (small.infos.length > 0) this.drops.set(small.positions, drops, small.shares, small.velocities);
-    this.surface?.setParticles(liquid.positions, balls, liquid.shares);
+    this.surface?.setParticles(liquid.positions, balls, liquid.shares, liquid.volumes);
   }
 
   count(): number {
@@ -90,6 +97,7 @@ class Gathered {
   infos: Particles[] = [];
   positions = new Float32Array(0);
   shares = new Float32Array(0);
+  volumes = new Float32Array(0);
   /** Zero where none are sent [m/s]. */
   velocities = new Float32Array(0);
 
@@ -98,7 +106,7 @@ class Gathered {
     return Math.max(...this.infos.map((info) => info.radius));
   }
 
-  /** How many there are; `positions` and `shares` may be others afterwards. */
+  /** How many there are; `positions`, `shares` and `volumes` may be others afterwards. */
   gather(arrays: ArrayData[]): number {
     const found = this.infos.flatMap((info) => {
       const array = arrays.find((candidate) => candidate.name === info.name);
@@ -108,6 +116,7 @@ class Gathered {
     if (this.shares.length < total) {
       this.positions = new Float32Array(total * 3 * 2);
       this.shares = new Float32Array(total * 2);
+      this.volumes = new Float32Array(total * 2);
       this.velocities = new Float32Array(total * 3 * 2);
     }
     let first = 0;
@@ -115,6 +124,7 @@ class Gathered {
       const end = first + array.count;
       dequantise(array, this.positions.subarray(3 * first, 3 * end));
       fillShares(info, array.shades, array.count, this.shares.subarray(first, end));
+      fillVolumes(info, array.shades, array.count, this.volumes.subarray(first, end));
       const velocity = info.stretched ? arrays.find(({ name }) => name === `${info.name}/velocity`) : undefined;
       if (velocity?.count === array.count) dequantise(velocity, this.velocities.subarray(3 * first, 3 * end));
       else this.velocities.fill(0, 3 * first, 3 * end);

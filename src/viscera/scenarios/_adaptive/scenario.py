@@ -8,7 +8,7 @@ import numpy as np
 
 from viscera.geometry import TriangleMesh, box, capsule, icosphere
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._adaptive.pools import BASE, CRITERIA, GAS, Pool, Stiffness, fill_pool, find_pool
+from viscera.scenarios._adaptive.pools import BASE, GAS, PACED, Pool, Stiffness, fill_pool, find_pool
 from viscera.scenarios._setting import Option
 from viscera.timing import FRAME
 from viscera.view import Surface
@@ -46,7 +46,7 @@ def build(pool: Pool, setting: Setting) -> Contents:
     stiffness, sizes = cast("Stiffness", setting.word("fluid", "stiff")), setting.number("sizes", 2)
     base = setting.count(BASE)
     filled = fill_pool(pool, setting.device, stiffness, base=base, sizes=sizes, in_frames=True)
-    fine = adaptive.make(filled.fluid, CRITERIA)
+    fine = adaptive.make(filled.fluid, PACED)
     steps = round(FRAME / filled.dt)
     refined = Refined(filled.fluid, fine, steps, pool.camera, 0.5 * pool.box[1], filled.move_wall)
     return Contents(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from viscera.gaze.perception import Study
 from viscera.inputs import Input
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._adaptive.pools import CRITERIA, fill_pool, find_pool
+from viscera.scenarios._adaptive.pools import PACED, fill_pool, find_pool
 from viscera.scenarios._adaptive.scenario import FLOOR, pool_scenery
 from viscera.scenarios.perception.comparing import TRIALS, Pair, comparing, model_viewer
 from viscera.timing import FRAME, TICKS_PER_FRAME
@@ -33,7 +33,7 @@ def build(setting: Setting) -> Contents:
     pool, base = find_pool(POOL), setting.count(BASE)
     regular = fill_pool(pool, setting.device, "stiff", regular=True, base=base)
     other = fill_pool(pool, setting.device, "stiff", base=base)
-    fine = adaptive.make(other.fluid, CRITERIA)
+    fine = adaptive.make(other.fluid, PACED)
     refined = Refined(other.fluid, fine, round(FRAME / other.dt), pool.camera, 0.5 * pool.box[1])
     pair = Pair(regular.fluid, refined, Study(TRIALS, setting.seed, (POOL,)), setting.seed)
     looks, says = seeded_looks(setting.seed, pool.camera), model_viewer(pair, MODEL_SEES)

@@ -28,7 +28,7 @@ from viscera.timing import FRAME
 from viscera.view import Measure, Parameter, Particles
 from viscera.water.state import Fluid
 from viscera.world.system import LiveParameter, Moment, Saved, Show, System
-from viscera.world.systems.adaptive_water import DISC, DRAWN, SOURCE, Refined, adapting
+from viscera.world.systems.adaptive_water import DISC, DRAWN, SOURCE, Refined, adapting, full_volume
 
 TRIALS = 24
 SHOWN, DARK = 6.0, 0.7
@@ -98,7 +98,9 @@ class _Comparing:
         self._file: Path | None = None
 
     def system(self) -> System[Pair]:
-        look = Particles("water", "water", DRAWN * self._pair.regular.params.spacing, len(self._drawn))
+        radius = DRAWN * self._pair.regular.params.spacing
+        full = full_volume(self._pair.adaptive.fluid)
+        look = Particles("water", "water", radius, len(self._drawn), "volume", volume=full)
         source = [one for one in self._inner.parameters if one.parameter is SOURCE]
         return System(
             name="study",
@@ -158,17 +160,19 @@ class _Comparing:
         trial = self._study.trials[int(self._phase[2])]
         places = self._adaptive(now) if (trial.first, trial.second)[phase == SECOND] == "adaptive" else self._regular()
         self._count = len(places)
-        self._drawn[: self._count, :3] = places
+        self._drawn[: self._count] = places
 
     def _adaptive(self, now: Moment) -> np.ndarray:
         self._inner.frame(now)
-        return self._inner.shows[0].arrays["water"][: self._inner.shows[0].counts()["water"], :3]
+        return self._inner.shows[0].arrays["water"][: self._inner.shows[0].counts()["water"]]
 
     def _regular(self) -> np.ndarray:
         fluid = self._pair.regular
         self._step.run(self._pair.adaptive.steps)
         fluid.device.synchronize()
-        return fluid.position.numpy()[: int(fluid.count.numpy()[0])]
+        count = int(fluid.count.numpy()[0])
+        share = full_volume(fluid) / full_volume(self._pair.adaptive.fluid)
+        return np.column_stack([fluid.position.numpy()[:count], np.full(count, share, dtype=np.float32)])
 
     def _says(self) -> str:
         phase, number, all_of_them = int(self._phase[0]), int(self._phase[2]) + 1, len(self._answers)

@@ -23,7 +23,7 @@ from viscera.errors import InputError
 from viscera.water.adaptive.changing import child_figure, launch_changes, room_for
 from viscera.water.adaptive.character import Character, find_field, make_character
 from viscera.water.adaptive.matching import Merging, find_groups, in_groups
-from viscera.water.adaptive.wishes import CRITERIA, Eye, Rules, find_wishes
+from viscera.water.adaptive.wishes import CRITERIA, Eye, Rules, clear_asked, count_wishes, find_wishes, thin_wishes
 from viscera.water.params import FluidParams
 from viscera.water.state import Fluid
 
@@ -31,6 +31,10 @@ Criterion = Literal["gaze", "surface", "gaze and surface"]
 
 VIEW_SHARE = 0.05
 """Of the view's area that the gaze disc covers (Elmasdotter §3.6.4, after Guenter et al. 2012)."""
+
+
+MERGE_CUBE = 3.0
+"""Side of the cubes whose particles merge in one go, where many wish it, over the largest spacing."""
 
 
 class Seen(Protocol):
@@ -70,6 +74,8 @@ class AdaptiveParams:
     """Distance of children from their middle, over their own spacing."""
     merge_reach: float = 1.2
     """Farthest that particles which merge are apart, over their own spacing."""
+    pace: float = 1.0
+    """Share of all particles that may split in one step, and as many that may merge; 1 is all."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -97,6 +103,8 @@ class Adaptive:
     tables: list[wp.array]
     radii: wp.array
     counts: list[wp.array]
+    asked: wp.array
+    """How many wished to split, and to merge."""
 
 
 def most(params: FluidParams, particles: int) -> int:
@@ -138,6 +146,7 @@ def make(fluid: Fluid, params: AdaptiveParams | None = None) -> Adaptive:
     made = Adaptive(
         fluid, own, eye, merging, make_character(fluid), room_for(fluid), tables, numbers(particle_radii(p)),
         [*(integers() for _ in range(3)), wp.zeros(3, dtype=wp.int32, device=device.warp)],
+        wp.zeros(2, dtype=wp.int32, device=device.warp),
     )  # fmt: skip
     look(made, _Ahead(), 1.0, gaze=(0.5, 0.5))
     return made
@@ -196,8 +205,30 @@ def step(stage: Stage, fine: Adaptive, criterion: Criterion) -> None:
     seen = [f.count, f.position, f.extra["level"], fine.character.field, fine.character.depth]
     how = [CRITERIA[criterion], rules, fine.eye.array, fine.radii]
     in_groups(stage, find_wishes, f.capacity, [*how, *seen, fine.merging])
+    if p.pace < 1.0:
+        keep_pace(stage, fine)
     find_groups(stage, f, fine.merging)
     launch_changes(stage, f, fine.merging, fine.room, fine.tables, fine.counts)
+
+
+def keep_pace(stage: Stage, fine: Adaptive) -> None:
+    """Of many wishes at once some come true now, the others later."""
+    f, asked, merging = fine.fluid, fine.asked, fine.merging
+    stage.once(lambda: wp.launch(clear_asked, dim=2, inputs=[asked], device=f.device.warp))
+    in_groups(stage, count_wishes, f.capacity, [f.count, merging, asked])
+    how = [fine.params.pace, 1.0 / (MERGE_CUBE * f.params.spacing)]
+    in_groups(stage, thin_wishes, f.capacity, [*how, f.count, f.clock, f.tag, f.position, asked, merging])
+
+
+def last_change(fine: Adaptive, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """What the last `step` did with the `count` particles that there were: how many stand in the place of each (1, its
+    children, or 0 where it follows another), the sums of these, and the first of the group that each merged with, or
+    −1. None where nobody changed. Waits for the device."""
+    _, heirs, ends, totals = fine.counts
+    if not int(totals.numpy()[2]):
+        return None
+    found = heirs.numpy()[:count], ends.numpy()[:count], fine.merging.leader.numpy()[:count]
+    return found if (found[0] != 1).any() else None
 
 
 def quanta(fluid: Fluid) -> int:

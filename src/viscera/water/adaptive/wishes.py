@@ -12,6 +12,13 @@ too small even at e/k merges, k > 1 being the hysteresis.
 
 Surface. The character field c of character.py: size l splits where c < T/(l + 1), and merges where c ≥ 2T/l.
 
+Pace. When the eye jumps, a whole disc wishes to split at once. Each new particle pushes a little, and all together
+they set the water ringing: it swells by 3 % and swings with a period of 4 depth/c. So at most a share `pace` of all
+particles splits in one go, and as many merge; who, follows from chance, that of its tag, or of its place for those who
+need another to merge with:
+
+    wish ← 0 where random(tag, time) ≥ pace · particles / wishes
+
 Gaze and surface. Splits where both wish it and the surface is no deeper than `depth`, merges where one of both does.
 
 After Elmasdotter eq. 3.46–3.48, which compares a radius in metres with a distance on the screen and has no hysteresis.
@@ -155,3 +162,69 @@ def find_wishes(
         )  # fmt: skip
         merging_out.leader[s] = -1
         merging_out.follower[s] = -1
+
+
+@wp.kernel
+def clear_asked(
+    # out
+    asked_out: wp.array(dtype=wp.int32),
+):
+    asked_out[wp.tid()] = 0
+
+
+@wp.kernel
+def count_wishes(
+    first: int,
+    # params
+    group: int,
+    # in
+    count: wp.array(dtype=wp.int32),
+    merging: Merging,
+    # out
+    asked_out: wp.array(dtype=wp.int32),
+):
+    """How many wish to split, and how many to merge; whole numbers, so their order does not matter."""
+    start = (first + wp.tid()) * group
+    splits = wp.int32(0)
+    merges = wp.int32(0)
+    for s in range(start, wp.min(start + group, count[0])):
+        if merging.wish[s] > 0:
+            splits += 1
+        elif merging.wish[s] < 0:
+            merges += 1
+    if splits > 0:
+        wp.atomic_add(asked_out, 0, splits)
+    if merges > 0:
+        wp.atomic_add(asked_out, 1, merges)
+
+
+@wp.kernel
+def thin_wishes(
+    first: int,
+    # params
+    group: int,
+    pace: float,
+    per_side: float,
+    # in
+    count: wp.array(dtype=wp.int32),
+    clock: wp.array(dtype=wp.float64),
+    tag: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    asked: wp.array(dtype=wp.int32),
+    # out
+    merging_out: Merging,
+):
+    """`per_side` is one over the side of the cubes that merge in one go [1/m]."""
+    start = (first + wp.tid()) * group
+    allowed = pace * float(count[0])
+    moment = int(wp.mod(clock[0] * wp.float64(1.0e6), wp.float64(2147483647.0)))
+    for s in range(start, wp.min(start + group, count[0])):
+        wish = merging_out.wish[s]
+        if wish > 0:
+            if wp.randf(wp.rand_init(moment, tag[s])) * float(asked[0]) >= allowed:
+                merging_out.wish[s] = 0
+        elif wish < 0:
+            x = per_side * position[s]
+            cube = int(wp.floor(x[0])) + 4096 * (int(wp.floor(x[1])) + 4096 * int(wp.floor(x[2])))
+            if wp.randf(wp.rand_init(moment, cube)) * float(asked[1]) >= allowed:
+                merging_out.wish[s] = 0

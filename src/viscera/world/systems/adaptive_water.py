@@ -6,7 +6,8 @@ has it. With two viewers that of whoever holds the instruments counts: the serve
 that is lost stays for half a second; after that the surface is refined instead.
 
 What is drawn: the water as a liquid, or its particles as balls by their size, red for large and blue for small; a ball
-takes its new size over some frames. The picture can be cut open in the middle, and the gaze disc hidden.
+takes its new size and its new place over some frames (blending.py). The picture can be cut open in the middle, and the
+gaze disc hidden.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from viscera.view import Camera, Measure, Overlay, Parameter, Particles
 from viscera.water import adaptive
 from viscera.water.state import Fluid
 from viscera.world.system import Kept, LiveParameter, LiveTable, Moment, Rows, Show, System
+from viscera.world.systems import blending
 
 wp.set_module_options({"enable_backward": False})
 
@@ -118,15 +120,20 @@ class _Adapting:
         self._ring = np.zeros((1, 4), dtype=np.float32)
         self._counts = {"water": 0, "sizes": 0, "gaze": 0}
         self._sizes = np.zeros(len(self._fluid.params.radii), dtype=np.int64)
+        self._balls = blending.Balls(self._capacity, blending.TOGETHER * self._fluid.params.spacing)
         self._redraw()
 
     def system(self) -> System[Refined]:
         radius = DRAWN * self._fluid.params.spacing
-        liquid = Particles("water", "water", radius, self._capacity)
-        balls = Particles("sizes", "water", radius, self._capacity, "size")
+        liquid = Particles("water", "water", radius, self._capacity, "volume", volume=full_volume(self._fluid))
+        sized = Particles("sizes", "water", radius, self._capacity, "size")
         ring = Overlay("gaze", "ring", 1)
         own = (lambda: water.save(self._fluid), lambda saved: water.load(self._fluid, saved))
-        kept = Kept({"seen": self._attention.seen, "time": self._time}, self._loaded, own)
+        balls = self._balls
+        drawn = {"balls": balls.count} | {
+            f"ball_{one}": getattr(balls, one) for one in ("tag", "place", "flow", "part")
+        }
+        kept = Kept({"seen": self._attention.seen, "time": self._time, **drawn}, self._loaded, own)
         return System(
             name="water",
             frame=self.frame,
@@ -134,7 +141,7 @@ class _Adapting:
             load=kept.load,
             shows=[
                 Show(liquid, {"water": self._drawn}, lambda: {"water": self._counts["water"]}),
-                Show(balls, {"sizes": self._drawn}, lambda: {"sizes": self._counts["sizes"]}),
+                Show(sized, {"sizes": self._drawn}, lambda: {"sizes": self._counts["sizes"]}),
                 Show(ring, {"gaze": self._ring}, lambda: {"gaze": self._counts["gaze"]}),
             ],
             measures=lambda: [(LARGE, float(self._sizes[0])), (SMALL, float(self._sizes[1:].sum()))],
@@ -155,16 +162,37 @@ class _Adapting:
         place = self._gaze(time)
         self._refined.before(time)
         self._step.run(self._refined.steps)
+        self._device.synchronize()
+        tags, x = self._particles()
+        flow = blending.mean_flow(x, self._fluid.velocity.numpy()[: len(x)], blending.CELL * self._fluid.params.spacing)
+        blending.approach(self._balls, tags, x, flow, FRAME)
         criterion = CRITERIA[int(self._values["criterion"])]
         if place is None and criterion != "none":
             criterion = "surface"
         # The surface costs more to find than the gaze, and moves less in a frame.
         if criterion == "gaze" or (criterion != "none" and round(time / FRAME) % SURFACE_FRAMES == 0):
-            self._changes[criterion].run()
+            self._change(criterion, flow)
         self._fade.run()
         self._time[0] = time + FRAME
         self._redraw()
         water.check(self._fluid, now.tick)
+
+    def _change(self, criterion: str, flow: np.ndarray) -> None:
+        """Particles split and merge; what is drawn stays where it is."""
+        tags, x = self._particles()
+        before = tags.copy(), x.copy(), flow
+        self._changes[criterion].run()
+        self._device.synchronize()
+        change = adaptive.last_change(self._fine, len(before[0]))
+        if change is not None:
+            children = self._fine.merging.children
+            blending.follow_change(self._balls, before, self._particles(), blending.Change(*change), children)
+
+    def _particles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Tags and places [m]."""
+        f = self._fluid
+        count = int(f.count.numpy()[0])
+        return f.tag.numpy()[:count], f.position.numpy()[:count]
 
     def _gaze(self, time: float) -> tuple[float, float] | None:
         """Where somebody looks, told to the fluid; None once the gaze is lost."""
@@ -196,17 +224,27 @@ class _Adapting:
     def _redraw(self) -> None:
         self._device.synchronize()
         f = self._fluid
-        count = int(f.count.numpy()[0])
-        level = f.extra["level"].numpy()[:count]
+        tags, at = self._particles()
+        level = f.extra["level"].numpy()[: len(tags)]
         self._sizes[:] = np.bincount(level, minlength=len(self._sizes))
-        place, size = f.position.numpy()[:count], f.extra["carried"].numpy()[:count, 3]
-        shown = np.nonzero(place[:, 1] >= self._refined.middle)[0] if self._values["cut"] > 0.0 else slice(None)
-        place, size = place[shown], size[shown]
-        self._drawn[: len(place), :3] = place
-        # A shade of 1 is the smallest size.
-        self._drawn[: len(place), 3] = np.clip(size / max(len(self._sizes) - 1, 1), 0.0, 1.0)
+        whose, place, part = blending.drawn(self._balls, tags, at)
+        if self._values["cut"] > 0.0:
+            shown = np.flatnonzero(place[:, 1] >= self._refined.middle)
+            whose, place, part = whose[shown], place[shown], part[shown]
         balls = self._values["balls"] > 0.0
+        if balls:
+            # A shade of 1 is the smallest size.
+            size = f.extra["carried"].numpy()[whose, 3]
+            shade = np.clip(size / max(len(self._sizes) - 1, 1), 0.0, 1.0)
+        else:
+            shade = part * (float(self._fine.merging.children) ** -level[whose])
+        self._drawn[: len(place), :3], self._drawn[: len(place), 3] = place, shade
         self._counts["water"], self._counts["sizes"] = (0, len(place)) if balls else (len(place), 0)
+
+
+def full_volume(fluid: Fluid) -> float:
+    """Of the liquid in a particle of the largest size [m³]."""
+    return fluid.params.mass / fluid.params.rest_density
 
 
 def seeded_looks(seed: int, camera: Camera, aspect: float = 16.0 / 9.0) -> Callable[[Any, int], list[SetTable]]:
