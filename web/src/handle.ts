@@ -20,6 +20,18 @@ export interface PageStats {
   software: boolean;
 }
 
+/** What is watched. */
+export interface Shown {
+  recording: string;
+  seconds: number;
+  /** Where its first drill began [s]; 0 without one. */
+  begin: number;
+  stored: boolean;
+  /** Where the picture comes from, in words. */
+  source: string;
+  marks: [number, string][];
+}
+
 export interface Handle {
   /** This browser's number in the frames; null before the server said it. */
   client: number | null;
@@ -58,10 +70,12 @@ export interface Handle {
   drill(): DrillState | null;
   tables(): Record<string, number[][]>;
   /** The recording that is shown: how long it is and where its first drill began [s]; null: it is live. */
-  watched(): { recording: string; seconds: number; begin: number; stored: boolean } | null;
+  watched(): Shown | null;
   /** Jumps in it [s]. */
   seek(at: number): void;
   pause(paused: boolean): void;
+  /** Against real time. */
+  speed(value: number): void;
   stats(): PageStats;
 }
 

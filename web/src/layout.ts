@@ -5,19 +5,28 @@ import type { FreeArea } from "./view";
 
 const NARROW = 900; // [px]; below this the side panel lies at the bottom (style.css has the same number)
 const SMALLEST = 160; // [px]; a picture needs at least this
+const BESIDE_RESULT = 480; // [px]; with less, the result lies over the picture
+
+/** Where it is; nothing of what is not shown. */
+function seen(element: Element | null): DOMRect | undefined {
+  const box = element?.getBoundingClientRect();
+  return box !== undefined && box.height > 0 ? box : undefined;
+}
 
 export function freeArea(): FreeArea {
   const { innerWidth: width, innerHeight: height } = window;
-  const box = (id: string) => document.getElementById(id)?.getBoundingClientRect();
+  const box = (id: string) => seen(document.getElementById(id));
   const top = box("header")?.bottom ?? 0;
-  const tools = box("tools");
-  const bars = [box("transport")?.top ?? height, tools !== undefined && tools.height > 0 ? tools.top : height];
-  const bottom = Math.min(...bars, height);
+  const compared = document.body.classList.contains("compared");
+  const bottom = Math.min(box("transport")?.top ?? height, box("tools")?.top ?? height, compared ? (box("side")?.top ?? height) : height);
   // Beside it when there is room, above it when there is not.
-  if (width < NARROW) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
+  if (width < NARROW || compared) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;
   const right = box("side")?.left ?? width;
-  return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
+  // What was hidden is shown in the picture, beside the result where there is room for both.
+  const result = seen(document.querySelector(".drill-result"))?.right ?? 0;
+  const begin = right - result >= BESIDE_RESULT ? Math.max(left, result) : left;
+  return { left: begin, top, width: Math.max(SMALLEST, right - begin), height: Math.max(SMALLEST, bottom - top) };
 }
 
 /** What is left of it for the view while second pictures stand beside it; shown.css has the same numbers. */
@@ -65,6 +74,8 @@ export function giveFocusBack(canvas: HTMLCanvasElement): void {
 export function watchLayout(guide: HTMLElement, canvas: HTMLCanvasElement, fit: () => void): void {
   const observer = new ResizeObserver(fit);
   for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
+  const result = document.querySelector(".drill-result");
+  if (result !== null) observer.observe(result);
   guide.addEventListener("toggle", fit);
   markScroll(part("side"));
   giveFocusBack(canvas);

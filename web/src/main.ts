@@ -237,7 +237,7 @@ class Page {
     this.transport.setState(state);
     this.banners.setState(state);
     this.training.recordings.setState(state);
-    if (state.state === "running" && !this.asked) {
+    if ((state.state === "running" || state.state === "paused") && !this.asked) {
       this.asked = true;
       this.training.recordings.fromAddress(state);
     }
@@ -384,6 +384,7 @@ class Page {
       watched: () => this.training.recordings.shown(),
       seek: (at) => this.connection.send({ type: "seek", at }),
       pause: (paused) => this.connection.send({ type: "control", action: paused ? "pause" : "resume" }),
+      speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived, software: this.view.software,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),
