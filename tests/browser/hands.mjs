@@ -7,6 +7,7 @@ import { later, PATIENCE, until } from "./browser.mjs";
 
 const LONG = 30 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
 const LONGEST = 240; // [s] of the world; what has not ended by then never does
+const LEAD = 0.006; // [m]
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
@@ -51,25 +52,31 @@ async function wheel(page, notches) {
   }
 }
 
-/** Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. */
-async function follow(page, places, speed, enough = () => false) {
+/**
+ * Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. With `shown`, the name of a measure in
+ * percent, no farther than `LEAD` ahead of what it says is done: heat and blood of a slow machine run later than its tissue.
+ */
+async function follow(page, places, speed, { enough = () => false, shown = null } = {}) {
   const lengths = [0];
   for (let i = 1; i < places.length; i++) lengths.push(lengths[i - 1] + Math.hypot(...places[i].map((value, axis) => value - places[i - 1][axis])));
-  const begin = await clock(page);
+  let [way, time] = [0, await clock(page)];
   for (;;) {
     // One question per step: a page that draws in software answers slowly.
-    const seen = await page.evaluate(({ places, lengths, begin, speed }) => {
+    const seen = await page.evaluate(({ places, lengths, way, time, speed, shown, lead }) => {
       const { frame, project, drill, measures } = window.viscera;
-      const way = speed * (frame.time - begin);
-      const after = lengths.findIndex((length) => length >= way);
       if (drill()?.phase === "ended") return null;
-      if (after < 0) return { at: project(...places.at(-1)), measures: measures(), last: true };
+      const most = shown === null ? Infinity : lead + (measures()[shown] / 100) * lengths.at(-1);
+      const now = Math.min(way + speed * (frame.time - time), Math.max(way, most));
+      const after = lengths.findIndex((length) => length >= now);
+      const found = { way: now, time: frame.time, measures: measures() };
+      if (after < 0) return { ...found, at: project(...places.at(-1)), last: true };
       const before = Math.max(0, after - 1);
-      const share = after === before ? 0 : (way - lengths[before]) / (lengths[after] - lengths[before]);
+      const share = after === before ? 0 : (now - lengths[before]) / (lengths[after] - lengths[before]);
       const place = places[before].map((value, axis) => value + share * (places[after][axis] - value));
-      return { at: project(...place), measures: measures(), last: false };
-    }, { places, lengths, begin, speed });
+      return { ...found, at: project(...place), last: false };
+    }, { places, lengths, way, time, speed, shown, lead: LEAD });
     if (seen === null || enough(seen.measures)) return;
+    [way, time] = [seen.way, seen.time];
     await page.mouse.move(seen.at.x, seen.at.y);
     if (seen.last) return wait(page, 0.25);
   }
@@ -159,7 +166,7 @@ export const HANDS = {
       await slowly(page, async () => {
         await take(page, 1, line[0]);
         await page.mouse.down();
-        await follow(page, line, 0.008);
+        await follow(page, line, 0.008, { shown: "line_done" });
         await page.mouse.up();
       });
     },
@@ -187,7 +194,7 @@ export const HANDS = {
       await slowly(page, async () => {
         await take(page, 1, add(spot, 0.008));
         await page.mouse.down();
-        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, ({ coagulated }) => coagulated > 85);
+        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, { enough: ({ coagulated }) => coagulated > 85 });
         await page.mouse.up();
       });
       await take(page, 2, spot);
@@ -196,10 +203,11 @@ export const HANDS = {
       await untilEnded(page);
       await page.mouse.up();
     },
+    // What is charred takes no more current and smokes no more, so the hook goes on; nobody draws the smoke away.
     failed: async (page, { spot }) => {
-      await take(page, 1, spot);
+      await take(page, 1, add(spot, 0.004));
       await page.mouse.down();
-      await untilEnded(page);
+      for (let round = 0; round < 6 && !(await ended(page)); round++) await follow(page, circle(spot, 0.004 + 0.002 * round), 0.004);
       await page.mouse.up();
     },
   },

@@ -5,7 +5,7 @@ import type { FreeArea } from "./view";
 
 const NARROW = 900; // [px]; below this the side panel lies at the bottom (style.css has the same number)
 const SMALLEST = 160; // [px]; a picture needs at least this
-const BESIDE_RESULT = 480; // [px]; with less, the result lies over the picture
+const LEAST = 240; // [px]; with less beside it, the result of a trial lies over the picture
 
 /** Where it is; nothing of what is not shown. */
 function seen(element: Element | null): DOMRect | undefined {
@@ -23,10 +23,16 @@ export function freeArea(): FreeArea {
   if (width < NARROW || compared) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;
   const right = box("side")?.left ?? width;
-  // What was hidden is shown in the picture, beside the result where there is room for both.
-  const result = seen(document.querySelector(".drill-result"))?.right ?? 0;
-  const begin = right - result >= BESIDE_RESULT ? Math.max(left, result) : left;
-  return { left: begin, top, width: Math.max(SMALLEST, right - begin), height: Math.max(SMALLEST, bottom - top) };
+  return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
+}
+
+/** What is left of it for the view beside or below the result of a trial: what was hidden is shown there. Bars stay where they are. */
+export function besideResult(area: FreeArea): FreeArea {
+  const result = seen(document.querySelector(".drill-result"));
+  if (result === undefined) return area;
+  const [right, bottom] = [area.left + area.width, area.top + area.height];
+  if (window.innerWidth < NARROW) return bottom - result.bottom < SMALLEST ? area : { ...area, top: result.bottom, height: bottom - result.bottom };
+  return right - result.right < LEAST ? area : { ...area, left: Math.max(area.left, result.right), width: right - Math.max(area.left, result.right) };
 }
 
 /** What is left of it for the view while second pictures stand beside it; shown.css has the same numbers. */

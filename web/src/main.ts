@@ -10,7 +10,7 @@ import { listenToPointer } from "./hand/pointer";
 import { TouchButtons, touchScreen } from "./hand/touch_buttons";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
-import { besidePictures, freeArea, tellStyle, watchLayout } from "./layout";
+import { besidePictures, besideResult, freeArea, tellStyle, watchLayout } from "./layout";
 import { Banners } from "./panels/banners";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
@@ -357,7 +357,7 @@ class Page {
   private fit(): void {
     const free = freeArea();
     tellStyle(free);
-    const left = this.insets.beside() ? besidePictures(free) : free;
+    const left = besideResult(this.insets.beside() ? besidePictures(free) : free);
     this.view.setFreeArea(left);
     this.marks.setField(left);
     this.eyes.sender.setField(left);
