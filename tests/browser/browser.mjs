@@ -49,7 +49,9 @@ export async function openPage(context, address, { wait = true, hint = false, be
 /** The first time kernels are compiled, which takes longer than a page waits. */
 export async function started(address) {
   for (const end = Date.now() + 4 * PATIENCE; Date.now() < end; await later(200)) {
-    if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
+    // A server closes lines on which nothing is asked for seconds, and a busy machine asks late: then it is asked again.
+    const health = await fetch(new URL("/api/health", address)).then((answer) => answer.json()).catch(() => ({ tick: 0 }));
+    if (health.tick > 0) return;
   }
   throw new Error("the session never starts");
 }

@@ -7,7 +7,6 @@ import { later, PATIENCE, until } from "./browser.mjs";
 
 const LONG = 30 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
 const LONGEST = 240; // [s] of the world; what has not ended by then never does
-const LEAD = 0.006; // [m]
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
@@ -53,20 +52,19 @@ async function wheel(page, notches) {
 }
 
 /**
- * Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. With `shown`, the name of a measure in
- * percent, no farther than `LEAD` ahead of what it says is done: heat and blood of a slow machine run later than its tissue.
+ * Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. Heat and blood of a busy machine run
+ * later than its tissue: the hand goes by theirs, as one does that looks at what it burns.
  */
-async function follow(page, places, speed, { enough = () => false, shown = null } = {}) {
+async function follow(page, places, speed, enough = () => false) {
   const lengths = [0];
   for (let i = 1; i < places.length; i++) lengths.push(lengths[i - 1] + Math.hypot(...places[i].map((value, axis) => value - places[i - 1][axis])));
   let [way, time] = [0, await clock(page)];
   for (;;) {
     // One question per step: a page that draws in software answers slowly.
-    const seen = await page.evaluate(({ places, lengths, way, time, speed, shown, lead }) => {
+    const seen = await page.evaluate(({ places, lengths, way, time, speed }) => {
       const { frame, project, drill, measures } = window.viscera;
       if (drill()?.phase === "ended") return null;
-      const most = shown === null ? Infinity : lead + (measures()[shown] / 100) * lengths.at(-1);
-      const now = Math.min(way + speed * (frame.time - time), Math.max(way, most));
+      const now = way + speed * frame.beside * (frame.time - time);
       const after = lengths.findIndex((length) => length >= now);
       const found = { way: now, time: frame.time, measures: measures() };
       if (after < 0) return { ...found, at: project(...places.at(-1)), last: true };
@@ -74,7 +72,7 @@ async function follow(page, places, speed, { enough = () => false, shown = null 
       const share = after === before ? 0 : (now - lengths[before]) / (lengths[after] - lengths[before]);
       const place = places[before].map((value, axis) => value + share * (places[after][axis] - value));
       return { ...found, at: project(...place), last: false };
-    }, { places, lengths, way, time, speed, shown, lead: LEAD });
+    }, { places, lengths, way, time, speed });
     if (seen === null || enough(seen.measures)) return;
     [way, time] = [seen.way, seen.time];
     await page.mouse.move(seen.at.x, seen.at.y);
@@ -166,7 +164,7 @@ export const HANDS = {
       await slowly(page, async () => {
         await take(page, 1, line[0]);
         await page.mouse.down();
-        await follow(page, line, 0.008, { shown: "line_done" });
+        await follow(page, line, 0.008);
         await page.mouse.up();
       });
     },
@@ -194,7 +192,7 @@ export const HANDS = {
       await slowly(page, async () => {
         await take(page, 1, add(spot, 0.008));
         await page.mouse.down();
-        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, { enough: ({ coagulated }) => coagulated > 85 });
+        for (let round = 0; round < 4; round++) await follow(page, circle(spot, 0.008 + 0.002 * round), 0.012, ({ coagulated }) => coagulated > 85);
         await page.mouse.up();
       });
       await take(page, 2, spot);

@@ -10,6 +10,8 @@ export interface FrameHeader {
   session: number;
   tick: number;
   time: number;
+  /** How fast heat, blood and fluids run against the tissue; 1 unless they are late. */
+  beside: number;
 }
 
 export interface PageStats {

@@ -26,13 +26,21 @@ export function freeArea(): FreeArea {
   return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
 }
 
+/** What is left of it for the view below the bar of a recording. */
+function belowWatch(area: FreeArea): FreeArea {
+  const below = (seen(document.getElementById("watch"))?.bottom ?? 0) - area.top;
+  return below > 0 && area.height - below >= SMALLEST ? { ...area, top: area.top + below, height: area.height - below } : area;
+}
+
 /** What is left of it for the view beside or below the result of a trial: what was hidden is shown there. Bars stay where they are. */
-export function besideResult(area: FreeArea): FreeArea {
+export function besideCards(whole: FreeArea): FreeArea {
+  const area = belowWatch(whole);
   const result = seen(document.querySelector(".drill-result"));
   if (result === undefined) return area;
   const [right, bottom] = [area.left + area.width, area.top + area.height];
-  if (window.innerWidth < NARROW) return bottom - result.bottom < SMALLEST ? area : { ...area, top: result.bottom, height: bottom - result.bottom };
-  return right - result.right < LEAST ? area : { ...area, left: Math.max(area.left, result.right), width: right - Math.max(area.left, result.right) };
+  const left = Math.max(area.left, result.right);
+  if (right - left >= LEAST) return { ...area, left, width: right - left };
+  return bottom - result.bottom >= SMALLEST && window.innerWidth < NARROW ? { ...area, top: result.bottom, height: bottom - result.bottom } : area;
 }
 
 /** What is left of it for the view while second pictures stand beside it; shown.css has the same numbers. */
@@ -79,7 +87,7 @@ export function giveFocusBack(canvas: HTMLCanvasElement): void {
 /** Calls `fit` now and whenever a part of the page takes more or less room. */
 export function watchLayout(guide: HTMLElement, canvas: HTMLCanvasElement, fit: () => void): void {
   const observer = new ResizeObserver(fit);
-  for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
+  for (const id of ["view", "header", "guide", "side", "tools", "transport", "watch"]) observer.observe(part(id));
   const result = document.querySelector(".drill-result");
   if (result !== null) observer.observe(result);
   guide.addEventListener("toggle", fit);

@@ -47,6 +47,8 @@ export function trialsOf({ trials }: Summary): HTMLElement[] {
     icon(passed ? "check" : "close"), h("b", {}, `${outcome.replace("_", " ")} after ${time.toFixed(1)} s`), ` ${level}${summary === "" ? "" : ` · ${summary}`}`));
 }
 
+const SHORTEST = 1; // [s]; there is nothing to watch in a run that was left at once
+
 export const SPEEDS = [0.25, 1, 2, 4, 8];
 
 export class RecordingsPanel {
@@ -102,7 +104,7 @@ export class RecordingsPanel {
     try {
       const answer = await fetch("./api/recordings");
       if (!answer.ok) throw new Error(String(answer.status));
-      const found = (await answer.json()) as Summary[];
+      const found = ((await answer.json()) as Summary[]).filter(({ seconds, trials }) => seconds >= SHORTEST || trials.length > 0);
       this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
     } catch {
       this.list.replaceChildren(h("p", { class: "note" }, "The server does not answer; close this and try again."));
