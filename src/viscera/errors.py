@@ -10,6 +10,7 @@ import numbers
 import sysconfig
 import traceback
 from pathlib import Path
+from typing import Any
 
 _OURS = str(Path(__file__).resolve().parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -75,11 +76,11 @@ def need_number(field: str, value: object) -> float:
     return float(value)
 
 
-def need_numbers(field: str, values: object, count: int) -> None:
+def need_numbers(field: str, values: Any, count: int) -> None:
     """So many of them, in a row."""
-    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:  # pyright: ignore[reportArgumentType]
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
         raise InputError(f"{field} = {values!r} is not possible.", f"It needs {count} numbers.")
-    for number, value in enumerate(values):  # pyright: ignore[reportArgumentType]
+    for number, value in enumerate(values):
         need_number(f"{field}[{number}]", value)
 
 
