@@ -6,9 +6,11 @@ Every error carries what went wrong (with the field and the value), and a hint: 
 
 from __future__ import annotations
 
+import numbers
 import sysconfig
 import traceback
 from pathlib import Path
+from typing import Any
 
 _OURS = str(Path(__file__).resolve().parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -65,6 +67,21 @@ class SessionError(VisceraError):
     """A live session could not start, or died."""
 
     exit_code = 6
+
+
+def need_number(field: str, value: object) -> float:
+    """A number from outside; refused by name where a list, a word or nothing stands in its place."""
+    if not isinstance(value, numbers.Real):
+        raise InputError(f"{field} = {value!r} is not a number.", "Give one number.")
+    return float(value)
+
+
+def need_numbers(field: str, values: Any, count: int) -> None:
+    """So many of them, in a row."""
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
+        raise InputError(f"{field} = {values!r} is not possible.", f"It needs {count} numbers.")
+    for number, value in enumerate(values):
+        need_number(f"{field}[{number}]", value)
 
 
 def users_own(error: Exception) -> InputError | None:

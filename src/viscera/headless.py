@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viscera.errors import InputError, RecordingError, StateError
+from viscera.errors import InputError, RecordingError, StateError, need_number
 from viscera.gaze.choosing import Chosen
 from viscera.gaze.looking import Looking
 from viscera.inputs import Input, SetTable, StartDrill
@@ -69,7 +69,7 @@ class Result:
 
 def tick_count(seconds: float) -> int:
     """How many ticks `seconds` are; whole ticks, at least one."""
-    if not math.isfinite(seconds) or not TICK <= seconds <= LONGEST:
+    if not math.isfinite(need_number("seconds", seconds)) or not TICK <= seconds <= LONGEST:
         raise InputError(
             f"seconds = {seconds:g} is not possible.",
             f"Allowed is {TICK:g} to {LONGEST:.0f} seconds of simulated time.",

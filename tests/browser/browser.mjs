@@ -16,12 +16,12 @@ const FLAGS = [
 /** A busy machine is slow; a page that works is done long before. Where others take all of it, `VISCERA_PATIENCE` gives more. */
 export const PATIENCE = Number(process.env.VISCERA_PATIENCE ?? 30_000); // [ms]
 
-/** A browser with a profile of its own, both gone after `close()`. */
-export async function openBrowser({ width = 1280, height = 720, touch = false, flags = [] } = {}) {
+/** A browser with a profile of its own, both gone after `close()`. With a `scale` below 1 it draws fewer pixels, and leaves the machine to the world. */
+export async function openBrowser({ width = 1280, height = 720, touch = false, flags = [], scale } = {}) {
   const profile = mkdtempSync(join(tmpdir(), "viscera-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.VISCERA_BROWSER ?? "/usr/bin/chromium",
-    headless: true, args: [...FLAGS, ...flags], viewport: { width, height }, hasTouch: touch,
+    headless: true, args: [...FLAGS, ...flags], viewport: { width, height }, hasTouch: touch, deviceScaleFactor: scale,
   });
   context.setDefaultTimeout(PATIENCE);
   const close = async () => {
@@ -49,7 +49,9 @@ export async function openPage(context, address, { wait = true, hint = false, be
 /** The first time kernels are compiled, which takes longer than a page waits. */
 export async function started(address) {
   for (const end = Date.now() + 4 * PATIENCE; Date.now() < end; await later(200)) {
-    if ((await (await fetch(new URL("/api/health", address))).json()).tick > 0) return;
+    // A server closes lines on which nothing is asked for seconds, and a busy machine asks late: then it is asked again.
+    const health = await fetch(new URL("/api/health", address)).then((answer) => answer.json()).catch(() => ({ tick: 0 }));
+    if (health.tick > 0) return;
   }
   throw new Error("the session never starts");
 }

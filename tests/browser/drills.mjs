@@ -35,7 +35,7 @@ async function stick(page, aside, count) {
 }
 
 async function declare(page, words) {
-  await page.locator("#drill summary").click();
+  await page.locator("#drill summary.go").click();
   await page.getByRole("button", { name: words, exact: true }).click();
   await until(page, (v) => v.drill()?.phase === "ended", null, "the drill ends");
   await page.mouse.move(640, 690);

@@ -67,7 +67,7 @@ async function done(page) {
 }
 
 await started(address);
-const { context, close } = await openBrowser();
+const { context, close } = await openBrowser({ scale: 0.5 });
 const all = { given_up: givenUp, failed, done };
 await runChecks(context, `${address}?detail=plain`, Object.fromEntries(wanted.map((name) => [name, all[name]])));
 await close();

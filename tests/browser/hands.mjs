@@ -5,14 +5,19 @@
 
 import { later, PATIENCE, until } from "./browser.mjs";
 
-const LONG = 8 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
+const LONG = 30 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
+const LONGEST = 240; // [s] of the world; what has not ended by then never does
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
 const ended = (page) => page.evaluate(() => window.viscera.drill()?.phase === "ended");
 const add = ([x, y, z], dx = 0, dy = 0, dz = 0) => [x + dx, y + dy, z + dz];
 
-export const untilEnded = (page, patience = LONG) => until(page, (v) => v.drill()?.phase === "ended", null, "the drill ends", patience);
+/** By the clock of the drill: heat, smoke and blood of a slow machine run later than its tissue, and it later than the wall's clock. */
+export async function untilEnded(page) {
+  await until(page, (v, longest) => v.drill()?.phase === "ended" || v.drill()?.time > longest, LONGEST, "the drill ends", LONG);
+  await until(page, (v) => v.drill()?.phase === "ended", null, `the drill ends within ${LONGEST} s of its own`);
+}
 
 async function moveTo(page, place) {
   const at = await page.evaluate(([x, y, z]) => window.viscera.project(x, y, z), place);
@@ -46,25 +51,30 @@ async function wheel(page, notches) {
   }
 }
 
-/** Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. */
+/**
+ * Along a line of places at this speed [m/s], to its end, until `enough`, or until the drill is over. Heat and blood of a busy machine run
+ * later than its tissue: the hand goes by theirs, as one does that looks at what it burns.
+ */
 async function follow(page, places, speed, enough = () => false) {
   const lengths = [0];
   for (let i = 1; i < places.length; i++) lengths.push(lengths[i - 1] + Math.hypot(...places[i].map((value, axis) => value - places[i - 1][axis])));
-  const begin = await clock(page);
+  let [way, time] = [0, await clock(page)];
   for (;;) {
     // One question per step: a page that draws in software answers slowly.
-    const seen = await page.evaluate(({ places, lengths, begin, speed }) => {
+    const seen = await page.evaluate(({ places, lengths, way, time, speed }) => {
       const { frame, project, drill, measures } = window.viscera;
-      const way = speed * (frame.time - begin);
-      const after = lengths.findIndex((length) => length >= way);
       if (drill()?.phase === "ended") return null;
-      if (after < 0) return { at: project(...places.at(-1)), measures: measures(), last: true };
+      const now = way + speed * frame.beside * (frame.time - time);
+      const after = lengths.findIndex((length) => length >= now);
+      const found = { way: now, time: frame.time, measures: measures() };
+      if (after < 0) return { ...found, at: project(...places.at(-1)), last: true };
       const before = Math.max(0, after - 1);
-      const share = after === before ? 0 : (way - lengths[before]) / (lengths[after] - lengths[before]);
+      const share = after === before ? 0 : (now - lengths[before]) / (lengths[after] - lengths[before]);
       const place = places[before].map((value, axis) => value + share * (places[after][axis] - value));
-      return { at: project(...place), measures: measures(), last: false };
-    }, { places, lengths, begin, speed });
+      return { ...found, at: project(...place), last: false };
+    }, { places, lengths, way, time, speed });
     if (seen === null || enough(seen.measures)) return;
+    [way, time] = [seen.way, seen.time];
     await page.mouse.move(seen.at.x, seen.at.y);
     if (seen.last) return wait(page, 0.25);
   }
@@ -144,7 +154,7 @@ export const HANDS = {
   liver: {
     done: async (page, { target }) => {
       await stick(page, 2, target, 1);
-      await page.locator("#drill summary").click();
+      await page.locator("#drill summary.go").click();
       await page.getByRole("button", { name: "sure", exact: true }).click();
     },
     failed: fourPins,
@@ -155,6 +165,8 @@ export const HANDS = {
         await take(page, 1, line[0]);
         await page.mouse.down();
         await follow(page, line, 0.008);
+        // What a pointer that moves in steps left out is gone over again, faster, since it is warm.
+        for (let pass = 0; pass < 3 && !(await ended(page)); pass++) await follow(page, pass % 2 === 0 ? [...line].reverse() : line, 0.02);
         await page.mouse.up();
       });
     },
@@ -191,10 +203,11 @@ export const HANDS = {
       await untilEnded(page);
       await page.mouse.up();
     },
+    // What is charred takes no more current and smokes no more, so the hook goes on; nobody draws the smoke away.
     failed: async (page, { spot }) => {
-      await take(page, 1, spot);
+      await take(page, 1, add(spot, 0.004));
       await page.mouse.down();
-      await untilEnded(page);
+      for (let round = 0; round < 6 && !(await ended(page)); round++) await follow(page, circle(spot, 0.004 + 0.002 * round), 0.004);
       await page.mouse.up();
     },
   },

@@ -66,7 +66,7 @@ def serving(*command: str) -> Iterator[str]:
             pytest.fail(f"{' '.join(command)} ended without an address")
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(120)  # minutes of a world become an archive first
 
 
 def checked(script: str, address: str, folder: Path, *more: str, longest: float = LONGEST) -> dict[str, Any]:

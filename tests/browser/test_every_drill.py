@@ -38,10 +38,10 @@ from viscera.scenarios.suture.drill import slit_ends
 from viscera.session.archive import read_recording
 from viscera.session.replay import replay_report
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 SEED = 3
-LONGEST = 1_500
+LONGEST = 3_000
 """For the three trials of a scenario, on a slow machine [s]."""
 COARSE = ("liver", "cautery", "bleeding", "spurt", "hysteroscopy", "barium", "smoke")
 DETAIL: dict[str, float] = dict.fromkeys(COARSE, 0.4)

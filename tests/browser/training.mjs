@@ -38,7 +38,7 @@ async function train(page) {
   await page.mouse.down();
   await until(page, (v) => v.measures().pins >= 1, null, "the pin sticks");
   await page.mouse.up();
-  await page.locator("#drill summary").click();
+  await page.locator("#drill summary.go").click();
   await page.getByRole("button", { name: "sure", exact: true }).click();
   await until(page, (v) => v.drill()?.phase === "ended", null, "the drill ends");
   await page.mouse.move(640, 690);

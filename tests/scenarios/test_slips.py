@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,11 +16,13 @@ from viscera import cli, drops, film, kit, materials, systems
 from viscera.cli.doing import print_result
 from viscera.device import Device
 from viscera.errors import InputError
-from viscera.inputs import ToolInput
+from viscera.headless import tick_count
+from viscera.inputs import Input, Reset, SetParameter, ToolInput
 from viscera.render.looks import MATERIALS
 from viscera.scenarios import Scenario, Setting
+from viscera.tissue.materials import Material
 from viscera.tissue.params import LatticeParams
-from viscera.view import LOOKS, Goal, Measure, Parameter
+from viscera.view import LOOKS, Camera, Goal, Measure, Parameter
 from viscera.world import Contents, LiveParameter, Moment, System
 
 ROOM = """\
@@ -188,3 +191,94 @@ def test_help_explains_every_field(kind: type) -> None:
     missing = [field.name for field in fields(kind) if f"\n{field.name}: " not in text]
     assert missing == []
     assert "<lambda>" not in str(inspect.signature(kind))
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[viscera.World]:
+    """Nothing but a probe and a setting."""
+    setting = LiveParameter(Parameter("warmth", "Warmth", "K", 0.0, 2.0, 1.0, "How warm."), lambda value: None)
+    camera = Camera((0.0, -0.2, 0.1), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
+    bounds = ((-0.05, -0.05, 0.0), (0.05, 0.05, 0.05))
+
+    def build(_: Setting) -> Contents:
+        tools = kit.hand_out([kit.probe(0.005)], (0.0, 0.0, 0.02))
+        mine = System(name="mine", frame=lambda now: None, parameters=[setting])
+        return Contents(tools=tools, camera=camera, systems=[mine], bounds=bounds)
+
+    world = viscera.make(Scenario("room", build), device="cpu")
+    yield world
+    world.close()
+
+
+A_LIST: Any = [0.5]
+A_WORD: Any = "0.5"
+HERE = (0.0, 0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (ToolInput(0, (A_LIST, 0.0, 0.05)), r"position\[0\] = \[0\.5\] is not a number"),
+        (ToolInput(0, cast(Any, (0.0, 0.0))), r"position = \(0\.0, 0\.0\) is not possible\. It needs 3 numbers"),
+        (ToolInput(0, cast(Any, 0.5)), r"position = 0\.5 is not possible"),
+        (ToolInput(0, (60.0, 0.0, 0.0)), r"position \(60\.0, 0\.0, 0\.0\) is outside the theatre.*unit is metres"),
+        (ToolInput(0, HERE, cast(Any, (0.0, 0.0, 1.0))), r"orientation = .* needs 4 numbers"),
+        (ToolInput(0, HERE, grip=A_LIST), r"grip = \[0\.5\] is not a number"),
+        (ToolInput(cast(Any, 0.5), HERE), r"tool = 0\.5 is not a whole number"),
+        (SetParameter("warmth", A_LIST), r"warmth = \[0\.5\] is not a number"),
+        (SetParameter("warmth", A_WORD), r"warmth = '0\.5' is not a number"),
+        (SetParameter(cast(Any, ["warmth"]), 0.5), r"parameter \['warmth'\] is not known"),
+        (Reset(A_LIST), r"seed = \[0\.5\] is not allowed"),
+        (Reset(-1), "seed = -1 is not allowed"),
+    ],
+)
+def test_a_list_where_a_number_belongs_is_told_with_its_field(room: viscera.World, wrong: Input, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        room.apply(wrong)
+    room.step()  # and nothing of it is left
+
+
+def test_ticks_and_seconds_are_numbers(room: viscera.World) -> None:
+    with pytest.raises(InputError, match=r"ticks = \[1\] is not a whole number"):
+        room.step(cast(Any, [1]))
+    with pytest.raises(InputError, match=r"seconds = \[0\.5\] is not a number"):
+        tick_count(A_LIST)
+
+
+def test_a_setting_of_a_new_world_is_a_number() -> None:
+    with pytest.raises(InputError, match=r"stiffness = \[1\] is not a number"):
+        viscera.make("palpation", device="cpu", detail=0.25, parameters={"stiffness": cast(Any, [1])})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"young": 5.0}, r"young = 5 is not allowed\. The unit is Pa.*5 kPa are 5000"),
+        ({"young": A_LIST}, r"material 'mine': young = \[0\.5\] is not a number"),
+        ({"density": 1.06}, r"density = 1\.06 is not allowed\. The unit is kg/m³"),
+    ],
+)
+def test_an_organ_in_other_units_is_refused(given: dict[str, Any], told: str, cpu: Device) -> None:
+    body = viscera.block((3, 3, 3), 0.004)
+    mine = Material(**{"name": "mine", "young": 3_000.0, "density": 1_060.0} | given)
+    with pytest.raises(InputError, match=told):
+        viscera.organ("block", body, cpu, material=mine, anchored=body.positions[:, 2] < 0.001)
+
+
+def test_a_tool_that_waits_sixty_metres_away_is_refused() -> None:
+    camera = Camera((0.0, -0.2, 0.1), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 40.0)
+
+    def build(_: Setting) -> Contents:
+        tools = kit.hand_out([kit.probe(0.005)], (0.0, 0.0, 60.0))  # millimetres were meant
+        return Contents(tools=tools, camera=camera, bounds=((-0.05, -0.05, 0.0), (0.05, 0.05, 0.05)))
+
+    with pytest.raises(InputError, match=r"its home \(0\.0, 0\.0, 60\.0\) is 60 m from all there is to see.*metres"):
+        viscera.make(Scenario("far", build), device="cpu")
+
+
+def test_seconds_of_a_page_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["viscera", "run", "palpation", "--seconds", "5"])
+    with pytest.raises(SystemExit) as over:
+        cli.main()
+    assert over.value.code == InputError.exit_code
+    assert "a page runs until you close it" in capsys.readouterr().err

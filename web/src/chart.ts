@@ -3,6 +3,7 @@
 import { niceCeiling, plain } from "./panels/format";
 
 export const SPAN = 10; // [s] shown
+const LONGEST_GAP = 1; // [s]; what was jumped over is left open, not bridged by a line
 const SMALLEST_TOP = 0.2; // [N]; quieter than this stays near the bottom
 const MARGIN = { left: 34, right: 8, top: 10, bottom: 18 };
 
@@ -97,19 +98,21 @@ export class StripChart {
     context.beginPath();
     context.rect(MARGIN.left, 0, this.width - MARGIN.left - MARGIN.right, this.height - MARGIN.bottom + 1);
     context.clip();
-    context.beginPath();
-    for (const sample of this.samples) context.lineTo(this.x(sample.time), this.y(sample.value, top));
-    context.strokeStyle = "#ffd166";
-    context.lineWidth = 1.75;
-    context.lineJoin = "round";
-    context.stroke();
-    context.lineTo(this.x(this.samples[this.samples.length - 1].time), this.y(0, top));
-    context.lineTo(this.x(this.samples[0].time), this.y(0, top));
     const fill = context.createLinearGradient(0, MARGIN.top, 0, this.height - MARGIN.bottom);
     fill.addColorStop(0, "rgba(255, 209, 102, 0.32)");
     fill.addColorStop(1, "rgba(255, 209, 102, 0.02)");
     context.fillStyle = fill;
-    context.fill();
+    context.strokeStyle = "#ffd166";
+    context.lineWidth = 1.75;
+    context.lineJoin = "round";
+    for (const stretch of stretches(this.samples)) {
+      context.beginPath();
+      for (const sample of stretch) context.lineTo(this.x(sample.time), this.y(sample.value, top));
+      context.stroke();
+      context.lineTo(this.x(stretch[stretch.length - 1].time), this.y(0, top));
+      context.lineTo(this.x(stretch[0].time), this.y(0, top));
+      context.fill();
+    }
     this.drawPeak(context, top);
     context.restore();
   }
@@ -124,6 +127,16 @@ export class StripChart {
     line(context, MARGIN.left, y, this.width - MARGIN.right, y);
     context.setLineDash([]);
   }
+}
+
+/** Samples that follow each other without a jump. */
+export function stretches(samples: Sample[]): Sample[][] {
+  const found: Sample[][] = [];
+  samples.forEach((sample, i) => {
+    if (i === 0 || sample.time - samples[i - 1].time > LONGEST_GAP) found.push([]);
+    found[found.length - 1].push(sample);
+  });
+  return found;
 }
 
 function line(context: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {

@@ -10,6 +10,8 @@ export interface FrameHeader {
   session: number;
   tick: number;
   time: number;
+  /** How fast heat, blood and fluids run against the tissue; 1 unless they are late. */
+  beside: number;
 }
 
 export interface PageStats {
@@ -18,6 +20,18 @@ export interface PageStats {
   framesPerSecond: number;
   pixelShare: number;
   software: boolean;
+}
+
+/** What is watched. */
+export interface Shown {
+  recording: string;
+  seconds: number;
+  /** Where its first drill began [s]; 0 without one. */
+  begin: number;
+  stored: boolean;
+  /** Where the picture comes from, in words. */
+  source: string;
+  marks: [number, string][];
 }
 
 export interface Handle {
@@ -58,10 +72,12 @@ export interface Handle {
   drill(): DrillState | null;
   tables(): Record<string, number[][]>;
   /** The recording that is shown: how long it is and where its first drill began [s]; null: it is live. */
-  watched(): { recording: string; seconds: number; begin: number; stored: boolean } | null;
+  watched(): Shown | null;
   /** Jumps in it [s]. */
   seek(at: number): void;
   pause(paused: boolean): void;
+  /** Against real time. */
+  speed(value: number): void;
   stats(): PageStats;
 }
 

@@ -5,19 +5,42 @@ import type { FreeArea } from "./view";
 
 const NARROW = 900; // [px]; below this the side panel lies at the bottom (style.css has the same number)
 const SMALLEST = 160; // [px]; a picture needs at least this
+const LEAST = 240; // [px]; with less beside it, the result of a trial lies over the picture
+
+/** Where it is; nothing of what is not shown. */
+function seen(element: Element | null): DOMRect | undefined {
+  const box = element?.getBoundingClientRect();
+  return box !== undefined && box.height > 0 ? box : undefined;
+}
 
 export function freeArea(): FreeArea {
   const { innerWidth: width, innerHeight: height } = window;
-  const box = (id: string) => document.getElementById(id)?.getBoundingClientRect();
+  const box = (id: string) => seen(document.getElementById(id));
   const top = box("header")?.bottom ?? 0;
-  const tools = box("tools");
-  const bars = [box("transport")?.top ?? height, tools !== undefined && tools.height > 0 ? tools.top : height];
-  const bottom = Math.min(...bars, height);
+  const compared = document.body.classList.contains("compared");
+  const bottom = Math.min(box("transport")?.top ?? height, box("tools")?.top ?? height, compared ? (box("side")?.top ?? height) : height);
   // Beside it when there is room, above it when there is not.
-  if (width < NARROW) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
+  if (width < NARROW || compared) return { left: 0, top, width, height: Math.max(SMALLEST, bottom - top) };
   const left = document.querySelector<HTMLDetailsElement>("#guide details")?.open === true ? (box("guide")?.right ?? 0) : 0;
   const right = box("side")?.left ?? width;
   return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
+}
+
+/** What is left of it for the view below the bar of a recording. */
+function belowWatch(area: FreeArea): FreeArea {
+  const below = (seen(document.getElementById("watch"))?.bottom ?? 0) - area.top;
+  return below > 0 && area.height - below >= SMALLEST ? { ...area, top: area.top + below, height: area.height - below } : area;
+}
+
+/** What is left of it for the view beside or below the result of a trial: what was hidden is shown there. Bars stay where they are. */
+export function besideCards(whole: FreeArea): FreeArea {
+  const area = belowWatch(whole);
+  const result = seen(document.querySelector(".drill-result"));
+  if (result === undefined) return area;
+  const [right, bottom] = [area.left + area.width, area.top + area.height];
+  const left = Math.max(area.left, result.right);
+  if (right - left >= LEAST) return { ...area, left, width: right - left };
+  return bottom - result.bottom >= SMALLEST && window.innerWidth < NARROW ? { ...area, top: result.bottom, height: bottom - result.bottom } : area;
 }
 
 /** What is left of it for the view while second pictures stand beside it; shown.css has the same numbers. */
@@ -64,7 +87,9 @@ export function giveFocusBack(canvas: HTMLCanvasElement): void {
 /** Calls `fit` now and whenever a part of the page takes more or less room. */
 export function watchLayout(guide: HTMLElement, canvas: HTMLCanvasElement, fit: () => void): void {
   const observer = new ResizeObserver(fit);
-  for (const id of ["view", "header", "guide", "side", "tools", "transport"]) observer.observe(part(id));
+  for (const id of ["view", "header", "guide", "side", "tools", "transport", "watch"]) observer.observe(part(id));
+  const result = document.querySelector(".drill-result");
+  if (result !== null) observer.observe(result);
   guide.addEventListener("toggle", fit);
   markScroll(part("side"));
   giveFocusBack(canvas);

@@ -10,7 +10,7 @@ import { listenToPointer } from "./hand/pointer";
 import { TouchButtons, touchScreen } from "./hand/touch_buttons";
 import { actingPoint } from "./instruments";
 import { LatencyMeter } from "./latency";
-import { besidePictures, freeArea, tellStyle, watchLayout } from "./layout";
+import { besidePictures, besideCards, freeArea, tellStyle, watchLayout } from "./layout";
 import { Banners } from "./panels/banners";
 import { ForcePanel } from "./panels/force";
 import { Guide } from "./panels/guide";
@@ -237,7 +237,7 @@ class Page {
     this.transport.setState(state);
     this.banners.setState(state);
     this.training.recordings.setState(state);
-    if (state.state === "running" && !this.asked) {
+    if ((state.state === "running" || state.state === "paused") && !this.asked) {
       this.asked = true;
       this.training.recordings.fromAddress(state);
     }
@@ -316,7 +316,8 @@ class Page {
     this.connection.send({ type: "frame_ack", number });
     const applied = state.applied.find(([client]) => client === this.handle.client);
     if (applied !== undefined) this.latency.drawn(applied[1], now);
-    this.handle.frame = { number, session, tick: state.tick, time: state.time };
+    const beside = Math.min(1, state.beside_factor / Math.max(state.real_time_factor, 1e-3));
+    this.handle.frame = { number, session, tick: state.tick, time: state.time, beside };
     this.lastFrame = message;
     if (this.handle.firstFrame === null) {
       this.handle.firstFrame = now;
@@ -357,7 +358,7 @@ class Page {
   private fit(): void {
     const free = freeArea();
     tellStyle(free);
-    const left = this.insets.beside() ? besidePictures(free) : free;
+    const left = besideCards(this.insets.beside() ? besidePictures(free) : free);
     this.view.setFreeArea(left);
     this.marks.setField(left);
     this.eyes.sender.setField(left);
@@ -384,6 +385,7 @@ class Page {
       watched: () => this.training.recordings.shown(),
       seek: (at) => this.connection.send({ type: "seek", at }),
       pause: (paused) => this.connection.send({ type: "control", action: paused ? "pause" : "resume" }),
+      speed: (value) => this.connection.send({ type: "control", action: "speed", value }),
       stats: () => ({
         framesDrawn: this.view.framesDrawn, framesReceived: this.framesReceived, software: this.view.software,
         framesPerSecond: this.pictures.perSecond(performance.now()), pixelShare: this.view.pixelShare(),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { stretches } from "../src/chart";
 import { sidesOf } from "../src/compare";
 import { socketAddress } from "../src/connection";
 
@@ -12,5 +13,13 @@ describe("two recordings side by side", () => {
 
   it("speak to the server in their rooms", () => {
     expect(socketAddress(new URL(second))).toBe("ws://host/x/ws?token=t&room=beside&watch=b.h5");
+  });
+});
+
+describe("the force along a recording", () => {
+  it("has no line over what was jumped over", () => {
+    const samples = [0, 0.2, 0.4, 5, 5.2].map((time) => ({ time, value: 1 }));
+    expect(stretches(samples).map((one) => one.map(({ time }) => time))).toEqual([[0, 0.2, 0.4], [5, 5.2]]);
+    expect(stretches([])).toEqual([]);
   });
 });

@@ -45,6 +45,8 @@ from viscera.training.cli import Database, report
 from viscera.training.cli import app as trainees_app
 
 DEFAULT_SCENARIO = "palpation"
+HEADLESS_SECONDS = 2.0
+"""Of a headless run, where nobody says how long."""
 
 app = typer.Typer(
     help="A virtual operating theatre: soft tissue you can touch in the browser.",
@@ -95,7 +97,9 @@ def list_scenarios(as_json: Json = False) -> None:
 def run(
     scenario: Scenario,
     headless: Annotated[bool, typer.Option("--headless", help="Without a page, as fast as it goes.")] = False,
-    seconds: Annotated[float, typer.Option("--seconds", help="Simulated seconds of a headless run.")] = 2.0,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Simulated seconds of a headless run.", show_default="2")
+    ] = None,
     device: DeviceName = None,
     seed: Seed = 0,
     mesh: Mesh = None,
@@ -126,6 +130,10 @@ def run(
     if not headless:
         if as_json:
             raise InputError("--json without --headless has nothing to print.", "Add --headless.")
+        if seconds is not None:
+            raise InputError(
+                "--seconds without --headless has no meaning: a page runs until you close it.", "Add --headless."
+            )
         serve_world(
             scenario,
             device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
@@ -140,9 +148,10 @@ def run(
     from viscera import console
     from viscera.headless import tick_count
 
-    tick_count(seconds)  # refuse before kernels are compiled
+    length = HEADLESS_SECONDS if seconds is None else seconds
+    tick_count(length)  # refuse before kernels are compiled
     result = run_world(
-        scenario, seconds, out, gaze,
+        scenario, length, out, gaze,
         device=device, seed=seed, mesh=mesh, options=chosen, parameters=parameters, detail=amount, cores=cores,
     )  # fmt: skip
     if as_json:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.errors import InputError
+from viscera.errors import InputError, need_number, need_numbers
 from viscera.inputs import ToolInput, Vector3
 from viscera.instruments.bars import MOST_BARS, Bars
 from viscera.instruments.effects import PRESSED, Effect
@@ -212,7 +213,25 @@ _ARRAYS = ("hand", "asked", "held", "orientation", "tip", "tips", "start", "end"
 
 def check_tool_input(command: ToolInput, tools: int, room: Room) -> ToolInput:
     """Refuses what no hand can do; brings the orientation to unit length."""
-    if not 0 <= command.tool < tools:
+    try:
+        return _checked(command, tools, room)
+    except (TypeError, ValueError):
+        _name_fault(command)
+        raise
+
+
+def _name_fault(command: ToolInput) -> None:
+    """Which field has a list, a word or too few numbers: asked only of what went wrong, as hands come 1000 times a
+    second."""
+    if not isinstance(command.tool, int):
+        raise InputError(f"tool = {command.tool!r} is not a whole number.", "Tools are counted from 0.")
+    need_numbers("position", command.position, 3)
+    need_numbers("orientation", command.orientation, 4)
+    need_number("grip", command.grip)
+
+
+def _checked(command: ToolInput, tools: int, room: Room) -> ToolInput:
+    if not 0 <= operator.index(command.tool) < tools:
         raise InputError(f"tool = {command.tool} is not there.", f"This scenario has {tools}, counted from 0.")
     numbers = (*command.position, *command.orientation, command.grip)
     if not all(map(math.isfinite, numbers)):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from viscera.detail import AUTO, Detail, check_detail
 from viscera.device import Device, ProgressCallback, open_device
-from viscera.errors import InputError, VisceraError
+from viscera.errors import InputError, VisceraError, need_number
 from viscera.inputs import SetParameter
 from viscera.scenarios._setting import Option, Setting, check_options
 
@@ -231,5 +231,5 @@ def make(
     world = World(entry, place, seed, lambda s: _built(entry, Setting(place, s, path, amount, wanted)), amount)
     remember_kernels(entry, place)
     for key, value in (parameters or {}).items():
-        world.set_now(SetParameter(key, float(value)))
+        world.set_now(SetParameter(key, need_number(key, value)))
     return world

@@ -277,6 +277,9 @@ button.go{background:#1b8f86;border-color:#1b8f86;color:#fff}button.danger{borde
 .said{background:#e6f3f1;border-left:4px solid #1b8f86;padding:10px 14px;border-radius:6px}
 td .downloads{margin:2px 0;white-space:nowrap}td .button,td button{padding:3px 10px;font-size:13px}
 td details p{margin:6px 0}section{border-top:1px solid #dde3e6;margin-top:24px;padding-top:8px}
+.downloads{line-height:2.6}
+@media(max-width:640px){tr,td{display:block}th{display:none}tr+tr{border-top:1px solid #dde3e6;padding-top:8px}
+td .downloads{white-space:normal}}
 section h2{border:0;margin:6px 0;padding:0}
 """
 

@@ -16,7 +16,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from viscera.errors import InputError
+from viscera.errors import InputError, need_number
 
 WET_STEEL_FRICTION = 0.1
 """Steel on wet serous tissue; 0.02 to 0.2. Estimated: what is published depends on load, speed and jaw more than on the
@@ -66,14 +66,23 @@ class Material:
         for field in dataclasses.fields(self):
             if field.name in ("name", "sources"):
                 continue
-            value = getattr(self, field.name)
+            value = need_number(f"material {self.name!r}: {field.name}", getattr(self, field.name))
             least, most, above = _LIMITS[field.name]
             if not (math.isfinite(value) and (value > least if above else value >= least) and value <= most):
                 raise InputError(
-                    f"material {self.name!r}: {field.name} = {value} is not allowed.",
+                    f"material {self.name!r}: {field.name} = {value:g} is not allowed.",
                     f"It must be finite, {'above' if above else 'at least'} {least:g}"
                     + (f" and at most {most:g}." if math.isfinite(most) else "."),
                 )
+
+    def check_units(self) -> None:
+        """Refuses what no organ has, because it was meant in another unit. A lattice for itself takes it: a test may
+        want springs that hardly pull."""
+        self.check()
+        for name, (least, most, told) in _UNITS.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise InputError(f"material {self.name!r}: {name} = {value:g} is not allowed.", f"The unit is {told}.")
 
 
 _LIMITS: dict[str, tuple[float, float, bool]] = {
@@ -91,6 +100,12 @@ _LIMITS: dict[str, tuple[float, float, bool]] = {
     "friction": (0.0, 2.0, False),
 }
 """Least and most, and whether the least itself is refused."""
+_UNITS = {
+    "young": (10.0, 1.0e9, "Pa, 10 to 1e9 for an organ: 5 kPa are 5000"),
+    "density": (10.0, 2.0e4, "kg/m³, 10 to 20000 for an organ: water has 1000"),
+}
+"""The softest gels have tens of pascals, tendon some 1e9, lung full of air some 200 kg/m³: what is beyond was meant in
+another unit."""
 
 
 SOFT_TISSUE = Material("soft tissue", young=3_000.0, density=1_060.0)

@@ -104,7 +104,7 @@ def learning_figure(curve: Curve) -> Any:
     times, passing, learned = made.subplots(1, 3, width_ratios=(1.5, 1.0, 1.0))
     number = range(1, len(curve.own) + 1)
     _over_trials(times, curve.places()[0], curve.passed)
-    times.set(title="Time [s]", xlabel="trial", ylim=(0, None))
+    times.set(title="Time [s]", xlabel="trial", ylim=(0, 1.1 * times.get_ylim()[1]))
     if times.get_legend_handles_labels()[0]:
         times.legend(frameon=False, fontsize=7)
     chart = learning.cusum(curve.passed, ACCEPTABLE, UNACCEPTABLE)
@@ -175,7 +175,7 @@ def cohort_figure(curve: Curve) -> Any:
         times.plot(number, [trial.time for trial in own], lw=1, marker=".", label=label)
         learned.plot(number, lc_cusum(own).path, lw=1, marker=".")
     learned.axhline(proficiency_limit(), color=TEAL, ls="--", lw=1)
-    times.set(title="Time [s]", xlabel="own trial", ylim=(0, None))
+    times.set(title="Time [s]", xlabel="own trial", ylim=(0, 1.1 * times.get_ylim()[1]))
     learned.set(title="LC-CUSUM: proficiency", xlabel="own trial")
     times.legend(frameon=False, fontsize=7)
     _tidy(times, learned)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from viscera.errors import InputError
 from viscera.explaining import explained
 from viscera.inputs import Input, Vector3
-from viscera.instruments import MOST_TOOLS, Grasps, Pushes, Tool
+from viscera.instruments import MOST_TOOLS, Grasps, Pushes, Room, Tool
+from viscera.instruments.tool import FARTHEST
 from viscera.instruments.trocar import SHALLOWEST, deepest
 from viscera.view import Camera, Goal, Level, Surface
 from viscera.world.names import closest_names
@@ -220,8 +221,15 @@ class Contents:
                 f"tools have the numbers {[tool.number for tool in self.tools]}.",
                 "Number them 0, 1, … in their order, as `kit.hand_out` does.",
             )
+        seen = Room(*self.bounds)
         for tool in self.tools:
             one = tool.instrument
+            far = seen.distance(one.home)
+            if not far <= FARTHEST:
+                raise InputError(
+                    f"{one.name}: its home {one.home} is {far:.3g} m from all there is to see.",
+                    f"Allowed are {FARTHEST:g} m; the unit is metres.",
+                )
             if one.trocar is None:
                 continue
             depth, most = math.dist(one.home, one.trocar), deepest(one.length)

@@ -182,6 +182,8 @@ def organ(
     if missing:
         raise InputError(f"organ {name!r} needs {' and '.join(missing)}.", "See docs/scenarios.md for an example.")
     _refuse_unknown(name, lattice)
+    for material in (lattice["material"], *lattice.get("further", ())):
+        material.check_units()
     lattice.setdefault("stiffest", lattice["material"].young)
     params = LatticeParams(nodes=body.nodes, spacing=body.spacing, origin=body.origin, **lattice)
     skin = None if texels is None else make_skin(body.mesh, width=texels, device=device)

@@ -42,8 +42,9 @@ class Settings:
         """Refuses what cannot be, with what could."""
         known = self._parameters if isinstance(one, SetParameter) else self._tables
         kind = "parameter" if isinstance(one, SetParameter) else "table"
-        if one.name not in known:
-            raise InputError(f"{kind} {one.name!r} is not known in {self._scenario!r}.", closest_names(one.name, known))
+        if not isinstance(one.name, str) or one.name not in known:
+            near = closest_names(str(one.name), known)
+            raise InputError(f"{kind} {one.name!r} is not known in {self._scenario!r}.", near)
         if isinstance(one, SetParameter):
             check_parameter(self._parameters[one.name], one.value)
         else:

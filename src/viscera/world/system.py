@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from numpy.typing import NDArray
 
-from viscera.errors import InputError
+from viscera.errors import InputError, need_number
 from viscera.explaining import explained
 from viscera.instruments import Tool
 from viscera.states import copy_in, copy_out
@@ -258,6 +258,7 @@ class Kept:
 def check_parameter(live: LiveParameter, value: float) -> None:
     """Refuses a value that the parameter does not allow."""
     p = live.parameter
+    value = need_number(p.name, value)
     # A comparison with NaN is false, so this refuses it too.
     if not p.minimum <= value <= p.maximum:
         raise InputError(
@@ -271,6 +272,8 @@ def check_parameter(live: LiveParameter, value: float) -> None:
 def check_rows(live: LiveTable, rows: Rows) -> None:
     """Refuses rows that do not fit the table."""
     table = live.table
+    if not all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows):
+        raise InputError(f"{table.name} = {rows!r} is not possible.", "It is rows of numbers.")
     if len(rows) != len(table.rows):
         raise InputError(f"{table.name} with {len(rows)} rows is not allowed.", f"It has {len(table.rows)} rows.")
     for number, row in enumerate(rows):
@@ -279,6 +282,7 @@ def check_rows(live: LiveTable, rows: Rows) -> None:
                 f"row {number} of {table.name} has {len(row)} numbers.", f"It needs {len(table.columns)} of them."
             )
         for column, value in zip(table.columns, row, strict=True):
+            need_number(f"{column.name} in row {number} of {table.name}", value)
             # A comparison with NaN is false, so this refuses it too.
             if not column.minimum <= value <= column.maximum:
                 raise InputError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from viscera.errors import InputError
 from viscera.inputs import Behind, EndDrill, Input, Reset, SetParameter, SetTable, StartDrill, ToolInput
 from viscera.instruments import check_tool_input
-from viscera.world.systems.drill import check_drill_input
+from viscera.world.systems.drill import check_drill_input, check_seed
 
 if TYPE_CHECKING:
     from viscera.world.world import World
@@ -44,7 +44,9 @@ def check(world: World, one: Input) -> Input:
         world.settings.check(one)
     elif isinstance(one, StartDrill | EndDrill):
         check_drill_input(one, world.scenario, world.drill)
-    elif not isinstance(one, Reset | Behind):
+    elif isinstance(one, Reset):
+        check_seed(one.seed)
+    elif not isinstance(one, Behind):
         raise InputError(
             f"{one!r} is not an input.", "Use ToolInput, SetParameter, SetTable, StartDrill, EndDrill or Reset."
         )

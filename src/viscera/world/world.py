@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from viscera.device import Device
@@ -82,7 +83,9 @@ class World(Doors):
 
     def step(self, ticks: int = 1) -> None:
         """Advance by so many ticks of 1 ms."""
-        for _ in range(ticks):
+        if not isinstance(ticks, Integral):
+            raise InputError(f"ticks = {ticks!r} is not a whole number.", "A second has 1000 of them.")
+        for _ in range(int(ticks)):
             self.advance()
         self.wait()
         self.settings.settle()

@@ -96,8 +96,8 @@ export class Header {
     setText(this.time, clock(frame.time));
     // Blood, heat and water slow down before tissue does; then both are told.
     const lags = frame.beside_factor < 0.93 * frame.real_time_factor;
-    const rest = lags ? `, fluids ${factor(frame.beside_factor)}` : "";
-    setText(this.pace, this.rests || `${factor(frame.real_time_factor)}${rest}`);
+    const pace = lags ? `×${frame.real_time_factor.toFixed(2)}, fluids ${factor(frame.beside_factor)}` : factor(frame.real_time_factor);
+    setText(this.pace, this.rests || pace);
     // Slow motion that was asked for is not a machine that cannot keep up.
     this.pace.classList.toggle("slow", this.rests === "" && (lags || frame.real_time_factor < 0.9 * this.speed));
   }

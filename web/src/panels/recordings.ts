@@ -1,12 +1,13 @@
 // What was recorded: a list to choose from, and, while one is watched, its time.
 
+import type { Shown } from "../handle";
 import type { Seek, SessionState, Watched } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock } from "./format";
 import type { Who } from "./who";
 
 /** As /api/recordings tells it. */
-interface Summary {
+export interface Summary {
   name: string;
   scenario: string;
   seed: number;
@@ -37,10 +38,18 @@ interface FilmState {
 
 /** Where the picture comes from. */
 function sourceOf({ stored, done }: Watched): string {
-  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again from its inputs";
+  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again";
 }
 
-const SPEEDS = [0.25, 1, 2, 4, 8];
+/** How the trials in it went, one line each. */
+export function trialsOf({ trials }: Summary): HTMLElement[] {
+  return trials.map(({ outcome, passed, level, time, summary }) => h("span", { class: `recorded-trial ${passed ? "met" : "lost"}` },
+    icon(passed ? "check" : "close"), h("b", {}, `${outcome.replace("_", " ")} after ${time.toFixed(1)} s`), ` ${level}${summary === "" ? "" : ` · ${summary}`}`));
+}
+
+const SHORTEST = 1; // [s]; there is nothing to watch in a run that was left at once
+
+export const SPEEDS = [0.25, 1, 2, 4, 8];
 
 export class RecordingsPanel {
   private readonly list = h("div", { class: "recording-list" });
@@ -95,7 +104,7 @@ export class RecordingsPanel {
     try {
       const answer = await fetch("./api/recordings");
       if (!answer.ok) throw new Error(String(answer.status));
-      const found = (await answer.json()) as Summary[];
+      const found = ((await answer.json()) as Summary[]).filter(({ seconds, trials }) => seconds >= SHORTEST || trials.length > 0);
       this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
     } catch {
       this.list.replaceChildren(h("p", { class: "note" }, "The server does not answer; close this and try again."));
@@ -127,10 +136,10 @@ export class RecordingsPanel {
   }
 
   /** What is shown, for whoever compares. */
-  shown(): { recording: string; seconds: number; begin: number; stored: boolean } | null {
+  shown(): Shown | null {
     if (this.watched === null) return null;
     const { recording, seconds, marks, stored } = this.watched;
-    return { recording, seconds, begin: marks.find(([, what]) => what === "start")?.[0] ?? 0, stored };
+    return { recording, seconds, begin: marks.find(([, what]) => what === "start")?.[0] ?? 0, stored, source: sourceOf(this.watched), marks };
   }
 
   setTime(seconds: number): void {
@@ -183,8 +192,7 @@ export class RecordingsPanel {
   }
 
   private row(one: Summary): HTMLElement {
-    const trials = one.trials.map(({ outcome, passed, level, time, summary }) => h("span", { class: `recorded-trial ${passed ? "met" : "lost"}` },
-      icon(passed ? "check" : "close"), h("b", {}, `${outcome.replace("_", " ")} after ${time.toFixed(1)} s`), ` ${level}${summary === "" ? "" : ` · ${summary}`}`));
+    const trials = trialsOf(one);
     return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
       h("strong", {}, `${one.scenario}${one.trainees.length === 0 ? "" : ` · ${one.trainees.join(", ")}`} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
       ...trials, h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials.length === 0 ? " · no trial" : ""}`));

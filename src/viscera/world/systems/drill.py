@@ -10,12 +10,11 @@ when all goals are met then, else *missed*. What was measured as it ended stays 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
-from viscera.errors import InputError
+from viscera.errors import InputError, need_number
 from viscera.inputs import EndDrill, StartDrill
 from viscera.scores.trial import HandTrace, Measured, Trial, Wanted
 from viscera.timing import FRAME, TICK
@@ -252,6 +251,12 @@ def _better(measure: Measure) -> str:
     return measure.better or ("less" if measure.grows else "")
 
 
+def check_seed(seed: object) -> None:
+    """Refuses what is no seed."""
+    if not (isinstance(seed, int) and 0 <= seed <= LARGEST_SEED):
+        raise InputError(f"seed = {seed!r} is not allowed.", f"It is a whole number from 0 to {LARGEST_SEED}.")
+
+
 def check_drill_input(one: StartDrill | EndDrill, scenario: str, drill: Drill | None) -> None:
     """Refuses what cannot be said of a drill, or where there is none."""
     if drill is None:
@@ -260,12 +265,12 @@ def check_drill_input(one: StartDrill | EndDrill, scenario: str, drill: Drill | 
         if not (isinstance(one.level, int) and 0 <= one.level < len(drill.levels)):
             names = ", ".join(f"{number} ({level.name})" for number, level in enumerate(drill.levels))
             raise InputError(f"level = {one.level!r} is not there.", f"There are: {names}.")
-        if one.seed is not None and not (isinstance(one.seed, int) and 0 <= one.seed <= LARGEST_SEED):
-            raise InputError(f"seed = {one.seed!r} is not allowed.", f"It is a whole number from 0 to {LARGEST_SEED}.")
+        if one.seed is not None:
+            check_seed(one.seed)
         return
     if one.how not in ("given_up", "found"):
         raise InputError(f"a drill cannot end as {one.how!r}.", "Use given_up or found.")
     if one.how == "found" and not drill.hides:
         raise InputError(f"nothing is hidden in {scenario}.", "The drill ends when its goals are met; or give up.")
-    if not (math.isfinite(one.certainty) and 0.0 <= one.certainty <= 1.0):
+    if not 0.0 <= need_number("certainty", one.certainty) <= 1.0:
         raise InputError(f"certainty = {one.certainty!r} is not allowed.", "It goes from 0 to 1.")
