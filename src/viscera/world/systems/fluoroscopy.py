@@ -96,6 +96,8 @@ class _Fluoroscopy:
         self._state[_RATE] = self._state[_DUE] = 1.0
         self._aimed = self._state[_PRIMARY:_RATE].copy()
         """C-arm of the pulse under way."""
+        self._pace = np.array([machine.pulse_rate])
+        """Pulses a second when it began: what it counts as."""
         self._seen = self._aimed.copy()
         """C-arm of the picture that is shown."""
         self._any = np.zeros(1, dtype=np.bool_)
@@ -114,7 +116,8 @@ class _Fluoroscopy:
 
     def system(self) -> System[Xray]:
         kept = Kept(
-            {"state": self._state, "aimed": self._aimed, "seen": self._seen, "any": self._any, "pixels": self._plain}
+            {"state": self._state, "aimed": self._aimed, "pace": self._pace, "seen": self._seen, "any": self._any}
+            | {"pixels": self._plain}
             | ({} if self._reading is None else self._reading.kept()),
             self._loaded,
             (lambda: xray.save(self._machine), lambda saved: xray.load(self._machine, saved)),
@@ -167,7 +170,7 @@ class _Fluoroscopy:
             state[_DUE] -= 1.0
             self._aimed[:] = state[_PRIMARY:_RATE]
             self._turn()
-            self._machine.pulse_rate = rate
+            self._pace[0] = self._machine.pulse_rate = rate
         for _ in range(_parts_a_frame(rate)):
             part = int(state[_PART])
             expose_part(self._machine, part)
@@ -181,6 +184,7 @@ class _Fluoroscopy:
             self._show()
 
     def _loaded(self) -> None:
+        self._machine.pulse_rate = float(self._pace[0])
         self._turn()
         self._show()
 
