@@ -25,7 +25,6 @@ class Reference:
         first = np.cumsum([0, *(len(np.unique(edge.piece)) for edge in edges)])
         numbers = [np.unique(edge.piece, return_inverse=True)[1] + n for edge, n in zip(edges, first, strict=False)]
         self.piece = np.concatenate(numbers)
-        self.rest = np.concatenate([t.rest_positions()[e.mass] for e, t in zip(edges, meeting.tissues, strict=True)])
         self.parted = np.concatenate([edge.kind & PARTED for edge in edges]) != 0
         tissues = meeting.tissues
         self.offset = np.concatenate([e.offset * t.params.spacing for e, t in zip(edges, tissues, strict=True)])
@@ -73,9 +72,7 @@ class Reference:
         for c in range(len(self.x)):
             for d in np.flatnonzero(np.linalg.norm(self.x - self.x[c], axis=1) <= 1.5 * h + 1.5e-3).tolist():
                 same = self.piece[c] == self.piece[d]
-                parted = int(self.parted[c]) + int(self.parted[d])
-                folded = np.linalg.norm(self.rest[d] - self.rest[c]) > 2.5 * h
-                if c == d or (same and not (parted == 2 or (parted == 1 and folded))):
+                if c == d or (same and not (self.parted[c] or self.parted[d])):
                     continue
                 if same and int(self.mass[d]) in self.ties[c]:
                     continue
@@ -91,13 +88,15 @@ class Reference:
         height = float(n @ way)
         flat, its_flat = np.linalg.norm(mine), np.linalg.norm(its)
         point = (flat < 0.1) != (its_flat < 0.1)
-        if mine @ its < -0.25 * flat * its_flat or (point and height >= -0.5 * h):
+        above = height >= -0.5 * h
+        if mine @ its < -0.25 * flat * its_flat or (point and above):
             reach = float(self.offset[c] + self.offset[d])
             weight = 1.0 - float(np.linalg.norm(way - height * n) / h) ** 2
-            good = weight > 0.0 and -1.5 * h <= height - reach <= 1.5e-3
+            good = weight > 0.0 and above and height - reach <= 1.5e-3
             return (n, weight, reach) if good else None
         far = float(np.linalg.norm(way))
-        return None if far > 0.7 * h + 1.5e-3 else (way / far, 1.0, 0.7 * h)
+        touch = min(max(float(self.offset[c] + self.offset[d]), 0.8 * h), h)
+        return None if far > touch + 1.5e-3 else (way / far, 1.0, touch)
 
     def push(self, pairs: Pairs, friction: float) -> tuple[Floats, Floats]:
         """Where all masses are and how fast after the rounds of a substep."""

@@ -113,29 +113,53 @@ def deepest(name: str, some: list[Stroke]) -> float:
 # Without shrinking: each example is a world.
 @settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 @given(name=st.sampled_from(["block", "gall bladder"]), some=st.lists(strokes, min_size=1, max_size=3))
-# Worlds in which sides crossed by 0.7 of a cell: a half fell until its pieces had landed.
+# Worlds in which sides once crossed by 0.5 to 2 cells. A half fell until its pieces had landed.
 @example(name="block", some=[(2, 0.5, 1.0, 0.5, 1.329, False)])
 @example(name="gall bladder", some=[(2, 0.5, 0.4, 0.73, 0.0, True), (1, 0.5, 1.0, 0.25, -0.045, True)])
+# A mass that hung on nothing fell through the middle of four.
+@example(
+    name="gall bladder",
+    some=[(2, 0.73, 0.25, 0.0, 0.2363, True), (2, 1.0, 0.5, 0.5, 0.0, False), (2, 0.73, 0.5 + 1e-6, 0.5, 0.9406, True)],
+)
+# The tip of a flap was folded into the side that it hangs on.
+@example(
+    name="gall bladder",
+    some=[(0, 0.0, 0.73, 1.0, 0.89, False), (2, 0.25, 0.0, 0.0, 0.0, True), (1, 0.73, 0.5, 0.25, -1.246, False)],
+)
+# Tissue came down on a mass that it had been cut from, two cells above it at rest, where it was not cut itself.
+@example(
+    name="gall bladder",
+    some=[(0, 0.5, 0.4, 1.0, -1.4636, False), (2, 0.0, 1.0, 0.4, 0.0, False), (2, 0.4, 0.5 + 1e-6, 0.0, 0.8829, False)],
+)
+# Edges passed each other.
+@example(
+    name="block",
+    some=[
+        (0, 0.73, 1.0, 0.0, -1.3922, True),
+        (0, 1.0, 0.4, 0.5 + 1e-6, 0.88, False),
+        (1, 0.73, 0.5 + 1e-6, 0.4, -0.6074, False),
+    ],
+)
 def test_two_sides_never_cross_by_more_than_half_a_cell(name: str, some: list[Stroke]) -> None:
     assert deepest(name, some) <= 0.5
 
 
-@pytest.mark.xfail(strict=True, reason="a mass that hangs on nothing falls through the middle of four, 2 cells deep")
-def test_nor_does_a_single_mass() -> None:
-    rng, name, some = np.random.default_rng(0), "", []
-    for _ in range(22):  # the last of so many random worlds
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_nor_in_four_hundred_random_worlds(seed: int) -> None:
+    """Of those of all three seeds nine crossed by 0.52 to 2 cells, while edges met from 0.7 of a cell on and a flap
+    met what is not cut from two and a half cells on."""
+    rng, crossed = np.random.default_rng(seed), []
+    for _ in range(400):
         name, some = ("block", "gall bladder")[rng.integers(2)], []
         for _ in range(rng.integers(1, 4)):
             at, reach, depth = (SHARES[n] for n in rng.integers(len(SHARES), size=3))
             tilt = float(rng.uniform(-1.5, 1.5)) * float(rng.random() < 0.7)
             some.append((int(rng.integers(3)), at, reach, depth, tilt, bool(rng.integers(2))))
-    assert deepest(name, some) <= 0.5
-
-
-@pytest.mark.xfail(strict=True, reason="the tip of a flap is drawn into the side that it hangs on, 2 cells deep")
-def test_nor_does_the_tip_of_a_flap() -> None:
-    some = [(0, 0.0, 0.73, 1.0, 0.89, False), (2, 0.25, 0.0, 0.0, 0.0, True), (1, 0.73, 0.5, 0.25, -1.246, False)]
-    assert deepest("gall bladder", some) <= 0.5
+        if deepest(name, some) > 0.5:
+            crossed.append((name, some))
+    assert not crossed
 
 
 @pytest.mark.parametrize("meets", [True, False])

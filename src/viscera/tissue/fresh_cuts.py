@@ -246,7 +246,7 @@ def find_mates(
                 meets = meet.fresh[d] >= 0
                 if meets and c < meet.count[0] and d < meet.count[0]:
                     # They meet already.
-                    meets = not may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
+                    meets = not may_meet(c, d, meet.piece, meet.kind, meet.place, meet.tied)
                 if meets:
                     meet.mate[_MATES * f + found] = d
                     found += 1

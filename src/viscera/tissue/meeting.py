@@ -10,8 +10,8 @@ t how far they lie aside of each other,
 
 several partners make one smooth surface. Where one of them is a corner or the end of a shred, whose own normal says
 little, the other one's decides. Edges that do not face each other meet as balls. What is folded over meets the piece
-that it hangs on, wherever one of the two is at a cut. After each substep, where a gap is below 0, the pair's closing
-speed is taken away, and Coulomb's share of its sliding,
+that it hangs on, wherever one of the two is at a cut and they are not tied. After each substep, where a gap is below 0,
+the pair's closing speed is taken away, and Coulomb's share of its sliding,
 
     Δv_i = − w/(m_i D) (c n + friction),   D = W_i/m_i + W_j/m_j,   W_i = max(1, Σ w),
 

@@ -21,28 +21,22 @@ wp.set_module_options({"enable_backward": False, "max_unroll": 0})
 
 FACING = wp.constant(-0.25)
 """Two masses face each other when the cosine between their normals is below this."""
-BEHIND = wp.constant(-1.5)
-"""A surface that is deeper than this, in cells, is another side of the tissue, and not met: masses that have passed
-each other by less than half a cell are still pushed back, and the far side of a flap, a cell thick, is two cells
-off."""
-BALL = wp.constant(0.7)
-"""How near masses come whose surfaces do not face each other, as edges, in cells. A loose mass falls through the middle
-of four, √½ from each."""
+BALL = wp.constant(0.8)
+"""Masses whose surfaces do not face each other, as edges, touch where their surfaces would, a cell from each other at
+most: neighbours on both sides of a cut do so at rest. No nearer than this either, in cells: a mass would fall through
+the middle of four, √½ from each, and 0.8 where they are stretched by 13 %."""
 SLACK = wp.constant(1.5e-3)
 """How much nearer two masses may come in a tick [m]."""
 SKIN = wp.constant(0.5)
 """Candidates lie this much farther off than a tick's partners, in cells."""
 NEAR_TABLE = wp.constant(2.0e-3)
 """What is nearer to the table than this is looked at [m]."""
-FOLDED = wp.constant(2.5)
-"""Masses of one piece of which one alone is at a cut meet if they lie farther apart at rest than this, in cells: a flap
-that is folded over meets what it lies on."""
 POINT = wp.constant(0.1)
 """A mass whose surface is less flat than this is a point, a corner or the end of a shred: its own normal says little,
 and it meets what is flatter by that one's."""
 MIDDLE = wp.constant(-0.5)
-"""A point that does not face a surface is met by it as long as it is not deeper below its masses than this, in cells:
-half way to the next ones."""
+"""Surfaces meet while their masses have passed each other by less than this, in cells: half way to the next ones. What
+is deeper is the far side of a flap, two cells thick, which jaws squeeze to 40 % of that."""
 SURE = wp.constant(0.3)
 """A normal is taken as the tissue's deformation gives it while its cosine with what the mass leans on is above this."""
 
@@ -198,21 +192,15 @@ def find_normals(
 def may_meet(
     c: int,
     d: int,
-    spacing: float,
     piece: wp.array(dtype=wp.int32),
     kind: wp.array(dtype=wp.int32),
-    rest: wp.array(dtype=wp.vec3),
     place: wp.array(dtype=wp.int32),
     tied: wp.array(dtype=wp.int32),
 ):
-    """Of another piece, or parted and not tied, or folded over; as far as what is cut has landed."""
+    """Of another piece, or not tied and one of them at a cut; as far as what is cut has landed."""
     meets = piece[c] != piece[d]
     if not meets:
-        parted = (kind[c] & 1) != 0
-        other_parted = (kind[d] & 1) != 0
-        meets = parted and other_parted
-        if parted != other_parted:
-            meets = wp.length(rest[d] - rest[c]) > FOLDED * spacing
+        meets = ((kind[c] | kind[d]) & 1) != 0
         if meets:
             other = place[d]
             for k in range(_NEIGHBOURS):
@@ -272,7 +260,7 @@ def list_candidates(
                     # Cells far from each other may share a bucket.
                     meets = cell_of(meet.at[d], reach) == cell
                 if meets:
-                    meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
+                    meets = may_meet(c, d, meet.piece, meet.kind, meet.place, meet.tied)
                 if meets:
                     found = put_candidate(c, d, found, meet.candidate)
                     if not whole and meet.runs[d] == 0:
@@ -295,16 +283,17 @@ def pair_of(
     near do not face each other: those are dealt with first."""
     facing = wp.dot(normal, other) < FACING * (flat * other_flat)
     along = way / far
-    touch = BALL * spacing
+    touch = wp.clamp(offsets, BALL * spacing, spacing)
     weight = wp.where(far <= touch + SLACK, 1.0, 0.0)
     if facing or (flat < POINT) != (other_flat < POINT):
         surface = wp.normalize(normal - other)
         height = wp.dot(surface, way)
-        if facing or height >= MIDDLE * spacing:
+        above = height >= MIDDLE * spacing
+        if facing or above:
             along = surface
             touch = offsets
             weight = 0.0
-            if height - touch >= BEHIND * spacing and height - touch <= SLACK:
+            if above and height - touch <= SLACK:
                 aside = wp.length(way - height * surface) / spacing
                 weight = 1.0 - aside * aside
     return along, weight, touch
@@ -372,7 +361,7 @@ def find_partners(
             far = wp.length(way)
             meets = far <= reach and far >= 1.0e-9
             if meets and compared:
-                meets = may_meet(c, d, meet.spacing, meet.piece, meet.kind, meet.rest, meet.place, meet.tied)
+                meets = may_meet(c, d, meet.piece, meet.kind, meet.place, meet.tied)
             elif meets and not fresh and k < others:
                 # It comes once more, among the runaways.
                 meets = meet.runs[d] == 0
