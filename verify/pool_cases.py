@@ -34,6 +34,7 @@ from viscera.water.smoothing import spline
 from viscera.water.walls import box_walls
 
 FloatArray = NDArray[np.float64]
+Solver = Literal["tait", "incompressible"]
 
 FINE = 2
 """Steps of the grid that measures a pool's room, in a spacing."""
@@ -113,7 +114,7 @@ def still_in(
     depth: float,
     seconds: float,
     *,
-    solver: Literal["tait", "incompressible"] = "incompressible",
+    solver: Solver = "incompressible",
     deforming: bool = False,
     carried: float = 0.0,
     places: FloatArray | None = None,
@@ -127,12 +128,7 @@ def still_in(
     pool = pool if places is None else replace(pool, places=places)
     low, high = (corner.copy() for corner in mesh.bounds)
     high[0] += carried * (seconds + FRAME)
-    options: dict[str, Any] = {"sound_speed": 10.0 * math.sqrt(2.0 * GRAVITY * depth)}
-    if solver == "incompressible":
-        options = {"equation": "incompressible", "fastest": 1.0}
-    box_of_it = (tuple(low.tolist()), tuple(high.tolist()))
-    params = at_largest_step(FluidParams(spacing, *box_of_it, dt=0.0, gravity=(0.0, -GRAVITY, 0.0), **options))
-    params = replace(params, viscosity=VISCOUS_SHARE * params.rest_density * spacing**2 / params.dt)
+    params = _settling(FluidParams(spacing, tuple(low.tolist()), tuple(high.tolist()), dt=0.0), depth, solver)
     fluid = water.make(params, pool.places, device=device)
     seen: dict[str, Any] = {"deforming": True, "reach": SEEN_FROM * params.radius} if deforming else {}
     walls = water.make_walls(mesh, radius=0.5 * spacing, device=device, room=carried * (seconds + FRAME), **seen)
@@ -162,6 +158,18 @@ def still_in(
     crept = np.linalg.norm(_by_tag(fluid) - before - moved * watched * time, axis=1) / (watched * time)
     found = measured(fluid, pool, mesh, device, moved, frames * time)
     return found | {"creep": float(np.sqrt(np.mean(crept**2)))}
+
+
+def _settling(params: FluidParams, depth: float, solver: Solver) -> FluidParams:
+    """Water that settles with either solver, of one viscosity: what the incompressible one's steps, which are longer,
+    allow. As much as Tait's short ones allow is twelve times thicker in a ball of 12 cm, and such water is not at rest
+    after 3 s: its second layer at the wall is 17 % off after 0.5 s, 5.1 % then, and 3.5 % after 8."""
+    down = replace(params, gravity=(0.0, -GRAVITY, 0.0))
+    solved = at_largest_step(replace(down, equation="incompressible", fastest=1.0))
+    thick = VISCOUS_SHARE * params.rest_density * params.spacing**2 / solved.dt
+    if solver == "incompressible":
+        return replace(solved, viscosity=thick)
+    return at_largest_step(replace(down, sound_speed=10.0 * math.sqrt(2.0 * GRAVITY * depth), viscosity=thick))
 
 
 def _by_tag(fluid: water.Fluid) -> FloatArray:

@@ -10,6 +10,8 @@ const LONGEST = 240; // [s] of the world; what has not ended by then never does
 const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
+const measure = (page, name) => page.evaluate((one) => window.viscera.measures()[one], name);
+const drillTime = (page) => page.evaluate(() => window.viscera.drill().time);
 const ended = (page) => page.evaluate(() => window.viscera.drill()?.phase === "ended");
 const add = ([x, y, z], dx = 0, dy = 0, dz = 0) => [x + dx, y + dy, z + dz];
 
@@ -142,6 +144,15 @@ async function pedal(page, seconds) {
   const box = await page.locator(".pedal").boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await hold(page, seconds);
+}
+
+/** With the pedal down until pictures with the C-arm where it stands have come: the X-ray of a busy machine is late. */
+async function look(page) {
+  const [before, box] = [await measure(page, "fluoroscopy"), await page.locator(".pedal").boundingBox()];
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  await until(page, (v, least) => v.measures().fluoroscopy >= least, before + 0.4, "pictures are taken", LONG);
+  await page.mouse.up();
 }
 
 /** Two pools of blood at most: both vessels clipped, the rest sucked up. */
@@ -277,13 +288,21 @@ export const HANDS = {
       for (const [across, along, place] of polyps) {
         await setting(page, "across", across);
         await setting(page, "along", along);
-        await pedal(page, 0.5);
+        await look(page);
         await mark(page, place);
       }
+      // From now on: a slow page has taken its time for the polyps.
+      const begun = await drillTime(page);
       for (const [at, name, value] of script) {
         if (await ended(page)) return;
-        await wait(page, at - (await page.evaluate(() => window.viscera.drill().time)));
+        await wait(page, begun + at - (await drillTime(page)));
         await setting(page, name, value);
+      }
+      // What is still dry is reached by rolling on, head down and head up, as long as it takes.
+      for (let side = 0; !(await ended(page)) && (await drillTime(page)) < LONGEST; side++) {
+        await setting(page, "tilt", side % 2 ? 45 : -30);
+        await setting(page, "roll", [90, -90, 180, 0][side % 4]);
+        await wait(page, 7);
       }
     },
     failed: async (page) => {
