@@ -6,8 +6,9 @@ Along a ray light is lost by Beer and Lambert, and what is scattered towards the
 
 with σ the density in the box [1/m] and a the share that is scattered. The lamp sits beside the lens, so its light comes
 through the same smoke as it goes back through. A ray is cut into steps of about one cell, in each of which σ is
-constant and the integral exact; it ends at the nearest solid. Rays go through every second pixel of every second row; a
-pixel between them takes the mean of those around that ended at its own depth, so that borders stay sharp.
+constant and the integral exact; it ends at the nearest solid. Smoke is smooth: rays go through every sixth pixel of
+every sixth row, and through the last ones. A pixel between them lies between the four around linearly, and those that
+ended at its own depth count the most, so that borders stay sharp.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ FARTHEST = wp.constant(60.0)
 LEAST_STEPS, MOST_STEPS = wp.constant(4), wp.constant(96)
 BORDER = wp.constant(1000.0)
 """How little a ray counts that ended at another depth, per share of that depth."""
+APART = wp.constant(6)
+"""Pixels between two rays, along rows and columns."""
+FARTHER = wp.constant(0.02)
+"""What a ray counts at least of one through the pixel itself, if it ended at its depth and the others did not."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,41 @@ class VolumeView:
     dye_albedo: wp.vec3
 
 
+@wp.kernel
+def gather_corners(
+    first: int,
+    # params
+    turn: int,
+    # in
+    count: wp.array(dtype=wp.int32),
+    volumes: wp.array(dtype=VolumeView),
+    texels: wp.array(dtype=wp.uint8),
+    # out
+    corners_out: wp.array(dtype=wp.vec4),
+):
+    """Each texel's density with those to its right, above and both, 0 to 1: a ray reads two rows of numbers where it
+    would read eight bytes far from each other."""
+    if turn >= count[0]:
+        return
+    volume = volumes[turn]
+    nx = volume.cells[0]
+    ny = volume.cells[1]
+    t = first + wp.tid()
+    if t >= nx * ny * volume.cells[2]:
+        return
+    i = t % nx
+    j = (t // nx) % ny
+    right = 4 * wp.min(1, nx - 1 - i)
+    above = 4 * nx * wp.min(1, ny - 1 - j)
+    c = volume.first + 4 * t
+    bytes = wp.vec4(
+        float(texels[c]), float(texels[c + right]), float(texels[c + above]), float(texels[c + above + right])
+    )
+    corners_out[volume.first // 4 + t] = bytes / 255.0
+
+
 @wp.func
-def density_at(volume: VolumeView, texels: wp.array(dtype=wp.uint8), place: wp.vec3) -> float:
+def density_at(volume: VolumeView, corners: wp.array(dtype=wp.vec4), place: wp.vec3) -> float:
     """0 to 1, between the middles of the texels around linearly, beyond the outermost as theirs."""
     nx = volume.cells[0]
     ny = volume.cells[1]
@@ -88,27 +126,17 @@ def density_at(volume: VolumeView, texels: wp.array(dtype=wp.uint8), place: wp.v
     x = wp.clamp(place[0] * float(nx) - 0.5, 0.0, float(nx - 1))
     y = wp.clamp(place[1] * float(ny) - 0.5, 0.0, float(ny - 1))
     z = wp.clamp(place[2] * float(nz) - 0.5, 0.0, float(nz - 1))
-    i = wp.min(int(x), wp.max(nx - 2, 0))
-    j = wp.min(int(y), wp.max(ny - 2, 0))
-    k = wp.min(int(z), wp.max(nz - 2, 0))
-    right = 4 * wp.min(1, nx - 1)
-    above = 4 * nx * wp.min(1, ny - 1)
-    beyond = 4 * nx * ny * wp.min(1, nz - 1)
+    i = int(x)
+    j = int(y)
+    k = int(z)
+    c = volume.first // 4 + (k * ny + j) * nx + i
+    near = corners[c]
+    far = corners[c + nx * ny * wp.min(1, nz - 1 - k)]
+    middle = near + (z - float(k)) * (far - near)
     fx = x - float(i)
-    fy = y - float(j)
-    c = volume.first + 4 * ((k * ny + j) * nx + i)
-    near = wp.lerp(
-        wp.lerp(float(texels[c]), float(texels[c + right]), fx),
-        wp.lerp(float(texels[c + above]), float(texels[c + above + right]), fx),
-        fy,
-    )
-    c = c + beyond
-    far = wp.lerp(
-        wp.lerp(float(texels[c]), float(texels[c + right]), fx),
-        wp.lerp(float(texels[c + above]), float(texels[c + above + right]), fx),
-        fy,
-    )
-    return wp.lerp(near, far, z - float(k)) / 255.0
+    low = middle[0] + fx * (middle[1] - middle[0])
+    high = middle[2] + fx * (middle[3] - middle[2])
+    return low + (y - float(j)) * (high - low)
 
 
 @wp.func
@@ -125,6 +153,12 @@ def dye_at(volume: VolumeView, texels: wp.array(dtype=wp.uint8), place: wp.vec3)
 def soft_at(place: wp.vec3) -> float:
     x = step(0.0, SOFT, wp.min(place[0], 1.0 - place[0]))
     return x * step(0.0, SOFT, wp.min(place[1], 1.0 - place[1]))
+
+
+@wp.func
+def rays_along(pixels: int) -> int:
+    """In a row or column of so many pixels."""
+    return (pixels + APART - 2) // APART + 1
 
 
 @wp.func
@@ -163,6 +197,7 @@ def follow_rays(
     count: wp.array(dtype=wp.int32),
     volumes: wp.array(dtype=VolumeView),
     texels: wp.array(dtype=wp.uint8),
+    corners: wp.array(dtype=wp.vec4),
     depth: wp.array(dtype=wp.float32),
     # out
     scattered_out: wp.array(dtype=wp.vec4),
@@ -175,9 +210,9 @@ def follow_rays(
     e = first + wp.tid()
     lens = eye[0]
     width = wp.int32(lens.width)
-    half = (width + 1) // 2
-    row = 2 * (e // half)
-    column = 2 * (e % half)
+    across = rays_along(width)
+    row = wp.min(APART * (e // across), wp.int32(lens.height) - 1)
+    column = wp.min(APART * (e % across), width - 1)
     room = around[0]
     volume = volumes[turn]
     ray = ray_of(lens, column, row)
@@ -201,8 +236,9 @@ def follow_rays(
         for k in range(steps):
             at = begin + (float(k) + 0.5) / float(steps) * (end - begin)
             place = start + at * way
-            dense = density_at(volume, texels, place) * soft_at(place)
+            dense = density_at(volume, corners, place)
             if dense > 0.0:
+                dense = dense * soft_at(place)
                 dye = dye_at(volume, texels, place)
                 loss = (1.0 - dye) * volume.extinction + dye * volume.dye_extinction
                 albedo = (1.0 - dye) * volume.albedo + dye * volume.dye_albedo
@@ -224,13 +260,16 @@ def follow_rays(
 
 
 @wp.func
-def from_screen(byte: wp.uint8) -> float:
+def counts(share: float, end: float, own: float) -> float:
+    """What a ray counts in a pixel: `share` by its place, less where it ended at another depth than the pixel's own."""
+    return (share + FARTHER) * own / (own + BORDER * wp.abs(end - own))
+
+
+def from_screen(byte: NDArray[np.int64]) -> NDArray[np.float32]:
     """The film curve of `to_screen` backwards."""
-    y = wp.min(float(byte) / 255.0, 0.985)
-    a = 6.2 * (1.0 - y)
-    b = 0.5 - 1.7 * y
-    c = -0.06 * y
-    return (-b + wp.sqrt(wp.max(b * b - 4.0 * a * c, 0.0))) / (2.0 * a) + 0.004
+    y = np.minimum(byte / 255.0, 0.985)
+    a, b, c = 6.2 * (1.0 - y), 0.5 - 1.7 * y, -0.06 * y
+    return ((-b + np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))) / (2.0 * a) + 0.004).astype(np.float32)
 
 
 @wp.kernel
@@ -242,44 +281,64 @@ def lay_over(
     eye: wp.array(dtype=LensView),
     around: wp.array(dtype=Surroundings),
     count: wp.array(dtype=wp.int32),
+    light_of: wp.array(dtype=wp.float32),
     depth: wp.array(dtype=wp.float32),
     scattered: wp.array(dtype=wp.vec4),
     kept: wp.array(dtype=wp.vec3),
     # out
     colour_out: wp.array(dtype=wp.vec3ub),
 ):
-    """Over the picture: the rays around a pixel, of which those that ended at its own depth count."""
+    """Over the square of pixels between four rays. `light_of` is `from_screen` of each byte."""
     if turn >= count[0]:
         return
-    i = first + wp.tid()
+    e = first + wp.tid()
     lens = eye[0]
     width = wp.int32(lens.width)
-    row = i // width
-    column = i - row * width
-    half = (width + 1) // 2
-    rows = (wp.int32(lens.height) + 1) // 2
-    own = solid_depth(around[0], ray_of(lens, column, row), depth[i])
-    added = wp.vec3(0.0, 0.0, 0.0)
-    through = wp.vec3(0.0, 0.0, 0.0)
-    total = float(0.0)
-    for n in range(4):
-        r = wp.min(row // 2 + (row % 2) * (n // 2), rows - 1)
-        c = wp.min(column // 2 + (column % 2) * (n % 2), half - 1)
-        light = scattered[r * half + c]
-        weight = 1.0 / (1.0 + BORDER * wp.abs(light[3] - own) / own)
-        added += weight * wp.vec3(light[0], light[1], light[2])
-        through += weight * kept[r * half + c]
-        total += weight
-    added = added / total
-    through = through / total
-    if added[0] + added[1] + added[2] < 1.0e-5 and wp.min(through[0], wp.min(through[1], through[2])) > 0.9995:
+    height = wp.int32(lens.height)
+    across = rays_along(width)
+    row = e // across
+    column = e - row * across
+    left = APART * column
+    right = wp.min(left + APART, width - 1)
+    top = APART * row
+    bottom = wp.min(top + APART, height - 1)
+    if left > right or top > bottom:
+        return  # rays of the last row and column have no square of their own
+    beside = wp.min(1, across - 1 - column)
+    below = across * wp.min(1, rays_along(height) - 1 - row)
+    a = scattered[e]
+    b = scattered[e + beside]
+    c = scattered[e + below]
+    d = scattered[e + below + beside]
+    ka = kept[e]
+    kb = kept[e + beside]
+    kc = kept[e + below]
+    kd = kept[e + below + beside]
+    least = wp.min(wp.min(wp.min(ka), wp.min(kb)), wp.min(wp.min(kc), wp.min(kd)))
+    most = wp.max(a[0] + a[1] + a[2], b[0] + b[1] + b[2])
+    most = wp.max(most, wp.max(c[0] + c[1] + c[2], d[0] + d[1] + d[2]))
+    if most < 1.0e-5 and least > 0.9995:
         return
-    under = colour_out[i]
-    colour_out[i] = wp.vec3ub(
-        to_byte(from_screen(under[0]) * through[0] + added[0]),
-        to_byte(from_screen(under[1]) * through[1] + added[1]),
-        to_byte(from_screen(under[2]) * through[2] + added[2]),
-    )
+    room = around[0]
+    for y in range(top, wp.min(top + APART, height)):
+        down = float(y - top) / float(wp.max(bottom - top, 1))
+        for x in range(left, wp.min(left + APART, width)):
+            i = y * width + x
+            aside = float(x - left) / float(wp.max(right - left, 1))
+            own = solid_depth(room, ray_of(lens, x, y), depth[i])
+            wa = counts((1.0 - aside) * (1.0 - down), a[3], own)
+            wb = counts(aside * (1.0 - down), b[3], own)
+            wc = counts((1.0 - aside) * down, c[3], own)
+            wd = counts(aside * down, d[3], own)
+            share = 1.0 / (wa + wb + wc + wd)
+            added = share * (wa * a + wb * b + wc * c + wd * d)
+            through = share * (wa * ka + wb * kb + wc * kc + wd * kd)
+            under = colour_out[i]
+            colour_out[i] = wp.vec3ub(
+                to_byte(light_of[wp.int32(under[0])] * through[0] + added[0]),
+                to_byte(light_of[wp.int32(under[1])] * through[1] + added[1]),
+                to_byte(light_of[wp.int32(under[2])] * through[2] + added[2]),
+            )
 
 
 class Volumes:
@@ -295,7 +354,11 @@ class Volumes:
             arrays[one.name] = self._texels.host[first : first + size].reshape(shape)
         self._views = device.port(max(1, len(scene.volumes)), VolumeView)
         self._count = device.port(1, wp.int32)
-        self._rays = -(-width // 2) * -(-height // 2)
+        self._most_texels = max((size // 4 for size in sizes), default=0)
+        self._corners = wp.zeros(max(1, sum(sizes) // 4), dtype=wp.vec4, device=device.warp)
+        self._light_of = wp.array(from_screen(np.arange(256)), dtype=wp.float32, device=device.warp)
+        apart = int(APART)
+        self._rays = ((width + apart - 2) // apart + 1) * ((height + apart - 2) // apart + 1)
         self._scattered = wp.zeros(self._rays if scene.volumes else 1, dtype=wp.vec4, device=device.warp)
         self._kept = wp.zeros(self._rays if scene.volumes else 1, dtype=wp.vec3, device=device.warp)
 
@@ -348,8 +411,10 @@ class Volumes:
             return
         for port in (self._texels, self._views, self._count):
             stage.upload(port)
+        counted, rays = self._count.array, [self._scattered, self._kept]
         for turn in range(len(self._volumes)):
-            seen = [turn, eye, around, self._count.array]
-            through = [self._views.array, self._texels.array, depth, self._scattered, self._kept]
-            stage.launch(follow_rays, self._rays, [*seen, *through])
-            stage.launch(lay_over, depth.shape[0], [*seen, depth, self._scattered, self._kept, colour])
+            filled = [self._views.array, self._texels.array]
+            stage.launch(gather_corners, self._most_texels, [turn, counted, *filled, self._corners])
+            seen = [turn, eye, around, counted]
+            stage.launch(follow_rays, self._rays, [*seen, *filled, self._corners, depth, *rays])
+            stage.launch(lay_over, self._rays, [*seen, self._light_of, depth, *rays, colour])

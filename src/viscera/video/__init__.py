@@ -1,7 +1,8 @@
 """`viscera video`: a recording as a film, with the measures on it, drawn without a browser.
 
-The world is made again from its inputs and steps from picture to picture. Beside it, in a thread of its own, the
-pictures are drawn (`viscera.render`) and compressed (PyAV: `pip install 'viscera[video]'`), so both cores are busy.
+The world is made again from its inputs and steps from picture to picture. Beside it pictures are drawn
+(`viscera.render`), each by one of a few painters in threads of their own, and compressed in their order (PyAV: `pip
+install 'viscera[video]'`), so every core is busy whichever of the two takes longer.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ Progress = Callable[[str, float], None]
 
 OPTIONS = {".mp4": {"crf": "21", "preset": "veryfast"}, ".webm": {"crf": "32", "deadline": "realtime", "cpu-used": "8"}}
 """Of the codecs: little is lost that is seen, and two cores keep up."""
+PAINTERS = 2
+"""Pictures that are drawn at the same time."""
 WAITING = 2
 """Pictures that may wait to be drawn."""
 
@@ -47,7 +50,7 @@ class Filmed:
     took: float
     """Wall time, the world's making and kernels left out [s]."""
     drawing: float
-    """Of that, what drawing and compressing took beside the world [s]."""
+    """What drawing and compressing took beside the world, in all threads together [s]."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,13 +136,14 @@ def picture_ticks(what: Film, last: int) -> list[int]:
 class _Shot:
     """A moment to be drawn."""
 
+    number: int
     scene: Scene
     frame: Frame
     arrays: dict[str, AnyArray]
 
 
 class Easel:
-    """Draws and compresses pictures in a thread of its own, while the world goes on."""
+    """Draws and compresses pictures in threads of its own, while the world goes on."""
 
     def __init__(self, path: Path, what: Film, world: Any) -> None:
         self.busy = 0.0
@@ -147,6 +151,8 @@ class Easel:
         self._captions = Captions(what.height)
         self._free: queue.Queue[dict[str, AnyArray]] = queue.Queue()
         self._shots: queue.Queue[_Shot | None] = queue.Queue()
+        self._taken = self._written = 0
+        self._turn = threading.Condition()
         self._error: Exception | None = None
         self._adopt(world)
         av = require("av", "video")
@@ -156,19 +162,25 @@ class Easel:
         self._stream = self._file.add_stream(CODECS[suffix], rate=rate, options=OPTIONS[suffix])
         self._stream.width, self._stream.height, self._stream.pix_fmt = what.width, what.height, "yuv420p"
         self._picture = av.VideoFrame.from_ndarray
-        self._thread: threading.Thread | None = threading.Thread(target=self._work, name="viscera-film", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, args=(painter,), name=f"viscera-film-{painter}", daemon=True)
+            for painter in range(PAINTERS)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def _adopt(self, world: Any) -> None:
         """What is in the world now; nothing may be drawn meanwhile."""
         self._seed, self._scene = world.seed, world.scene()
-        # One core of its own: the world has the others.
-        device = world.device.sibling(1)
         width, height = self._what.width, self._what.height
-        self._eye = render.make(self._scene, device=device, width=width, height=height, half=True)
+        # One core each: the world and the other painters have the others.
+        self._eyes = [
+            render.make(self._scene, device=world.device.sibling(1), width=width, height=height, half=True)
+            for _ in range(PAINTERS)
+        ]
         self._free = queue.Queue()
-        for _ in range(WAITING + 1):
-            self._free.put({name: np.zeros_like(array) for name, array in self._eye.arrays.items()})
+        for _ in range(WAITING + PAINTERS):
+            self._free.put({name: np.zeros_like(array) for name, array in self._eyes[0].arrays.items()})
 
     def show(self, world: Any) -> None:
         """The world as it is now is the next picture."""
@@ -178,7 +190,8 @@ class Easel:
         room = self._room()
         world.show_now()
         world.write_arrays(room)
-        self._shots.put(_Shot(self._scene, world.frame(), room))
+        self._shots.put(_Shot(self._taken, self._scene, world.frame(), room))
+        self._taken += 1
 
     def _room(self) -> dict[str, AnyArray]:
         while True:
@@ -198,31 +211,41 @@ class Easel:
         self._file.close()
 
     def abandon(self) -> None:
-        """Ends the thread, if `close` has not."""
+        """Ends the threads, if `close` has not."""
         self._end()
 
     def _end(self) -> None:
-        if self._thread is not None:
+        for _ in self._threads:
             self._shots.put(None)
-            self._thread.join()
-            self._thread = None
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
 
-    def _work(self) -> None:
+    def _work(self, painter: int) -> None:
         while (shot := self._shots.get()) is not None:
             if self._error is None:
-                start = time.perf_counter()
                 try:
-                    self._draw(shot)
+                    self._draw(shot, self._eyes[painter])
                 except Exception as error:
                     self._error = error
-                self.busy += time.perf_counter() - start
+            with self._turn:  # after an error too, or the next one would wait for ever
+                self._written = max(self._written, shot.number + 1)
+                self._turn.notify_all()
             self._free.put(shot.arrays)
             self._shots.task_done()
 
-    def _draw(self, shot: _Shot) -> None:
-        eye = self._eye
+    def _draw(self, shot: _Shot, eye: render.Renderer) -> None:
+        start = time.perf_counter()
         for name, array in shot.arrays.items():
             np.copyto(eye.arrays[name], array)
         colour = eye.render(shot.frame, self._what.camera, copy=False).colour
-        self._captions.put(colour, lines_of(shot.scene, shot.frame))
-        self._file.mux(self._stream.encode(self._picture(colour, format="rgb24")))
+        drawn = time.perf_counter()
+        with self._turn:
+            self._turn.wait_for(lambda: self._written >= shot.number)
+            if self._error is not None:
+                return
+            begun = time.perf_counter()
+            self._captions.put(colour, lines_of(shot.scene, shot.frame))
+            self._file.mux(self._stream.encode(self._picture(colour, format="rgb24")))
+            self.busy += drawn - start + time.perf_counter() - begun
+            self._written = shot.number + 1
