@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+from numpy.typing import NDArray
 
 from viscera.errors import DeviceError
 
@@ -234,6 +235,15 @@ class Port:
     staging: wp.array[Any]
     host: np.ndarray
     """The staging memory as NumPy; write before `upload`, read after `download`."""
+
+
+def put(target: wp.array[Any], values: NDArray[Any], rows: NDArray[np.int64] | slice = slice(None)) -> None:
+    """Writes `values`, which elsewhere than in `rows` are what `target` has already. On cpu those rows alone, into its
+    memory; on cuda a copy of all."""
+    if target.device.is_cuda:
+        target.assign(values.ravel() if values.size == target.size else values)
+    else:
+        target.numpy().reshape(values.shape)[rows] = values[rows]
 
 
 @dataclass

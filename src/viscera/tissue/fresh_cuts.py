@@ -16,6 +16,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from viscera.device import put
 from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, Blades, slot_at
 from viscera.tissue.cutting import need_cutting
 from viscera.tissue.kernels import Lattice
@@ -289,18 +290,15 @@ class FreshCuts:
         self.fresh.rest = wp.array(rest, dtype=wp.vec3, device=device)
         self.fresh.state = wp.zeros(3, dtype=wp.int32, device=device)
 
-    def land(self, cut: NDArray[np.bool_], rows: NDArray[np.int64], first: int) -> None:
-        """These springs are known to be cut, shape (13, masses), and the masses `rows` have the rows of `Meet` from
-        `first` on; between two ticks."""
-        layout = self._tissue.layout
-        known = np.zeros((13, layout.slots), dtype=np.uint8)
-        known[:, layout.slot_of_node] = cut
-        self._known.assign(known.ravel())
-        row = np.full(layout.slots, -1, dtype=np.int32)
-        row[layout.slot_of_node[rows]] = np.arange(first, first + len(rows))
-        self.fresh.row.assign(row)
+    def land(self, known: NDArray[np.uint8], places: NDArray[np.int32], first: int) -> None:
+        """These springs are known to be cut, shape (13, slots), and the masses in these places have the rows of `Meet`
+        from `first` on; between two ticks."""
+        put(self._known, known.ravel())
+        row = np.full(len(self.fresh.row), -1, dtype=np.int32)
+        row[places] = np.arange(first, first + len(places))
+        put(self.fresh.row, row)
         self.fresh.mark.zero_()
-        self.fresh.state.assign(np.array([1, 0, -1], dtype=np.int32))
+        put(self.fresh.state, np.array([1, 0, -1], dtype=np.int32))
 
     def find(self, threads: int, meet: Any) -> None:
         """As a tick begins."""

@@ -36,16 +36,15 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
-from viscera.device import Program, Stage
+from viscera.device import Program, Stage, put
 from viscera.errors import InputError
 from viscera.tissue import meeting_kernels, partner_kernels, stepping
 from viscera.tissue.cutting import record_keep
 from viscera.tissue.fresh_cuts import FreshCuts
 from viscera.tissue.grasping import record_take
 from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, FRESH, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
-from viscera.tissue.pieces import PARTED, Pieces
+from viscera.tissue.pieces import Pieces
 from viscera.tissue.substeps import set_substeps
 from viscera.tissue.tissue import Tissue
 from viscera.tissue.touching import record_near
@@ -75,6 +74,9 @@ class Meeting:
     _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
     """By the position buffers that are current."""
     _shapes: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._keys = np.arange(sum(len(tissue.params.nodes) for tissue in self.tissues), dtype=np.int32)
 
     def step(self) -> None:
         """One tick of all lattices."""
@@ -160,56 +162,31 @@ class Meeting:
 
     def _put(self) -> None:
         """The arrays of all pieces' edges, one after the other."""
-        edges, meet = [one.edge for one in self.pieces], self.meet
-        origin = np.asarray(self.tissues[0].params.origin)
-        begin, pieces = np.cumsum([0, *(len(edge.mass) for edge in edges)]), 0
-        columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
-        for number, (tissue, edge) in enumerate(zip(self.tissues, edges, strict=True)):
-            params, slot = tissue.params, tissue.layout.slot_of_node[edge.mass]
-            numbers, piece = np.unique(edge.piece, return_inverse=True)
-            free = ~params.anchored[edge.mass]
-            columns["place"].append(slot)
-            columns["rest"].append(tissue.rest_positions()[edge.mass] - origin)
-            columns["inverse_mass"].append(np.where(free, 1.0 / tissue.mass[edge.mass], 0.0))
-            columns["piece"].append(piece + pieces)
-            columns["kind"].append(edge.kind)
-            columns["owner"].append(np.full(len(edge.mass), number))
-            columns["offset"].append(edge.offset * params.spacing)
-            columns["tied"].append(edge.tied)
-            columns["leans"].append(edge.leans)
-            columns["flat"].append(edge.flat)
-            columns["lean"].append(edge.lean)
-            pieces += len(numbers)
-        whole = {name: np.concatenate(parts) for name, parts in columns.items()}
-        self.more = max(0, pieces - PIECES)
-        whole["piece"] = np.minimum(whole["piece"], PIECES - 1)
-        for name, values in whole.items():
-            target = getattr(meet, name)
-            padded = np.zeros((self._room, *values.shape[1:]), dtype=_COLUMNS[name])
-            padded[: len(values)] = values
-            target.assign(padded if target.dtype == wp.vec3 else padded.ravel())
-        if pieces < 2 and not bool((whole["kind"] & PARTED).any()):
+        landings, meet = [one.landing for one in self.pieces], self.meet
+        pieces = np.cumsum([0, *(one.pieces for one in landings)])
+        begin = np.cumsum([0, *(len(one.columns["place"]) for one in landings)])
+        self.more = max(0, int(pieces[-1]) - PIECES)
+        room = len(self._keys)
+        for name in landings[0].columns:
+            parts = [one.columns[name] for one in landings]
+            if name == "piece":
+                parts = [np.minimum(part + first, PIECES - 1) for part, first in zip(parts, pieces, strict=False)]
+            whole = np.zeros((room, *parts[0].shape[1:]), dtype=parts[0].dtype)
+            np.concatenate(parts, out=whole[: begin[-1]])
+            put(getattr(meet, name), whole)
+        owner = np.zeros(room, dtype=np.int32)
+        owner[: begin[-1]] = np.repeat(np.arange(len(landings)), np.diff(begin))
+        put(meet.owner, owner)
+        if pieces[-1] < 2 and not any(one.parted for one in landings):
             begin = np.zeros_like(begin)  # one whole piece meets nothing
-        meet.begin.assign(begin.astype(np.int32))
-        meet.count.assign(np.array([begin[-1], 0, 0, 1, 0], dtype=np.int32))
-        meet.key.assign(np.arange(self._room, dtype=np.int32))
-        meet.fresh_count.assign(np.array([begin[-1], 0, 0], dtype=np.int32))
+        put(meet.begin, begin.astype(np.int32))
+        put(meet.count, np.array([begin[-1], 0, 0, 1, 0], dtype=np.int32))
+        put(meet.key, self._keys)
+        put(meet.fresh_count, np.array([begin[-1], 0, 0], dtype=np.int32))
         meet.fresh.fill_(-1)
-        for fresh, one, first, last in zip(self.fresh, self.pieces, begin[:-1], begin[1:], strict=True):
+        for fresh, landing, first, last in zip(self.fresh, landings, begin[:-1], begin[1:], strict=True):
             if fresh is not None:
-                fresh.land(one.cut, one.edge.mass[: last - first], int(first))
-
-    @property
-    def _room(self) -> int:
-        return sum(len(tissue.params.nodes) for tissue in self.tissues)
-
-
-_COLUMNS = {
-    "place": np.int32, "rest": np.float32, "inverse_mass": np.float32, "piece": np.int32, "kind": np.int32,
-    "owner": np.int32, "offset": np.float32, "tied": np.int32, "leans": np.int32, "flat": np.float32,
-    "lean": np.float32,
-}  # fmt: skip
-"""What is put into the arrays of `Meet` when something was cut."""
+                fresh.land(landing.known, landing.columns["place"][: last - first], int(first))
 
 
 def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: float | None = None) -> Meeting:
@@ -235,7 +212,7 @@ def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: flo
     for number, tissue in enumerate(tissues):
         fresh.append(None if tissue.cutting is None else FreshCuts(tissue, number, key, origin))
         key += tissue.layout.slots
-    made = Meeting(tissues, [Pieces(tissue) for tissue in tissues], meet, other, fresh)
+    made = Meeting(tissues, [Pieces(tissue, origin) for tissue in tissues], meet, other, fresh)
     made._put()
     return made
 

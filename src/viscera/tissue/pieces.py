@@ -5,7 +5,7 @@ It is found out beside the ticks, whenever something was cut, and in force when 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,33 +65,57 @@ class Edge:
         """B N, see meeting_kernels.find_normals, shape (masses, 3)."""
 
 
+class Landing:
+    """What lands of one lattice, in the form that kernels read: made beside the ticks, so that landing is copying."""
+
+    def __init__(self, tissue: Tissue, edge: Edge, cut: NDArray[np.bool_], origin: NDArray[np.float64]) -> None:
+        """`cut`: which springs are, per direction and mass; `origin` is common to all lattices [m]."""
+        params, layout, mass = tissue.params, tissue.layout, edge.mass
+        numbers, piece = np.unique(edge.piece, return_inverse=True)
+        self.pieces, self.parted = len(numbers), bool((edge.kind & PARTED).any())
+        free = ~params.anchored[mass]
+        self.columns: dict[str, NDArray[Any]] = {
+            "place": layout.slot_of_node[mass].astype(np.int32),
+            "rest": (tissue.rest_positions()[mass] - origin).astype(np.float32),
+            "inverse_mass": np.where(free, 1.0 / tissue.mass[mass], 0.0).astype(np.float32),
+            "piece": piece.astype(np.int32),
+            "kind": edge.kind,
+            "offset": (edge.offset * params.spacing).astype(np.float32),
+            "tied": edge.tied,
+            "leans": edge.leans.astype(np.int32),
+            "flat": edge.flat.astype(np.float32),
+            "lean": edge.lean.astype(np.float32),
+        }
+        """Of `meeting_kernels.Meet`, a row for each mass of the edge."""
+        self.known = np.zeros((13, layout.slots), dtype=np.uint8)
+        self.known[:, layout.slot_of_node] = cut
+
+
 class Pieces:
     """Of one lattice."""
 
-    def __init__(self, tissue: Tissue) -> None:
-        self.tissue = tissue
+    def __init__(self, tissue: Tissue, origin: NDArray[np.float64]) -> None:
+        self.tissue, self._origin = tissue, origin
         nodes = tissue.params.nodes
         index = NodeIndex(nodes)
         self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
         self._outside = _outside(tissue, self._lattice)
-        self._next = self.edge = self._find()
-        self._cut_next = self.cut = np.zeros_like(self._there)
-        """Springs that are cut, as far as they have landed, per direction and mass."""
-        self.count = 1
+        self._next = self.edge, self.landing = self._find(self._there)
+        """What is in force, and what is from the next landing on."""
         self.due = False
         """Whether there is something to land."""
 
     def hang(self, whole: NDArray[np.bool_]) -> None:
         """These springs are left, shape (13, masses)."""
         self._lattice.lose(whole)
-        self._next, self._cut_next = self._find(), self._there & ~whole
+        self._next = self._find(whole)
         self.due = True
 
     def land(self) -> None:
-        self.edge, self.cut, self.due = self._next, self._cut_next, False
+        (self.edge, self.landing), self.due = self._next, False
 
-    def _find(self) -> Edge:
+    def _find(self, whole: NDArray[np.bool_]) -> tuple[Edge, Landing]:
         lattice = self._lattice
         step, low = np.nonzero(lattice.tied[:13])
         roots = components(len(lattice.nodes), low, lattice.near[step, low].astype(np.int64))
@@ -100,7 +124,8 @@ class Pieces:
         order = np.argsort(-sizes, kind="stable")
         number = np.empty(len(roots), dtype=np.int64)
         number[order] = np.arange(len(roots))
-        return Edge(lattice, number[roots], self._outside, self.tissue.layout.slot_of_node)
+        edge = Edge(lattice, number[roots], self._outside, self.tissue.layout.slot_of_node)
+        return edge, Landing(self.tissue, edge, self._there & ~whole, self._origin)
 
 
 def _outside(tissue: Tissue, lattice: Lattice) -> NDArray[np.float64]:
