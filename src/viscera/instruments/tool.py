@@ -12,7 +12,6 @@ slips out of it nor goes deeper than it is long: at these limits it stops, as at
 
 from __future__ import annotations
 
-import copy
 import math
 import operator
 from dataclasses import dataclass, field, replace
@@ -111,8 +110,8 @@ class Tool:
     def copy(self) -> Tool:
         """As it is now; the hand may move on."""
         arrays = {name: getattr(self, name).copy() for name in _ARRAYS}
-        other = copy.copy(self)
-        vars(other).update(arrays)
+        other = object.__new__(Tool)  # copy.copy takes three times as long, in a tick
+        vars(other).update(vars(self) | arrays)
         return other
 
     def does(self, *effects: Effect) -> None:
