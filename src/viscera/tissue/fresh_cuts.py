@@ -113,6 +113,13 @@ def spring_of(slots: int, i: int, j: int, step: wp.vec3i):
     return found
 
 
+@wp.func
+def masses_to_look_at(blades: Blades, fresh: Fresh):
+    """How many: none where nothing was cut since rows were made."""
+    some = looks(blades.edges, fresh.state) and fresh.state[_SPRINGS] != fresh.state[_BEFORE]
+    return wp.where(some, blades.masses.shape[0], 0)
+
+
 @wp.kernel
 def mark_far_ends(
     # params
@@ -124,8 +131,7 @@ def mark_far_ends(
     fresh: Fresh,
 ):
     """A mark of 1 is that of a spring's own mass; its far end gets 2."""
-    some = looks(blades.edges, fresh.state) and fresh.state[_SPRINGS] != fresh.state[_BEFORE]
-    for m in range(wp.tid(), wp.where(some, blades.masses.shape[0], 0), threads):
+    for m in range(wp.tid(), masses_to_look_at(blades, fresh), threads):
         i = blades.masses[m]
         if fresh.mark[i] != 0:
             cell = blades.cells[m]
@@ -140,6 +146,75 @@ def mark_far_ends(
                         fresh.mark[j] = 2
 
 
+@wp.func
+def row_of(lattice: Lattice, fresh: Fresh, meet: Meet, m: int, i: int):
+    """The row of mass m, in place i; one that has none gets the next."""
+    c = fresh.row[i]
+    if c < 0:
+        c = wp.atomic_add(meet.fresh_count, 0, 1)
+        fresh.row[i] = c
+        meet.place[c] = i
+        meet.rest[c] = fresh.rest[m]
+        meet.inverse_mass[c] = lattice.inverse_mass[i]
+        meet.owner[c] = fresh.number
+        meet.key[c] = fresh.room + i
+        meet.candidates[c] = 0
+        meet.runs[c] = 0
+    if meet.fresh[c] < 0:
+        f = wp.atomic_add(meet.fresh_count, 1, 1)
+        if f < _FRESH:
+            meet.fresh[c] = f
+    return c
+
+
+@wp.func
+def tie_row(lattice: Lattice, blades: Blades, meet: Meet, c: int, i: int, cell: wp.vec3i):
+    """What the mass of row c is tied to; says, bit by bit, to which neighbours it is, and opposite to which it has lost
+    a spring."""
+    tied = wp.int32(0)
+    lost = wp.int32(0)
+    for k in range(_NEIGHBOURS):
+        step = step_of(k)
+        j = slot_at(blades, cell[0] + step[0], cell[1] + step[1], cell[2] + step[2])
+        at = _NEIGHBOURS * c + k
+        if j < 0:
+            meet.tied[at] = -1
+        elif blades.cut[spring_of(lattice.slots, i, j, step)] == wp.uint8(0):
+            meet.tied[at] = j
+            tied = tied | (1 << k)
+        else:
+            # Cut, and as far as landed what is cut goes still tied to it; see `may_meet`.
+            was = meet.tied[at]
+            if c >= meet.count[0] or was >= 0 or was < -1:
+                meet.tied[at] = -2 - j
+            lost = lost | (1 << (25 - k))
+    return tied, lost
+
+
+@wp.func
+def lean_row(meet: Meet, c: int, tied: int, lost: int):
+    """The normal of row c, and how flat it is there, as pieces.Edge has them."""
+    leans = tied & lost
+    ties = _CUT_TIES
+    if leans == 0:
+        leans = tied
+        ties = _FLAT_TIES
+    normal = wp.vec3()
+    spread = wp.mat33()
+    leant = float(0.0)
+    for k in range(_NEIGHBOURS):
+        step = step_of(k)
+        way = wp.vec3(float(step[0]), float(step[1]), float(step[2]))
+        if ((tied >> k) & 1) != 0:
+            spread += wp.outer(way, way)
+        if ((leans >> k) & 1) != 0:
+            normal -= way
+            leant += 1.0
+    meet.leans[c] = leans
+    meet.lean[c] = spread * normal
+    meet.flat[c] = wp.pow(wp.min(1.0, leant / ties), _STEEP)
+
+
 @wp.kernel
 def make_rows(
     # params
@@ -151,63 +226,13 @@ def make_rows(
     fresh: Fresh,
     meet: Meet,
 ):
-    """Ties, normal and offset of every mass that has lost a spring, as pieces.Edge has them."""
-    some = looks(blades.edges, fresh.state) and fresh.state[_SPRINGS] != fresh.state[_BEFORE]
-    for m in range(wp.tid(), wp.where(some, blades.masses.shape[0], 0), threads):
+    """Ties, normal and offset of every mass that has lost a spring."""
+    for m in range(wp.tid(), masses_to_look_at(blades, fresh), threads):
         i = blades.masses[m]
         if fresh.mark[i] != 0:
-            c = fresh.row[i]
-            if c < 0:
-                c = wp.atomic_add(meet.fresh_count, 0, 1)
-                fresh.row[i] = c
-                meet.place[c] = i
-                meet.rest[c] = fresh.rest[m]
-                meet.inverse_mass[c] = lattice.inverse_mass[i]
-                meet.owner[c] = fresh.number
-                meet.key[c] = fresh.room + i
-                meet.candidates[c] = 0
-                meet.runs[c] = 0
-            if meet.fresh[c] < 0:
-                f = wp.atomic_add(meet.fresh_count, 1, 1)
-                if f < _FRESH:
-                    meet.fresh[c] = f
-            cell = blades.cells[m]
-            tied = wp.int32(0)
-            lost = wp.int32(0)
-            for k in range(_NEIGHBOURS):
-                step = step_of(k)
-                j = slot_at(blades, cell[0] + step[0], cell[1] + step[1], cell[2] + step[2])
-                at = _NEIGHBOURS * c + k
-                if j < 0:
-                    meet.tied[at] = -1
-                elif blades.cut[spring_of(lattice.slots, i, j, step)] == wp.uint8(0):
-                    meet.tied[at] = j
-                    tied = tied | (1 << k)
-                else:
-                    # Cut, and as far as landed what is cut goes still tied to it; see `may_meet`.
-                    was = meet.tied[at]
-                    if c >= meet.count[0] or was >= 0 or was < -1:
-                        meet.tied[at] = -2 - j
-                    lost = lost | (1 << (25 - k))
-            leans = tied & lost
-            ties = _CUT_TIES
-            if leans == 0:
-                leans = tied
-                ties = _FLAT_TIES
-            normal = wp.vec3()
-            spread = wp.mat33()
-            leant = float(0.0)
-            for k in range(_NEIGHBOURS):
-                step = step_of(k)
-                way = wp.vec3(float(step[0]), float(step[1]), float(step[2]))
-                if ((tied >> k) & 1) != 0:
-                    spread += wp.outer(way, way)
-                if ((leans >> k) & 1) != 0:
-                    normal -= way
-                    leant += 1.0
-            meet.leans[c] = leans
-            meet.lean[c] = spread * normal
-            meet.flat[c] = wp.pow(wp.min(1.0, leant / ties), _STEEP)
+            c = row_of(lattice, fresh, meet, m, i)
+            tied, lost = tie_row(lattice, blades, meet, c, i, blades.cells[m])
+            lean_row(meet, c, tied, lost)
             meet.offset[c] = CUT_OFFSET * lattice.spacing
 
 
@@ -223,8 +248,7 @@ def find_mates(
     meet: Meet,
 ):
     """The masses that each new row meets besides what has landed; both name each other."""
-    some = looks(blades.edges, fresh.state) and fresh.state[_SPRINGS] != fresh.state[_BEFORE]
-    for m in range(wp.tid(), wp.where(some, blades.masses.shape[0], 0), threads):
+    for m in range(wp.tid(), masses_to_look_at(blades, fresh), threads):
         i = blades.masses[m]
         c = wp.int32(-1)
         if fresh.mark[i] != 0:
