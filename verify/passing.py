@@ -6,6 +6,8 @@ less than that face stands off, is in foreign tissue, if it is tied to none of t
 it is below an open face, and as its own tissue reaches beyond it on that side; the least over all faces.
 
 A cell that a cut goes through is open itself, and has no inside: one that has all twelve links along its edges counts.
+Nor has one an inside that is turned inside out. Springs let soft tissue fold through itself under its own weight, cut
+or not: then what lies in it was not let through by a cut. Such cells, and their masses, are counted for themselves.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ class Passing:
         index = NodeIndex(nodes)
         self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
+        self.turned = 0
+        """Masses near a cut in cells that were turned inside out, in all looks together."""
 
     def look(self, cut: NDArray[np.bool_]) -> Floats:
         """Of each mass near a cut, where these springs are cut, shape (13, masses): how deep it is in foreign tissue,
@@ -52,11 +56,15 @@ class Passing:
         lattice.lose(self._there & ~cut)
         parted = lattice.parted()
         some, corners = np.flatnonzero(parted), self._whole_cells(parted)
-        off = self._stand_off(corners)
         x = self._tissue.rest_positions() + self._tissue.displacement().astype(np.float64)
+        inverted = is_inverted(x[corners])
+        turned = np.isin(some, corners[inverted])
+        self.turned += int(turned.sum())
+        corners = corners[~inverted]
+        off = self._stand_off(corners)
         mass, cell = _near_cells(x[some], x[corners])
         own = np.concatenate([some[:, None], np.where(lattice.tied[:, some], lattice.near[:, some], -1).T], axis=1)
-        foreign = ~(own[mass][:, :, None] == corners[cell][:, None, :]).any(axis=(1, 2))
+        foreign = ~(own[mass][:, :, None] == corners[cell][:, None, :]).any(axis=(1, 2)) & ~turned[mass]
         mass, cell = mass[foreign], cell[foreign]
         place = places_in_cells(x[some[mass]], x[corners[cell]])
         # From each face inwards; where tissue goes on behind it, a mass must be on this side of it.
@@ -102,6 +110,14 @@ class Passing:
             along = np.argmax((ways * into).sum(axis=2), axis=0)
             found[:, row] = reaches[along, np.arange(len(mass))]
         return found
+
+
+def is_inverted(corners: Floats) -> NDArray[np.bool_]:
+    """Which cells are turned inside out in their middle: their x, y and z are a left-handed three."""
+    ways = [
+        corners[:, BITS[:, axis] == 1].mean(axis=1) - corners[:, BITS[:, axis] == 0].mean(axis=1) for axis in range(3)
+    ]
+    return np.linalg.det(np.stack(ways, axis=1)) <= 0.0
 
 
 def _near_cells(points: Floats, corners: Floats) -> tuple[Ints, Ints]:

@@ -140,15 +140,20 @@ def deepest(name: str, some: list[Stroke]) -> float:
         (1, 0.73, 0.5 + 1e-6, 0.4, -0.6074, False),
     ],
 )
+# No side crosses, but the lowest layer, uncut, gives way under the weight and is turned inside out.
+@example(
+    name="gall bladder",
+    some=[(1, 0.25, 0.73, 0.25, 1.1366, True), (1, 0.25, 0.73, 0.4, 0.319, False), (2, 1.0, 0.25, 1.0, 0.0, True)],
+)
 def test_two_sides_never_cross_by_more_than_half_a_cell(name: str, some: list[Stroke]) -> None:
     assert deepest(name, some) <= 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(8))
 def test_nor_in_four_hundred_random_worlds(seed: int) -> None:
-    """Of those of all three seeds nine crossed by 0.52 to 2 cells, while edges met from 0.7 of a cell on and a flap
+    """Of those of the first three seeds nine crossed by 0.52 to 2 cells, while edges met from 0.7 of a cell on and a flap
     met what is not cut from two and a half cells on."""
     rng, crossed = np.random.default_rng(seed), []
     for _ in range(400):
