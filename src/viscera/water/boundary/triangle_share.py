@@ -12,11 +12,11 @@ closed form:
     f = |h| ∫_|h|^r M/t² dt   and   f = ∫_|h|^r W t dt,      r² = h² + (ρ cos θ/cos θ')²
 
 of a corner at the distance ρ from the foot, seen at the angle θ from the nearest point of the edge's line, p away. The
-integral over θ' from 0 to θ is a table by h, ρ and θ. Beyond R nothing is added but angle: f(R) is the flat wall's, over
-2π. The first f has a part M(0)(1 − |h|/r), the solid angle, that no table can hold where h and p are small at once: a
-point in a triangle's plane, on the line of its edge. It is added in closed form, its integral being
-M(0)(θ − asin(|h| sin θ/√(h² + p²))). (In the table, λ was up to 0.03 off there, and jumped when the point went through
-the plane: in a real colon, which has many small triangles, particles at the wall were thrown about at 0.4 m/s.)
+integral over θ' from 0 to θ is a table by h, ρ and θ. Beyond R nothing is added but angle: f(R) is the flat wall's,
+over 2π. The first f has a part M(0)(1 − |h|/r), the solid angle, that no table can hold where h and p are small at
+once: a point in a triangle's plane, on the line of its edge. It is added in closed form, its integral being M(0)(θ −
+asin(|h| sin θ/√(h² + p²))). (In the table, λ was up to 0.03 off there, and jumped when the point went through the
+plane: in a real colon, which has many small triangles, particles at the wall were thrown about at 0.4 m/s.)
 
 Of small triangles that are not near, both integrals are taken from three points, exact to the second degree.
 
@@ -174,7 +174,7 @@ def in_table(table: EdgeTable, h: float, rho: float, w: float) -> wp.vec2:
 
 @wp.func
 def to_corner(table: EdgeTable, h: float, p: float, t: float) -> wp.vec2:
-    """What the table has from the nearest point of an edge's line, at p ≥ 0 from the foot, to a corner at t along it."""
+    """From the table: from the nearest point of an edge's line, at p ≥ 0 from the foot, to a corner at t along it."""
     far = wp.abs(t)
     found = in_table(table, h, wp.sqrt(p * p + far * far), far / wp.max(far + p, 1.0e-9))
     return wp.where(t < 0.0, -found, found)
