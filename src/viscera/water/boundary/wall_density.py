@@ -12,14 +12,8 @@ where the ½ takes away the error of second order. κ makes a lattice half a spa
 counts as wall begins `BEHIND` the mesh, so that slopes are right as well.
 
 The wall mirrors the particle's pressure. That pressure rises with depth behind the wall too, which carries what the
-neighbours cannot of a particle's weight along the wall, t = g − (g·n) n with n = ∇λ/|∇λ|. Of a pressure that rises by
-ρ g they carry Σ_j V (x_ij·t)² (−W'/r) / t²; the wall carries the rest, μ:
-
-    a_i ← a_i − μ t,      μ = 1 − Σ_j V (x_ij·t)² (−W'/r) / t²
-
-Without it the layers at walls hang on the rest, and pressure in a column ten spacings wide is 5 % too high. Of water
-that fills its half space evenly μ is λ, but particles at a wall stand in a sheet: there μ is 15 % more (in a real
-colon), and with λ for it the pressure rises by 1.7 % too much in a part seven spacings wide.
+neighbours cannot of a particle's weight along the wall (wall_weight.py). Without it the layers at walls hang on the
+rest, and pressure in a column ten spacings wide is 5 % too high.
 
 In the incompressible solver the wall is a neighbour that does not give way: it adds κ ρ₀ ∇λ·v to the growth of density,
 and to D. Contacts stay: they keep every particle inside.
@@ -38,21 +32,18 @@ from viscera.device import Stage
 from viscera.errors import InputError
 from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
-from viscera.neighbors.cells import GridView, cell_of, row_range, sorted_count
+from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.boundary.volume_map import calibration, volume_map
+from viscera.water.boundary.wall_weight import carried, find_weight
 from viscera.water.params import FluidParams
-from viscera.water.periodic import front, image, image_count, reaches
-from viscera.water.smoothing import Smoothing, slope
-from viscera.water.state import Fluid, Images, Live
+from viscera.water.periodic import front
+from viscera.water.smoothing import Smoothing
+from viscera.water.state import Fluid, Live
 
 wp.set_module_options({"enable_backward": False})
 
 MIRROR = wp.constant(2.0)
 """The wall has the particle's own pressure, which counts twice. With 1, incompressible water stands 2.5 % too low."""
-STEEP = wp.constant(1.0e-4)
-"""Square of t over that of g below which a wall lies flat."""
-MOST = wp.constant(0.5)
-"""Largest μ: of a wall that stands upright it is 0.15 to 0.3."""
 _NOTHING = wp.constant(1.0e-4)
 """Share of a kernel below which no wall is near."""
 ALONE = wp.constant(1.0e-12)
@@ -126,58 +117,6 @@ def take_share(
             share = view.amount * found
     share_out[s] = share
     density_out[s] = density_out[s] + share[3]
-
-
-@wp.func
-def carried(live: Live, spacing: float, weight: wp.vec4, k: float) -> wp.vec3:
-    """What the water behind the wall carries of a particle's weight along the wall, which is `weight`: t and μ. Only as
-    far as there is pressure, so that drops slide down a dry wall as they should."""
-    deep = k * live.rest_density / (wp.length(live.gravity) * spacing + 1.0e-12)
-    return -(wp.min(deep, 1.0) * weight[3]) * front(weight)
-
-
-@wp.kernel
-def weigh(
-    first: int,
-    # params
-    grid: GridView,
-    smoothing: Smoothing,
-    images: Images,
-    standing: wp.vec3,
-    live: wp.array(dtype=Live),
-    # in
-    share: wp.array(dtype=wp.vec4),
-    position: wp.array(dtype=wp.vec3),
-    # out
-    weight_out: wp.array(dtype=wp.vec4),
-):
-    """t and μ of particles at walls. `standing` is 0 along axes with a period, where no pressure can rise for good, and
-    1 along others."""
-    s = first + wp.tid()
-    if s >= sorted_count(grid) or share[s][3] == 0.0:
-        return
-    n = wp.normalize(front(share[s]))
-    whole = wp.cw_mul(standing, live[0].gravity)
-    along = whole - wp.dot(whole, n) * n
-    square = wp.dot(along, along)
-    lack = float(0.0)
-    if square > STEEP * wp.length_sq(whole):
-        here = position[s]
-        total = float(0.0)
-        for k in range(image_count(images)):
-            there = image(images, here, k)
-            if reaches(images, there, smoothing.radius):
-                cell = cell_of(grid, there)
-                for row in range(grid.rows):
-                    start, end = row_range(grid, cell, row)
-                    for t in range(start, end):
-                        offset = there - position[t]
-                        r2 = wp.dot(offset, offset)
-                        if r2 < smoothing.radius2:
-                            to = wp.dot(offset, along)
-                            total -= slope(smoothing, wp.sqrt(r2)) * to * to
-        lack = wp.clamp(1.0 - live[0].mass * total / (live[0].rest_density * square), 0.0, MOST)
-    weight_out[s] = wp.vec4(along[0], along[1], along[2], lack)
 
 
 @wp.kernel
@@ -345,8 +284,7 @@ class WallShare:
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         f, n = fluid, fluid.capacity
-        around = [f.grid.view, f.smoothing, f.images, self._standing, f.live]
-        stage.launch(weigh, n, [*around, self.share, f.grid.position, self.weight])
+        find_weight(stage, f, self._standing, self.share, self.weight)
         live, shares = [f.grid.view, f.params.spacing, f.live], [self.share, self.weight]
         if f.params.compressible:
             stage.launch(push_away, n, [*live, *shares, self.drift, f.place, f.motion, f.rate])
