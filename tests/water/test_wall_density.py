@@ -14,7 +14,7 @@ from viscera.errors import InputError
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.primitives import box, icosphere
 from viscera.water import FluidParams
-from viscera.water.boundary.volume_map import BEHIND, calibration, flat_share, volume_map
+from viscera.water.boundary.volume_map import BEHIND, calibration, flat_share, spline_slope, volume_map
 from viscera.water.boundary.wall_density import WallVolume
 from viscera.water.params import Equation, largest_step
 from viscera.water.smoothing import lattice_sum, spline
@@ -71,6 +71,35 @@ def test_the_map_is_the_integral_over_the_wall(cpu: Device, fluid_inside: bool) 
         outward = float(found[:3] @ place / np.linalg.norm(place))
         assert (outward > 0.0) == fluid_inside or abs(outward) < 1e-3
         assert np.linalg.norm(found[:3]) == pytest.approx(abs(outward), rel=0.05, abs=0.02)
+
+
+def test_the_wall_carries_of_the_weight_what_neighbours_do_not(device: Device) -> None:
+    """A pressure that rises by ρ g carries a particle among others; one at a wall lacks what would lie behind it. All
+    pairs in float64, on a lattice that was shaken, in a ball."""
+    s, radius = 0.01, 0.06
+    params = FluidParams(s, (-radius,) * 3, (radius,) * 3, dt=1e-5, gravity=(1.0, -GRAVITY, 2.0))
+    points = water.block((-radius,) * 3, (radius,) * 3, s)
+    points = points + np.random.default_rng(4).uniform(-0.15 * s, 0.15 * s, points.shape)
+    pond = water.make(params, points[np.linalg.norm(points, axis=1) < radius - 0.5 * s], device=device)
+    walls = water.make_walls(icosphere(radius, 3), radius=0.4 * s, device=device)
+    water.add_wall_density(pond, walls)
+    device.record(lambda stage: water.step(stage, pond), work=water.work(pond)).run()
+    (volume,) = (one for one in pond.boundaries if isinstance(one, WallVolume))
+    count = len(points[np.linalg.norm(points, axis=1) < radius - 0.5 * s])
+    x = pond.grid.position.numpy()[:count].astype(np.float64)
+    share, weight = volume.share.numpy()[:count].astype(np.float64), volume.weight.numpy()[:count]
+    at_wall = np.flatnonzero(share[:, 3] > 0.0)
+    assert len(at_wall) > 100
+    g = np.array(params.gravity)
+    for i in at_wall:
+        n = share[i, :3] / np.linalg.norm(share[i, :3])
+        along = g - (g @ n) * n
+        to = x[i] - np.delete(x, i, axis=0)
+        r = np.linalg.norm(to, axis=1)
+        mass_over_density = pond.live.numpy()[0]["mass"] / params.rest_density
+        carries = -mass_over_density * (spline_slope(r, params.radius) / r * (to @ along) ** 2).sum() / (along @ along)
+        assert weight[i, :3] == pytest.approx(along, abs=1e-3)
+        assert weight[i, 3] == pytest.approx(np.clip(1.0 - carries, 0.0, 0.5), abs=2e-3)
 
 
 def still_water(device: Device, layers: int, seconds: float, *, solver: str, density: bool = True) -> dict[str, float]:

@@ -28,16 +28,17 @@ _GROUP = wp.constant(GROUP)
 WARM_START = wp.constant(0.5)
 """Part of the last pressures that the iteration starts from (Ihmsen et al. §3.3)."""
 
-_STEEP = """
+STEEP = """
             const V r = ROOT(r2);
             const V a = 1.0f - r * per, c = AT_LEAST(0.5f - r * per, 0.0f);
             steep = smoothing.gradient * (a * a - smoothing.kappa * (c * c)) / AT_LEAST(r, nearest);
             steep = inside ? steep : (V)0.0f;
 """
+"""W'/r of 16 neighbours, 0 of those beyond the radius."""
 
 _FIND_STEEP = (
     "V steep;"
-    + _STEEP
+    + STEEP
     + """
             if (slot < slots) STORE(mine + 16 * slot, steep);
             ++slot;
@@ -54,7 +55,7 @@ _TAKE_STEEP = fill(
             }
             ++slot;
 """,
-    steep=_STEEP,
+    steep=STEEP,
 )
 
 _OWN_SLOTS = """

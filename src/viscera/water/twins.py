@@ -26,7 +26,7 @@ from viscera.water import (
     teams,
 )
 from viscera.water.adaptive import character
-from viscera.water.boundary import meeting, native_contacts
+from viscera.water.boundary import meeting, native_contacts, wall_weight
 from viscera.water.boundary.contacts import ContactParams, live, make_contacts, step_contacts
 from viscera.water.boundary.walls import aim_walls, make_walls, move_walls
 from viscera.water.params import FluidParams
@@ -161,6 +161,20 @@ def _equations(device: Device, feature: str, native_loops: bool, size: int) -> T
     return _trial(fluid, before, pressure_solver.begin_solving, begun)
 
 
+def _weights(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """Walls that stand any way beside every second particle."""
+    fluid = _fluid(device, feature, native_loops, size)
+    share = np.random.default_rng(3).normal(size=(fluid.capacity, 4))
+    share[:, 3] = np.arange(fluid.capacity) % 2
+    walls = wp.array(share, dtype=wp.vec4, device=device.warp)
+    weight = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device.warp)
+
+    def step(stage: Stage, fluid: Fluid) -> None:
+        wall_weight.find_weight(stage, fluid, wp.vec3(1.0, 1.0, 1.0), walls, weight)
+
+    return _trial(fluid, [sph.sort, sph.find_density], step, lambda n: {"weight": weight.numpy()[:n]})
+
+
 def _by_team(make: Callable[[Fluid], Trial], wide: bool) -> Callable[[Device, str, bool, int], Trial]:
     """With the loops of teams.py for the native twin: on cpu a team of one."""
 
@@ -235,6 +249,10 @@ register(Twin(
 register(Twin(
     "water.equations", (pressure_solver.begin,), {"cpu": (native_solver.begin,)}, ("spline", "2D", "walls"), _SUMS,
     _equations, small=700, large=100_000, plain_only=("periodic",),
+))  # fmt: skip
+register(Twin(
+    "water.weight at walls", (wall_weight.weigh,), {"cpu": (wall_weight.weigh_natively,)},
+    ("spline", "walls", "a crowd"), _SUMS, _weights, small=700, large=100_000, plain_only=("periodic",),
 ))  # fmt: skip
 register(Twin(
     "water.surface of sizes", (character.find_normals,), {"cpu": (character.find_normals_natively,)}, _SIZES,

@@ -11,12 +11,9 @@ corners and curved walls are right up to the grid. Between nodes x_n with weight
 where the ½ takes away the error of second order. κ makes a lattice half a spacing from a flat wall sum to ρ₀; what
 counts as wall begins `BEHIND` the mesh, so that slopes are right as well.
 
-The wall mirrors the particle's pressure. That pressure rises with depth behind the wall too, which carries the
-share λ of a particle's weight along the wall (∫ over a flat wall of (y − x)_t ∂_t W is λ):
-
-    a_i ← a_i − κ λ (g − (g·n) n),      n = ∇λ/|∇λ|
-
-Without it the layers at walls hang on the rest, and pressure in a column ten spacings wide is 5 % too high.
+The wall mirrors the particle's pressure. That pressure rises with depth behind the wall too, which carries what the
+neighbours cannot of a particle's weight along the wall (wall_weight.py). Without it the layers at walls hang on the
+rest, and pressure in a column ten spacings wide is 5 % too high.
 
 In the incompressible solver the wall is a neighbour that does not give way: it adds κ ρ₀ ∇λ·v to the growth of density,
 and to D. Contacts stay: they keep every particle inside.
@@ -37,6 +34,7 @@ from viscera.geometry.inspect import require_closed
 from viscera.geometry.mesh import TriangleMesh
 from viscera.neighbors.cells import GridView, sorted_count
 from viscera.water.boundary.volume_map import calibration, volume_map
+from viscera.water.boundary.wall_weight import carried, find_weight
 from viscera.water.params import FluidParams
 from viscera.water.periodic import front
 from viscera.water.smoothing import Smoothing
@@ -121,29 +119,17 @@ def take_share(
     density_out[s] = density_out[s] + share[3]
 
 
-@wp.func
-def carried(live: Live, spacing: float, standing: wp.vec3, share: wp.vec4, k: float) -> wp.vec3:
-    """What the water behind the wall carries of a particle's weight along the wall: its pressure rises with depth too.
-    Only as far as there is pressure, so that drops slide down a dry wall as they should. `standing` is 0 along axes
-    with a period, where no pressure can rise for good, and 1 along others."""
-    normal = wp.normalize(front(share))
-    weight = wp.cw_mul(standing, live.gravity)
-    along = weight - wp.dot(weight, normal) * normal
-    deep = k * live.rest_density / (wp.length(live.gravity) * spacing + 1.0e-12)
-    return -wp.min(deep, 1.0) * share[3] / live.rest_density * along
-
-
 @wp.kernel
 def carry(
     first: int,
     # params
     grid: GridView,
     spacing: float,
-    standing: wp.vec3,
     live: wp.array(dtype=Live),
     # in
     original: wp.array(dtype=wp.int32),
     share: wp.array(dtype=wp.vec4),
+    weight: wp.array(dtype=wp.vec4),
     warm: wp.array(dtype=float),
     # out
     rate_out: wp.array(dtype=wp.vec4),
@@ -152,7 +138,7 @@ def carry(
     s = first + wp.tid()
     if s >= sorted_count(grid) or share[s][3] == 0.0:
         return
-    a = carried(live[0], spacing, standing, share[s], warm[original[s]])
+    a = carried(live[0], spacing, weight[s], warm[original[s]])
     rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], 0.0)
 
 
@@ -162,10 +148,10 @@ def push_away(
     # params
     grid: GridView,
     spacing: float,
-    standing: wp.vec3,
     live: wp.array(dtype=Live),
     # in
     share: wp.array(dtype=wp.vec4),
+    weight: wp.array(dtype=wp.vec4),
     drift: wp.array(dtype=wp.vec4),
     place: wp.array(dtype=wp.vec4),
     motion: wp.array(dtype=wp.vec4),
@@ -177,7 +163,7 @@ def push_away(
     if s >= sorted_count(grid) or share[s][3] == 0.0:
         return
     g = front(share[s])
-    a = -MIRROR * place[s][3] * g + carried(live[0], spacing, standing, share[s], place[s][3])
+    a = -MIRROR * place[s][3] * g + carried(live[0], spacing, weight[s], place[s][3])
     rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], wp.dot(g, front(motion[s]) - front(drift[s])))
 
 
@@ -288,6 +274,8 @@ class WallShare:
         self._standing = wp.vec3(*(0.0 if period else 1.0 for period in p.periodic))
         self.share = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
         """κ ρ₀ ∇λ and κ ρ₀ λ of each particle, sorted."""
+        self.weight = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
+        """Gravity along the wall [m/s²], and the part of it that the wall carries, μ."""
         self.drift = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
         """Velocity of the wall beside each [m/s], and its distance [m] where walls move."""
 
@@ -295,12 +283,13 @@ class WallShare:
         pass
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
-        f = fluid
-        around = [f.grid.view, f.params.spacing, self._standing, f.live]
+        f, n = fluid, fluid.capacity
+        find_weight(stage, f, self._standing, self.share, self.weight)
+        live, shares = [f.grid.view, f.params.spacing, f.live], [self.share, self.weight]
         if f.params.compressible:
-            stage.launch(push_away, f.capacity, [*around, self.share, self.drift, f.place, f.motion, f.rate])
+            stage.launch(push_away, n, [*live, *shares, self.drift, f.place, f.motion, f.rate])
         else:
-            stage.launch(carry, f.capacity, [*around, f.grid.original, self.share, f.extra["warm"], f.rate])
+            stage.launch(carry, n, [*live, f.grid.original, *shares, f.extra["warm"], f.rate])
 
     def begin_solving(self, stage: Stage, fluid: Fluid) -> None:
         f, x = fluid, fluid.extra
