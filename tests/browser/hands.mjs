@@ -7,7 +7,7 @@ import { later, PATIENCE, until } from "./browser.mjs";
 
 const LONG = 30 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
 const LONGEST = 240; // [s] of the world; what has not ended by then never does
-const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
+const NOTCH = 100; // of a wheel; the page, drawn at half its size, goes 2 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
 const measure = (page, name) => page.evaluate((one) => window.viscera.measures()[one], name);
@@ -325,6 +325,7 @@ async function cutAcross(page, places) {
 }
 
 const ANGLE = 0.08; // [rad] that scissors may stand off the way they cut
+const BITE = 3; // notches below the sheet, as deep as the scenario's own hand; shafts lean, so that deeper is also farther out
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
 async function turnTo(page, tool, angle) {
@@ -348,11 +349,11 @@ async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
-  await wheel(page, 7);
+  await wheel(page, BITE);
   await wait(page, 0.08);
   await hold(page, 0.12);
   await wait(page, 0.06);
-  await wheel(page, -7);
+  await wheel(page, -BITE);
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
