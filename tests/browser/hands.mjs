@@ -279,6 +279,8 @@ export const HANDS = {
   pattern: {
     done: (page, { middle, bites }) => cutOut(page, middle, bites),
     failed: async (page, { middle }) => {
+      await take(page, 1, middle);
+      await wheel(page, -ABOVE);
       for (let bite = 0; bite < 12 && !(await ended(page)); bite++) await snip(page, add(middle, 0.009 * Math.cos(bite), 0.009 * Math.sin(bite)));
     },
     level: "Proficient",
@@ -324,8 +326,10 @@ async function cutAcross(page, places) {
   await page.keyboard.press("Escape");
 }
 
-const ANGLE = 0.08; // [rad] that scissors may stand off the way they cut
-const BITE = 3; // notches below the sheet, as deep as the scenario's own hand; shafts lean, so that deeper is also farther out
+const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
+const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
+const ABOVE = 3; // notches that they wait above it
+const TURNS = 60; // that it takes at most
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
 async function turnTo(page, tool, angle) {
@@ -335,7 +339,8 @@ async function turnTo(page, tool, angle) {
     const left = angle - now;
     return left - Math.PI * Math.round(left / Math.PI); // both jaws cut
   };
-  for (let left = await off(); Math.abs(left) > ANGLE; left = await off()) {
+  for (let [left, turns] = [await off(), 0]; Math.abs(left) > ANGLE; left = await off(), turns++) {
+    if (turns > TURNS) throw new Error(`instrument ${tool + 1} does not turn to ${angle} rad: ${left} rad are left`);
     const key = left > 0 ? "q" : "e";
     await page.keyboard.down(key);
     await later(Math.min(400, (1000 * Math.abs(left)) / 2.5));
@@ -344,16 +349,27 @@ async function turnTo(page, tool, angle) {
   }
 }
 
-/** One bite of the scissors: over the place, down, closed, open, up. */
+/** Where a place of the gauze is now that it hangs and is drawn: near the vertex `near`, as far from it as ever. */
+function placeNow(page, { near, off }) {
+  return page.evaluate(([number, away]) => away.map((value, axis) => value + window.viscera.vertices("gauze")[3 * number + axis]), [near, off]);
+}
+
+/**
+ * One bite of the scissors, which wait above the sheet: turned there, where nothing holds them, down, closed, open, up. Shafts lean, so that
+ * deeper is farther out: one looks where the tip would go, and goes back over the place.
+ */
 async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
-  await wheel(page, BITE);
-  await wait(page, 0.08);
+  await wheel(page, ABOVE + BITE);
+  await until(page, (v, z) => v.tip()?.[2] < z, place[2] - 0.003, "the scissors go down");
+  const tip = await page.evaluate(() => window.viscera.tip());
+  await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
+  await wait(page, 0.1);
   await hold(page, 0.12);
   await wait(page, 0.06);
-  await wheel(page, -BITE);
+  await wheel(page, -ABOVE - BITE);
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
@@ -361,12 +377,13 @@ async function cutOut(page, middle, bites) {
   await take(page, 2, middle);
   await page.mouse.down();
   await wait(page, 0.2);
-  await wheel(page, -1);
+  await wheel(page, -2);
   await page.keyboard.press("1");
   await page.mouse.up();
-  for (const [x, y, z, angle] of bites) {
+  await wheel(page, -ABOVE);
+  for (const bite of bites) {
     if (await ended(page)) break;
-    await snip(page, [x, y, z], angle);
+    await snip(page, await placeNow(page, bite), bite.angle);
   }
   await page.keyboard.press("Escape");
 }

@@ -5,10 +5,10 @@ Along a ray light is lost by Beer and Lambert, and what is scattered towards the
     T(s) = exp(−∫₀ˢ σ ds'),     L = T(S) L_behind + ∫₀ˢ T σ a (k_lamp E_lamp T + k_room E_room) ds,
 
 with σ the density in the box [1/m] and a the share that is scattered. The lamp sits beside the lens, so its light comes
-through the same smoke as it goes back through. A ray is cut into steps of about one cell, in each of which σ is
-constant and the integral exact; it ends at the nearest solid. Smoke is smooth: rays go through every sixth pixel of
-every sixth row, and through the last ones. A pixel between them lies between the four around linearly, and those that
-ended at its own depth count the most, so that borders stay sharp; where none did, the pixel has a ray of its own.
+through the same smoke as it goes back through. A ray is cut into steps of about one and a half cells, in each of which
+σ is constant and the integral exact; it ends at the nearest solid. Smoke is smooth: rays go through every sixth pixel
+of every sixth row, and through the last ones. A pixel between them lies between the four around linearly; at a border,
+those that ended at its own depth count the most, and where none did, the pixel has a ray of its own.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ SOFT = wp.constant(0.12)
 FARTHEST = wp.constant(60.0)
 """[m]"""
 LEAST_STEPS, MOST_STEPS = wp.constant(4), wp.constant(96)
+STEP = wp.constant(1.5)
+"""Cells in a step: smoke between two of them is linear, so no finer than that."""
 BORDER = wp.constant(1000.0)
 """How little a ray counts that ended at another depth, per share of that depth."""
 APART = wp.constant(6)
@@ -214,7 +216,7 @@ def pass_through(
         cell = wp.min(volume.size[0] / float(volume.cells[0]), volume.size[1] / float(volume.cells[1]))
         cell = wp.min(cell, volume.size[2] / float(volume.cells[2]))
         long = (end - begin) * wp.length(ray)
-        steps = wp.clamp(int(long / cell) + 1, LEAST_STEPS, MOST_STEPS)
+        steps = wp.clamp(int(long / (STEP * cell)) + 1, LEAST_STEPS, MOST_STEPS)
         metres = long / float(steps)
         lit = vignette(lens, column, row)
         for k in range(steps):
@@ -278,6 +280,11 @@ def counts(share: float, end: float, own: float) -> float:
     return (share + FARTHER) * own / (own + BORDER * wp.abs(end - own))
 
 
+@wp.func
+def is_apart(end: float, own: float) -> wp.bool:
+    return wp.abs(end - own) > OTHER * own
+
+
 @wp.kernel
 def lay_over(
     first: int,
@@ -326,6 +333,9 @@ def lay_over(
     most = wp.max(most, wp.max(c[0] + c[1] + c[2], d[0] + d[1] + d[2]))
     if most < 1.0e-5 and least > 0.9995:
         return
+    nearest = wp.min(wp.min(a[3], b[3]), wp.min(c[3], d[3]))
+    farthest = wp.max(wp.max(a[3], b[3]), wp.max(c[3], d[3]))
+    is_even = farthest - nearest < OTHER * nearest
     room = around[0]
     for y in range(top, wp.min(top + APART, height)):
         down = float(y - top) / float(wp.max(bottom - top, 1))
@@ -333,18 +343,23 @@ def lay_over(
             i = y * width + x
             aside = float(x - left) / float(wp.max(right - left, 1))
             own = solid_depth(room, ray_of(lens, x, y), depth[i])
-            away = wp.min(
-                wp.min(wp.abs(a[3] - own), wp.abs(b[3] - own)), wp.min(wp.abs(c[3] - own), wp.abs(d[3] - own))
-            )
-            if away > OTHER * own:
+            wa = (1.0 - aside) * (1.0 - down)
+            wb = aside * (1.0 - down)
+            wc = (1.0 - aside) * down
+            wd = aside * down
+            if is_even and own > (1.0 - OTHER) * nearest and own < (1.0 + OTHER) * farthest:
+                mixed = wa * a + wb * b + wc * c + wd * d
+                added = wp.vec3(mixed[0], mixed[1], mixed[2])
+                through = wa * ka + wb * kb + wc * kc + wd * kd
+            elif is_apart(a[3], own) and is_apart(b[3], own) and is_apart(c[3], own) and is_apart(d[3], own):
                 alone = pass_through(lens, room, filling, turn, x, y, own)
                 added = alone.scattered
                 through = alone.kept
             else:
-                wa = counts((1.0 - aside) * (1.0 - down), a[3], own)
-                wb = counts(aside * (1.0 - down), b[3], own)
-                wc = counts((1.0 - aside) * down, c[3], own)
-                wd = counts(aside * down, d[3], own)
+                wa = counts(wa, a[3], own)
+                wb = counts(wb, b[3], own)
+                wc = counts(wc, c[3], own)
+                wd = counts(wd, d[3], own)
                 share = 1.0 / (wa + wb + wc + wd)
                 mixed = share * (wa * a + wb * b + wc * c + wd * d)
                 added = wp.vec3(mixed[0], mixed[1], mixed[2])
