@@ -355,21 +355,24 @@ function placeNow(page, { near, off }) {
 }
 
 /**
- * One bite of the scissors, which wait above the sheet: turned there, where nothing holds them, down, closed, open, up. Shafts lean, so that
+ * One bite of the scissors, which wait above the sheet: turned there, where nothing holds them, down, closed, up, open. Shafts lean, so that
  * deeper is farther out: one looks where the tip would go, and goes back over the place.
  */
 async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
+  const [, , before] = await page.evaluate(() => window.viscera.tip());
   await wheel(page, ABOVE + BITE);
-  await until(page, (v, z) => v.tip()?.[2] < z, place[2] - 0.003, "the scissors go down");
+  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * (ABOVE + BITE), "the scissors go down");
   const tip = await page.evaluate(() => window.viscera.tip());
   await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
   await wait(page, 0.1);
-  await hold(page, 0.12);
-  await wait(page, 0.06);
-  await wheel(page, -ABOVE - BITE);
+  await page.mouse.down();
+  await wait(page, 0.15);
+  await wheel(page, -ABOVE - BITE); // closed: open jaws catch on the edge of the cut
+  await wait(page, 0.1);
+  await page.mouse.up();
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
