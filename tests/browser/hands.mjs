@@ -7,7 +7,7 @@ import { later, PATIENCE, until } from "./browser.mjs";
 
 const LONG = 30 * PATIENCE; // [ms] for what takes a minute of simulated time, on a slow machine
 const LONGEST = 240; // [s] of the world; what has not ended by then never does
-const NOTCH = 100; // of a wheel; the page goes 1 mm along the shaft for each
+const NOTCH = 100; // of a wheel; the page, drawn at half its size, goes 2 mm along the shaft for each
 
 const clock = (page) => page.evaluate(() => window.viscera.frame.time);
 const measure = (page, name) => page.evaluate((one) => window.viscera.measures()[one], name);
@@ -279,6 +279,8 @@ export const HANDS = {
   pattern: {
     done: (page, { middle, bites }) => cutOut(page, middle, bites),
     failed: async (page, { middle }) => {
+      await take(page, 1, middle);
+      await wheel(page, -ABOVE);
       for (let bite = 0; bite < 12 && !(await ended(page)); bite++) await snip(page, add(middle, 0.009 * Math.cos(bite), 0.009 * Math.sin(bite)));
     },
     level: "Proficient",
@@ -324,7 +326,10 @@ async function cutAcross(page, places) {
   await page.keyboard.press("Escape");
 }
 
-const ANGLE = 0.08; // [rad] that scissors may stand off the way they cut
+const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
+const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
+const ABOVE = 3; // notches that they wait above it
+const TURNS = 60; // that it takes at most
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
 async function turnTo(page, tool, angle) {
@@ -334,7 +339,8 @@ async function turnTo(page, tool, angle) {
     const left = angle - now;
     return left - Math.PI * Math.round(left / Math.PI); // both jaws cut
   };
-  for (let left = await off(); Math.abs(left) > ANGLE; left = await off()) {
+  for (let [left, turns] = [await off(), 0]; Math.abs(left) > ANGLE; left = await off(), turns++) {
+    if (turns > TURNS) throw new Error(`instrument ${tool + 1} does not turn to ${angle} rad: ${left} rad are left`);
     const key = left > 0 ? "q" : "e";
     await page.keyboard.down(key);
     await later(Math.min(400, (1000 * Math.abs(left)) / 2.5));
@@ -343,16 +349,30 @@ async function turnTo(page, tool, angle) {
   }
 }
 
-/** One bite of the scissors: over the place, down, closed, open, up. */
+/** Where a place of the gauze is now that it hangs and is drawn: near the vertex `near`, as far from it as ever. */
+function placeNow(page, { near, off }) {
+  return page.evaluate(([number, away]) => away.map((value, axis) => value + window.viscera.vertices("gauze")[3 * number + axis]), [near, off]);
+}
+
+/**
+ * One bite of the scissors, which wait above the sheet: turned there, where nothing holds them, down, closed, up, open. Shafts lean, so that
+ * deeper is farther out: one looks where the tip would go, and goes back over the place.
+ */
 async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
-  await wheel(page, 7);
-  await wait(page, 0.08);
-  await hold(page, 0.12);
-  await wait(page, 0.06);
-  await wheel(page, -7);
+  const [, , before] = await page.evaluate(() => window.viscera.tip());
+  await wheel(page, ABOVE + BITE);
+  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * (ABOVE + BITE), "the scissors go down");
+  const tip = await page.evaluate(() => window.viscera.tip());
+  await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
+  await wait(page, 0.1);
+  await page.mouse.down();
+  await wait(page, 0.15);
+  await wheel(page, -ABOVE - BITE); // closed: open jaws catch on the edge of the cut
+  await wait(page, 0.1);
+  await page.mouse.up();
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
@@ -360,12 +380,13 @@ async function cutOut(page, middle, bites) {
   await take(page, 2, middle);
   await page.mouse.down();
   await wait(page, 0.2);
-  await wheel(page, -1);
+  await wheel(page, -2);
   await page.keyboard.press("1");
   await page.mouse.up();
-  for (const [x, y, z, angle] of bites) {
+  await wheel(page, -ABOVE);
+  for (const bite of bites) {
     if (await ended(page)) break;
-    await snip(page, [x, y, z], angle);
+    await snip(page, await placeNow(page, bite), bite.angle);
   }
   await page.keyboard.press("Escape");
 }

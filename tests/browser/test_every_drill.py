@@ -124,13 +124,17 @@ def barium_places(world: viscera.World) -> Places:
 
 
 def pattern_places(world: viscera.World) -> Places:
-    """Bites around the circle, four times, each time between those of the time before: where, and which way the
-    scissors look."""
+    """Bites around the circle, four times, each time between those of the time before: from which vertex of the gauze
+    how far, and which way the scissors look. The vertex is one outside the circle, which the frame holds."""
     top = pattern.HEIGHT + pattern.SIDE / pattern.CELLS
+    rest = np.asarray(world.scene().surfaces[0].rest, dtype=np.float64)
+    held = np.flatnonzero((rest[:, 2] > top - 1e-4) & (np.linalg.norm(rest[:, :2], axis=1) > RADIUS_OF_CIRCLE))
     step = 2.0 * np.pi / BITES
-    angles = np.concatenate([step * (np.arange(BITES) + off) for off in (0.0, 0.5, 0.25, 0.75)])
-    radius = RADIUS_OF_CIRCLE * (1.0 + pattern.STRETCH)
-    bites = [[radius * np.cos(a), radius * np.sin(a), top, a + 0.5 * np.pi] for a in angles.tolist()]
+    bites = []
+    for angle in np.concatenate([step * (np.arange(BITES) + off) for off in (0.0, 0.5, 0.25, 0.75)]):
+        place = np.array([RADIUS_OF_CIRCLE * np.cos(angle), RADIUS_OF_CIRCLE * np.sin(angle), top])
+        near = int(held[np.argmin(np.linalg.norm(rest[held] - place, axis=1))])
+        bites.append({"near": near, "off": (place - rest[near]).tolist(), "angle": angle + 0.5 * np.pi})
     return {"middle": [0.0, 0.0, top], "bites": bites}
 
 

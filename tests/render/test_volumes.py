@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from viscera import render
 from viscera.device import Device, open_device
 from viscera.render.light import LAMP
+from viscera.render.rays import LAMP_LIGHT, ROOM_LIGHT
 from viscera.render.renderer import BRIGHTNESS, Renderer
-from viscera.render.volumes import BLOOD, LAMP_LIGHT, MEDIA, ROOM_LIGHT
-from viscera.view import Camera, Frame, Scene, Surface, Volume
+from viscera.render.volumes import BLOOD, MEDIA
+from viscera.view import Camera, Frame, Particles, Scene, Surface, Volume
 
 WIDTH, HEIGHT, FIELD, AWAY = 96, 54, 20.0, 0.2
 CAMERA = Camera((0.0, 0.0, AWAY), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), FIELD)
@@ -63,14 +64,16 @@ def vignette() -> NDArray[np.float64]:
     return (1.0 - t * t * (3.0 - 2.0 * t)) / (1.0 + 0.75 * r2) ** 2
 
 
-def through_slab(under: NDArray[np.uint8], share: float, dye: float, look: str, last: float) -> NDArray[np.float64]:
+def through_slab(
+    under: NDArray[np.uint8], share: float, dye: float, look: str, last: float | NDArray[Any]
+) -> NDArray[np.float64]:
     """What the screen shows of a picture behind a slab of constant density, between the depths of its front and `last`:
     T = e^(−σL) in closed form, and what is scattered by a sum of a thousand parts."""
     x = (np.arange(WIDTH) + 0.5 - 0.5 * WIDTH) / FOCAL
     y = (0.5 * HEIGHT - np.arange(HEIGHT) - 0.5) / FOCAL
     ray = np.dstack([*np.meshgrid(x, y), np.ones((HEIGHT, WIDTH))])
     long = np.linalg.norm(ray, axis=2)
-    first = AWAY - HIGH[2]
+    first, last = AWAY - HIGH[2], np.broadcast_to(last, (HEIGHT, WIDTH))
     mix = lambda part: (1.0 - dye) * np.array(getattr(MEDIA[look], part)) + dye * np.array(getattr(BLOOD, part))  # noqa: E731
     loss, albedo = DENSEST * share * mix("extinction"), mix("albedo")
     power = BRIGHTNESS * AWAY**2
@@ -80,7 +83,7 @@ def through_slab(under: NDArray[np.uint8], share: float, dye: float, look: str, 
     for k in range(parts):
         depth = first + (k + 0.5) / parts * (last - first)
         kept = np.exp(-loss * ((depth - first) * long)[..., None])
-        point = depth * ray
+        point = depth[..., None] * ray
         lamp = power / ((np.array(LAMP) - point) ** 2).sum(axis=2)
         room = power / (point**2).sum(axis=2)
         light = LAMP_LIGHT * lamp[..., None] * kept + ROOM_LIGHT * room[..., None]
@@ -137,6 +140,26 @@ def test_an_empty_volume_changes_nothing_and_a_cloud_only_its_own_place() -> Non
     assert len(changed) > 20
     assert middle == pytest.approx((0.5 * HEIGHT - 0.5, 0.5 * WIDTH - 0.5), abs=1.5)
     assert len(changed) < 0.15 * WIDTH * HEIGHT
+
+
+@pytest.mark.parametrize("height", [0.095, 0.055])
+def test_what_is_thinner_than_the_rays_are_apart_has_its_own_place_in_the_smoke(height: float) -> None:
+    """Balls of three pixels, between the rays: before the slab they are as without it, in its middle half of it is
+    before them."""
+    pixel = (AWAY - height) / FOCAL
+    columns = 6.0 * np.array([4, 6, 8, 10]) + np.array([2.0, 2.5, 3.0, 3.5])
+    eye = draws(replace(scene(), particles=(Particles("drops", "blood", 1.5 * pixel, len(columns)),)))
+    frame = replace(FRAME, counts={"drops": len(columns)})
+    eye.arrays["drops"][:, :3] = [[(column + 0.5 - 0.5 * WIDTH) * pixel, 0.0, height] for column in columns]
+    clear = eye.render(frame)
+    eye.arrays["cloud"][..., 0] = 153
+    seen = eye.render(frame)
+    there = clear.part == 1 + eye.parts.index("drops")
+    assert there.sum() >= 4 * len(columns)
+    wanted = clear.colour.astype(float)
+    if height < HIGH[2]:
+        wanted = through_slab(clear.colour, 0.6, 0.0, "smoke", np.where(there, clear.depth, AWAY - LOW[2]))
+    assert_alike(seen.colour[there], wanted[there])
 
 
 @pytest.mark.slow

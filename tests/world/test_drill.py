@@ -137,6 +137,53 @@ def test_what_lasts_is_added_up_and_what_never_falls_is_scored() -> None:
     assert others[0].better == "", "neither more nor less is better"
 
 
+def test_a_vessel_is_stopped_once_it_has_stayed_closed_and_dry_for_a_while() -> None:
+    """A vessel that a swab presses on is dry and open, and does not count; one that bleeds again begins anew."""
+    values = {"bleeding": 3.0, "open_vessels": 1.0}
+    measures = [Measure("bleeding", "Bleeding", "mL/min", "Now."), Measure("open_vessels", "Open", "", "Now.")]
+    system = System(name="numbers", measures=lambda: [(one, values[one.name]) for one in measures])
+    look = 0.016 * LOOK
+    drill = Drill((Level("Standard", (Goal("open_vessels", most=0.0), Goal("dry", least=3.0 * look))),), [system])
+    told = drill.system()
+
+    def looks(count: int) -> DrillState:
+        for _ in range(count * LOOK):
+            drill.frame(Moment(0, (), lambda: values | {one.name: value for one, value in told.measures()}))
+        return drill.state()
+
+    def dry() -> float:
+        return {one.name: value for one, value in told.measures()}["dry"]
+
+    drill.start(0, 0)
+    looks(1)
+    values["bleeding"] = 0.0
+    looks(9)
+    assert dry() == 0.0
+    values["open_vessels"] = 0.0
+    looks(2)
+    assert dry() == pytest.approx(2.0 * look)
+    saved = {name: array.copy() for name, array in told.save().items()}
+    values["bleeding"] = 0.1
+    assert looks(1).phase == "running"
+    assert dry() == 0.0
+    values["bleeding"] = 0.0
+    assert looks(2).phase == "running"
+    assert looks(1).outcome == "met"
+    told.load(saved)
+    assert dry() == pytest.approx(2.0 * look)
+    assert looks(1).outcome == "met"
+    drill.start(0, 0)
+    assert dry() == 0.0
+
+
+def test_a_drill_that_does_not_ask_for_it_keeps_no_such_clock() -> None:
+    bleeding = Measure("bleeding", "Bleeding", "mL/min", "Now.")
+    system = System(name="numbers", measures=lambda: [(bleeding, 0.0)])
+    told = Drill((Level("Standard", (Goal("bleeding", most=0.0),)),), [system]).system()
+    assert "dry" not in told.save()
+    assert [one.name for one, _ in told.measures()] == ["time", "bleeding_time"]
+
+
 def test_time_may_be_a_goal_and_runs_out() -> None:
     bench = started(Bench(Level("Timed", (GOALS[0], Goal("time", most=1.0)))))
     ended = bench.run(100)

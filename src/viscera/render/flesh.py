@@ -34,6 +34,12 @@ BODY_DEPTH = wp.constant(2000.0)
 SCATTER = wp.constant(900.0)
 BRIM = wp.constant(0.000022)
 """Thinner fluid is a stain [m]."""
+BULGE = wp.constant(2.4)
+"""How much steeper a meniscus is than the picture's soft border."""
+REACH = wp.constant(0.9)
+"""How far to each corner its slope is looked for [texel]."""
+LEVEL = wp.constant(0.05)
+"""Slope below which it lies level: a byte of the picture is about 0.015."""
 VIOLET = wp.constant(wp.vec3(0.045, 0.010, 0.14))
 """Of a skin marker."""
 _STEEL = wp.constant(STEEL_FINISH)
@@ -148,21 +154,21 @@ def fluid_through(flesh: wp.vec3, here: wp.vec4, height: float, cosine: float, l
 
 @wp.func
 def fluid_slope(
-    pixels: wp.array(dtype=wp.vec4ub), place: wp.vec3i, uv: wp.vec2, edges: wp.mat33, across: wp.mat22
+    pixels: wp.array(dtype=wp.vec4ub), place: wp.vec3i, uv: wp.vec2, height: float, edges: wp.mat33, across: wp.mat22
 ) -> wp.vec3:
-    """How steep the fluid's surface is against the tissue's: `edges` has two edges of the triangle in the eye's frame
-    and its unit normal as rows, `across` the same two edges in the texture."""
+    """How steep the surface of fluid so high is against the tissue's: `edges` has two edges of the triangle in the
+    eye's frame and its unit normal as rows, `across` the same two edges in the texture."""
     det = across[0, 0] * across[1, 1] - across[0, 1] * across[1, 0]
     slope = wp.vec3(0.0, 0.0, 0.0)
     if wp.abs(det) > 1.0e-14:
-        du = wp.vec2(0.9 / float(place[1]), 0.0)
-        dv = wp.vec2(0.0, 0.9 / float(place[2]))
-        east = sample(pixels, place, uv + du)[0]
-        west = sample(pixels, place, uv - du)[0]
-        north = sample(pixels, place, uv + dv)[0]
-        south = sample(pixels, place, uv - dv)[0]
-        rise_u = THICKEST * (east * east - west * west) / (2.0 * du[0])
-        rise_v = THICKEST * (north * north - south * south) / (2.0 * dv[1])
+        du = REACH / float(place[1])
+        dv = REACH / float(place[2])
+        ne = sample(pixels, place, uv + wp.vec2(du, dv))[0]
+        nw = sample(pixels, place, uv + wp.vec2(-du, dv))[0]
+        sw = sample(pixels, place, uv + wp.vec2(-du, -dv))[0]
+        se = sample(pixels, place, uv + wp.vec2(du, -dv))[0]
+        rise_u = THICKEST * (ne * ne + se * se - nw * nw - sw * sw) / (4.0 * du)
+        rise_v = THICKEST * (ne * ne + nw * nw - se * se - sw * sw) / (4.0 * dv)
         p = wp.vec3(edges[0, 0], edges[0, 1], edges[0, 2])
         q = wp.vec3(edges[1, 0], edges[1, 1], edges[1, 2])
         n = wp.vec3(edges[2, 0], edges[2, 1], edges[2, 2])
@@ -173,6 +179,8 @@ def fluid_slope(
         area = wp.dot(p, rx)
         if wp.abs(area) > 1.0e-20:
             slope = (along_p * rx + along_q * ry) / area
+    bulge = BULGE + (1.0 - BULGE) * step(0.00003, 0.00016, height)
+    slope = wp.min(wp.length(slope) / LEVEL, 1.0) * bulge * step(0.8 * BRIM, 2.4 * BRIM, height) * slope
     return slope / wp.sqrt(1.0 + 1.5 * wp.dot(slope, slope))
 
 
@@ -313,5 +321,5 @@ def triangle_light(
                 flesh.colour = fluid_through(flesh.colour, here, height, cosine, look)
                 edges = wp.matrix_from_rows(b - a, c - a, normal)
                 across = wp.matrix_from_rows(tb - ta, tc - ta)
-                flesh.slope = fluid_slope(paint.pixels, look.film, uv, edges, across)
+                flesh.slope = fluid_slope(paint.pixels, look.film, uv, height, edges, across)
     return flesh_light(room, flesh, point, normal, wave, shade, look.dry)

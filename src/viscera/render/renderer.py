@@ -376,6 +376,6 @@ def _seen(lens: Lens, point: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _modules() -> list[Any]:
-    from viscera.render import raster, shading, volumes
+    from viscera.render import raster, rays, shading
 
-    return [raster, shading, volumes]
+    return [raster, rays, shading]

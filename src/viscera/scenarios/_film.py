@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viscera.blood import drops as sprays
 from viscera.blood import film as films
@@ -22,6 +23,7 @@ from viscera.blood.wounds import Wounds
 from viscera.geometry.mesh import TriangleMesh
 from viscera.instruments import Tool
 from viscera.timing import FRAME
+from viscera.view import Goal
 from viscera.world import Organ, System
 from viscera.world.systems.drops import flying
 from viscera.world.systems.film import flowing, make_film_on
@@ -34,6 +36,14 @@ from viscera.world.systems.wounds import Vessels, Wound, bleeding
 
 FINEST = 16.0
 """Detail at which the film's particles are as small as a texel; more is not seen."""
+WATCHED = Goal("dry", least=5.0)
+"""A vessel is stopped when it has not bled again for some heartbeats [s]; our own choice."""
+SPILT = 0.4e-6
+"""Blood that lies there when somebody starts a drill [m³]: what vessels that lose 8 mL in a minute have lost in 3 s."""
+PUDDLE = 16.0e-3
+"""Radius of where it lies, around each vessel [m]; 0.4 mL over two of them is a film of a quarter of a millimetre."""
+SPILL = 1
+"""Sets the seed of a spill apart from those of all else."""
 
 
 def finer_film(params: FilmParams, detail: float) -> FilmParams:
@@ -131,13 +141,41 @@ def bleed(blood: Blood, wounds: Sequence[Wound], tools: Sequence[Tool]) -> Bleed
     return Bleeding(systems, wounding.holds, picture.holds)
 
 
+def spill(organ: Organ, film: Film, vessels: Sequence[Wound], seed: int) -> None:
+    """What vessels have lost before somebody comes, in a puddle over each of them, a little to one side so that its
+    middle does not give the vessel away. Nothing where there is that much already."""
+    count = min(round(SPILT / film.params.particle_volume), film.state.capacity // 2, QUEUE // 2)
+    if films.count(film) > film.state.capacity // 2:
+        return
+    rng = np.random.default_rng((seed, SPILL))
+    corners = _upper_side(organ)
+    area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    centres = corners.mean(axis=1)
+    chance = np.zeros(len(corners))
+    for vessel in vessels:
+        turn, far = rng.uniform(0.0, 2.0 * np.pi), rng.uniform(0.3, 0.6) * PUDDLE
+        middle = np.asarray(vessel.point[:2]) + far * np.array([np.cos(turn), np.sin(turn)])
+        chance[np.linalg.norm(centres[:, :2] - middle, axis=1) < PUDDLE] = 1.0
+    chance *= area
+    if chance.sum() == 0.0:
+        return
+    chosen = corners[rng.choice(len(corners), size=count, p=chance / chance.sum())]
+    # Uniform in a triangle.
+    films.add(film, np.einsum("ij,ijk->ik", rng.dirichlet((1.0, 1.0, 1.0), size=count), chosen), "blood")
+
+
+def _upper_side(organ: Organ) -> NDArray[np.float64]:
+    """Corners of the triangles that look up, shape (triangles, 3, 3) [m], where the surface is now: a hand may have
+    drawn it far from where it rests."""
+    skin = organ.need_skin()
+    now = TriangleMesh(skin.vertices.numpy().astype(np.float64), skin.mesh.triangles, organ.name)
+    return now.corners[now.face_vectors[:, 2] > 0.0]
+
+
 def pour(organ: Organ, film: Film) -> None:
     """Onto its film, over the upper side: an eighth of all the blood that there may be, until half of it is there. As
     much as a hand with suction lets come together."""
-    # Where the surface is now: a hand may have drawn it far from where it rests.
-    skin = organ.need_skin()
-    now = TriangleMesh(skin.vertices.numpy().astype(np.float64), skin.mesh.triangles, organ.name)
-    centres = now.corners.mean(axis=1)[now.face_vectors[:, 2] > 0.0]
+    centres = _upper_side(organ).mean(axis=1)
     count = min(film.state.capacity // 8, QUEUE // 2)
     if films.count(film) + count <= film.state.capacity // 2:
         chosen = np.random.default_rng(films.count(film)).integers(len(centres), size=count)

@@ -21,7 +21,7 @@ from viscera.blood.wounds import VesselParams, set_opening, set_vessel, vessel_m
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._film import bleed, make_blood, pour
+from viscera.scenarios._film import WATCHED, bleed, make_blood, pour, spill
 from viscera.scenarios._pad import HOME_HEIGHT
 from viscera.skin import make_skin
 from viscera.tissue.lattice import make_lattice
@@ -67,9 +67,10 @@ An artery is open on a hill and spurts with the heart. Stop it, and suck the hol
 Key 1: the swab presses. Hold it on the artery and turn the wheel to press deeper: the spurt dies as you press harder.
 It soaks up blood and wipes stains off cloth and instruments, until it is full; choose it again for a fresh one.
 Key 2: hold the left button over a pool to suck it off. Key 3 rinses with saline.
-Key 4: the clip applier closes the artery under its tip for good."""
+Key 4: the clip applier closes the artery under its tip for good.
+It is done once the hollows are dry and nothing has bled for five seconds."""
 
-GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=6.0), Goal("pooled", most=0.05))
+GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=6.0), Goal("pooled", most=0.05), WATCHED)
 """In mL."""
 LEVELS = (
     Level("Standard", GOALS, {"pressure": PRESSURE.default, "heart_rate": HEART_RATE.default}),
@@ -101,6 +102,7 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         force_scale=0.1,
         levels=LEVELS,
+        begins=lambda: spill(organ, blood.film, [artery], setting.seed),
         script=lambda world, tick: script(organ, artery, tick),
         heaviest=lambda: pour(organ, blood.film),
     )

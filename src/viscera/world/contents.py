@@ -77,6 +77,8 @@ class Contents:
     """What a drill asks of measures; with it comes a clock that starts when somebody starts the drill."""
     levels: Sequence[Level] = ()
     """Of a drill that can be easier or harder, the easiest first; `goals` are then those of the first."""
+    begins: Callable[[], None] = nothing_more
+    """Puts into the world what somebody who starts the drill finds there, as blood that was shed before."""
     rubbing: float | None = None
     """Coulomb's friction of tissue on tissue, where organs, and what is cut off, do not pass through each other; None
     where they do, which costs nothing (tissue/meeting.py)."""

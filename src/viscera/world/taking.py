@@ -79,6 +79,7 @@ def _start_drill(world: World, one: StartDrill) -> None:
         return  # another seed may have made a world without one
     for name, value in drill.levels[one.level].settings.items():
         world.settings.set(name, value)
+    world.settings.with_next_turn(world.contents.begins)
     world.settings.with_next_turn(lambda: drill.start(one.level, tick))
     world.trace.start()
 

@@ -21,7 +21,7 @@ from viscera.heat import burns
 from viscera.inputs import Input, ToolInput
 from viscera.instruments import Tool, kit
 from viscera.scenarios import Scenario, Setting
-from viscera.scenarios._film import FINEST, Blood, bleed, make_blood, pour
+from viscera.scenarios._film import FINEST, WATCHED, Blood, bleed, make_blood, pour, spill
 from viscera.scenarios._organ import Top, seen_from_above
 from viscera.scenarios._pad import HEATING, LIVING_LIVER, STIFFNESS, VISCOSITY, above, liver_pad
 from viscera.scenarios._tissue import tissue_parameters
@@ -75,17 +75,19 @@ Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
 Key 5: the swab soaks up blood, presses on a vessel, and wipes stains off cloth and instruments.
-Watch the measures: blood lost, bleeding now, open vessels.
+Watch the measures: blood lost, bleeding now, open vessels. It is done once the organ is dry and has stayed so for five seconds.
 Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
-GOALS = (Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3))
+GOALS = (
+    Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3), WATCHED,
+)  # fmt: skip
 """In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
 LEVELS = (
     Level("Standard", GOALS),
     Level("Timed", (*GOALS, Goal("time", most=120.0))),
-    Level("Expert", (GOALS[0], Goal("blood_lost", most=4.0), GOALS[2], Goal("time", most=60.0))),
+    Level("Expert", (GOALS[0], Goal("blood_lost", most=4.0), *GOALS[2:], Goal("time", most=60.0))),
 )
 """The harder limits are our own choice."""
 
@@ -119,6 +121,7 @@ def build(setting: Setting) -> Contents:
         bounds=bounds,
         force_scale=0.2,
         levels=LEVELS,
+        begins=lambda: spill(organ, blood.film, vessels, setting.seed),
         script=lambda world, tick: script(organ, vessels[0], tick, top),
         heaviest=lambda: pour(organ, blood.film),
     )

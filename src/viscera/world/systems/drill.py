@@ -39,6 +39,7 @@ OBSCURED = Measure(
     "obscured", "View obscured", "s", "How long less than 80 % of the view was left since the drill began.", digits=1,
     grows=True,
 )  # fmt: skip
+DRY = Measure("dry", "Dry for", "s", "How long every vessel has been closed and nothing has bled.", digits=1, side=True)
 
 PHASES: tuple[Phase, ...] = ("waiting", "running", "ended")
 OUTCOMES: tuple[Outcome, ...] = ("", "met", "failed", "given_up", "found", "missed")
@@ -56,10 +57,12 @@ class Drill:
         asked = {goal.measure for level in levels for goal in level.goals}
         measures = [measure for system in systems for measure, _ in system.measures()]
         there = {measure.name for measure in measures}
-        self._lasting = lasting(there)
+        self._lasting = [one for one in lasting(there) if not one.side or one.name in asked]
         """What is added up while it lasts."""
         self._seconds = np.zeros(2)
         """Of bleeding, and of an obscured view, since it began [s]."""
+        self._dry = np.zeros(1)
+        """Since anything bled [s]."""
         measures += [TIME, *self._lasting]
         measures = [measure for measure in measures if not measure.side or measure.name in asked]
         self._names = [measure.name for measure in measures]
@@ -86,6 +89,7 @@ class Drill:
         self._declared[:] = 0.0
         self._values[:] = 0.0
         self._seconds[:] = 0.0
+        self._dry[:] = 0.0
 
     def give_up(self) -> None:
         self._phase[3] = GIVE_UP
@@ -127,8 +131,12 @@ class Drill:
 
     def _add_up(self, values: Mapping[str, float]) -> None:
         """What lasts, since the last look."""
-        lasts = (values.get("bleeding", 0.0) >= BLEEDS, values.get("view", 100.0) < CLEAR)
-        self._seconds += np.where(lasts, LOOK * FRAME, 0.0)
+        bleeds = values.get("bleeding", 0.0) >= BLEEDS
+        self._seconds += np.where((bleeds, values.get("view", 100.0) < CLEAR), LOOK * FRAME, 0.0)
+        if DRY in self._lasting:
+            # A vessel that somebody presses on does not bleed, and is not closed.
+            dry = not bleeds and values.get("open_vessels", 0.0) == 0.0
+            self._dry[0] = self._dry[0] + LOOK * FRAME if dry else 0.0
 
     def _judge(self, values: Mapping[str, float]) -> None:
         if self._failed(values):
@@ -212,12 +220,12 @@ class Drill:
         )
 
     def _told(self) -> list[tuple[Measure, float]]:
-        lasting = dict(zip((BLEEDING_TIME, OBSCURED), self._seconds.tolist(), strict=True))
+        lasting = dict(zip((BLEEDING_TIME, OBSCURED, DRY), [*self._seconds.tolist(), float(self._dry[0])], strict=True))
         return [(TIME, self.time), *((one, lasting[one]) for one in self._lasting)]
 
     def _load(self, saved: Saved) -> None:
         """States of before it added up what lasts have none of it."""
-        self._kept.load({"seconds": np.zeros(2)} | saved)
+        self._kept.load({"seconds": np.zeros(2), "dry": np.zeros(1)} | saved)
 
     def _lands(self) -> None:
         if int(self._phase[0]) == ENDED:
@@ -228,6 +236,8 @@ class Drill:
             "phase": self._phase, "ticks": self._ticks, "declared": self._declared, "values": self._values,
             "seconds": self._seconds,
         }  # fmt: skip
+        if DRY in self._lasting:
+            arrays["dry"] = self._dry
         self._kept = Kept(arrays)
         return System(
             name="goals",
@@ -242,7 +252,7 @@ class Drill:
 
 def lasting(there: Container[str]) -> list[Measure]:
     """What a drill adds up itself, in a world that has these measures; smoke has its own clock of haze."""
-    found = [BLEEDING_TIME] if "bleeding" in there else []
+    found = [BLEEDING_TIME, DRY] if "bleeding" in there else []
     return [*found, OBSCURED] if "view" in there and "hazy" not in there else found
 
 
