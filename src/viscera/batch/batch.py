@@ -186,14 +186,7 @@ class Batch:
     def reset(self, mask: Any = None, *, seed: int | None = None) -> None:
         """Another episode of the worlds in the mask, shape (worlds,), or of all. The mask may be an array on the
         device. With a `seed`, they begin with the first episode of a batch of that seed."""
-        if mask is None:
-            self._mask.fill_(1)
-        elif isinstance(mask, wp.array):
-            if mask.shape != (self.count,) or mask.dtype is not wp.int32:
-                raise InputError("the mask is not one int32 for each world.", f"Give shape ({self.count},).")
-            wp.copy(self._mask, mask)
-        else:
-            self._mask.assign(self._row("mask", mask, np.bool_).astype(np.int32))
+        self.write_mask(mask, self._mask)
         if seed is not None:
             check_seed(seed)
             chosen = self._mask.numpy() != 0
@@ -271,6 +264,18 @@ class Batch:
         self.device.close()
 
     # --- for what works on many worlds besides ---
+
+    def write_mask(self, mask: Any, out: wp.array[Any]) -> None:
+        """A mask of worlds, one bool for each on the host or one int32 on the device, or all where it is None, into
+        `out`, int32."""
+        if mask is None:
+            out.fill_(1)
+        elif isinstance(mask, wp.array):
+            if mask.shape != (self.count,) or mask.dtype is not wp.int32:
+                raise InputError("the mask is not one int32 for each world.", f"Give shape ({self.count},).")
+            wp.copy(out, mask)
+        else:
+            out.assign(self._row("mask", mask, np.bool_).astype(np.int32))
 
     @property
     def rows(self) -> Any:

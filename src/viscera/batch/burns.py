@@ -110,18 +110,7 @@ class Burns:
     def reset(self, mask: Any = None) -> None:
         """Worlds in the mask, or all, are as warm as the body, wet and whole, and their pedals up. The mask may be an
         array on the device, int32."""
-        count = self._worlds.count
-        if mask is None:
-            self._mask.fill_(1)
-        elif isinstance(mask, wp.array):
-            if mask.shape != (count,) or mask.dtype is not wp.int32:
-                raise InputError("the mask is not one int32 for each world.", f"Give shape ({count},).")
-            wp.copy(self._mask, mask)
-        else:
-            chosen = np.asarray(mask, dtype=np.bool_)
-            if chosen.shape != (count,):
-                raise InputError(f"the mask has shape {chosen.shape}.", f"Give ({count},).")
-            self._mask.assign(chosen.astype(np.int32))
+        self._worlds.write_mask(mask, self._mask)
         self._heal.run()
 
     # --- what comes out ---
