@@ -41,9 +41,7 @@ class Films:
     """Made by `batch.film`. Arrays have a row for each world, and in it a place for each particle; the first `count` of
     them are there."""
 
-    def __init__(
-        self, worlds: Batch, params: FilmParams, capacity: int, queue: int, ticks: int, fused: bool
-    ) -> None:
+    def __init__(self, worlds: Batch, params: FilmParams, capacity: int, queue: int, ticks: int, fused: bool) -> None:
         self.worlds, self.params, self.ticks, self.fused = worlds, params, ticks, fused
         self.capacity, self.queue = _sixteens(capacity), _sixteens(queue)
         self.steps = _steps(params, ticks)
@@ -182,7 +180,7 @@ class Films:
                 stage.launch(flowing.flow_worlds, count, args, block=1)
 
     def _record_phases(self, stage: Stage, steps: int, mixes: int) -> None:
-        """Each phase a launch with a thread for each particle. On cpu for tests, with one core: Warp's atomics are plain
+        """Each phase a launch with a thread for each particle. On cpu with one core alone, for tests: atomics are plain
         there."""
         count, threads = self.worlds.count, self.capacity
         course, rates, rest, moving = self._course, self.one.rates, self._rest, self._moving
