@@ -15,5 +15,6 @@ from viscera.batch.batch import Batch, Forces, make
 from viscera.batch.burns import Burns, burns
 from viscera.batch.films import Films, film
 from viscera.batch.pictures import Pictures, pictures
+from viscera.batch.wounds import Wounds, wounds
 
-__all__ = ["Batch", "Burns", "Films", "Forces", "Pictures", "burns", "film", "make", "pictures"]
+__all__ = ["Batch", "Burns", "Films", "Forces", "Pictures", "Wounds", "burns", "film", "make", "pictures", "wounds"]

@@ -286,8 +286,8 @@ class Batch:
     # --- for what works on many worlds besides ---
 
     def give_own_springs(self) -> int:
-        """Room for springs and cells of each world's own, after those of the anatomies; the row of world 0. Before others
-        record programs with these arrays."""
+        """Room for springs and cells of each world's own, after those of the anatomies; the row of world 0. Call it
+        before others record programs with these arrays."""
         worlds, first = self._worlds, len(self.seeds)
         if len(worlds.stiffness) == first:
             for name in ("stiffness", "bulk"):

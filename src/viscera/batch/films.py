@@ -11,6 +11,7 @@ Each film has the bits of `viscera.blood.film` by itself on the same surface. Th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Films:
         self._drawn.vertex = self._rest.vertex
         self._mask = wp.zeros(worlds.count, dtype=wp.int32, device=device.warp)
         device.load([flowing, drawing])
+        self._feeders: list[Callable[[Stage], None]] = []
         self._step = device.record(self._record)
         dry = [self._mask, self._rest]
         self._dry = device.record(lambda stage: stage.launch(flowing.dry_worlds, worlds.count, dry), work=0)
@@ -110,6 +112,11 @@ class Films:
         poured = [self._course, self.queue, places, faces, inside, self._mask, little]
         args = [0, *poured, wp.vec4(*self.params.pure(fluid)), self._rest]
         wp.launch(flowing.pour_worlds, dim=count, inputs=args, device=device)
+
+    def feed_with(self, record: Callable[[Stage], None]) -> None:
+        """What is recorded in a step before films flow, with the surface where tissue is: it adds to their queues."""
+        self._feeders.append(record)
+        self._step = self.worlds.device.record(self._record)
 
     def step(self) -> None:
         """`ticks` milliseconds of all films, after as many of the worlds: the surface is where tissue is now."""
@@ -170,6 +177,8 @@ class Films:
         surface = [tissue.layout.slots, tissue.substeps, organ.rest, organ.places, organ.weights]
         stage.launch(drawing.follow_worlds, count * vertices, [*surface, worlds.rows, self._drawn])
         stage.launch(flowing.turn_normals, count * vertices, [self._course, vertices, self._rest])
+        for feed in self._feeders:
+            feed(stage)
         for part in range(MIXINGS):
             steps = self.steps * (part + 1) // MIXINGS - self.steps * part // MIXINGS
             mixes = steps if self.one.mixes else 0
