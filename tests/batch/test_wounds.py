@@ -122,7 +122,10 @@ def test_burnt_skin_closes_a_wound_and_no_other(
     assert given[1, 0] == 0
     assert given[0, 0] > 0
     assert cuts.lost()[1] < cuts.lost()[0]
-    cuts.reset([True, False, False])
+    cuts.reset([False, True, False])
+    assert not cuts.sealed.numpy()[1].any()
+    assert cuts.lost()[1] == 0.0 < cuts.lost()[0]
+    cuts.open(0, [])
     assert cuts.is_there().tolist() == [[False, False], [True, True], [True, True]]
     assert cuts.lost()[0] == 0.0
 

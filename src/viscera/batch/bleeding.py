@@ -191,9 +191,17 @@ def bleed_worlds(
 
 
 @wp.kernel
-def heal_wounds(first: int, mask: wp.array(dtype=wp.int32), bare: Open):
-    """Worlds in the mask have no wounds."""
+def reopen_wounds(first: int, mask: wp.array(dtype=wp.int32), bare: Open):
+    """Wounds of the worlds in the mask are as they were opened."""
     world = first + wp.tid()
     if mask[world] != 0:
-        bare.count[world, 0] = 0
         bare.beat[world, 0] = wp.float64(0.0)
+        for w in range(bare.sealed.shape[1]):
+            bare.sealed[world, w] = 0
+            bare.clot[world, w] = wp.float64(0.0)
+            bare.rate[world, w] = wp.float64(0.0)
+            bare.owed[world, w] = wp.float64(0.0)
+            bare.given[world, w] = wp.int64(0)
+            bare.held[world, w] = wp.int64(0)
+            bare.speed[world, w] = 0.0
+            bare.leaving[world, w] = 0

@@ -65,8 +65,8 @@ class Wounds:
         level = self._none if burns is None else burns.level
         args = [self._one.numbers, blood.surface.view.triangles, worlds.hand_rows, level, made, blood.rows]
         blood.feed_with(lambda stage: stage.launch(bleeding.bleed_worlds, count, args, block=1))
-        heal = [self._mask, made]
-        self._heal = device.record(lambda stage: stage.launch(bleeding.heal_wounds, count, heal), work=0)
+        again = [self._mask, made]
+        self._reopen = device.record(lambda stage: stage.launch(bleeding.reopen_wounds, count, again), work=0)
         self.set_heart_rate(np.full(count, HEART_RATE))
 
     def _radii(self) -> list[float]:
@@ -133,9 +133,10 @@ class Wounds:
         self._open.beat.assign(beat)
 
     def reset(self, mask: Any = None) -> None:
-        """The worlds of the mask, or all, have no wounds; `open` some."""
+        """Wounds of the worlds in the mask, or of all, are as they were opened: not sealed, not clotted, nothing has left
+        them. The mask may be an array on the device, int32."""
         self._blood.worlds.write_mask(mask, self._mask)
-        self._heal.run()
+        self._reopen.run()
 
     # --- what comes out ---
 
