@@ -154,7 +154,9 @@ def test_what_cannot_be_is_refused(worlds: batch.Batch, hot: batch.Burns) -> Non
         (lambda: hot.reset([True]), "mask"),
         (lambda: batch.burns(worlds, ticks=0), "ticks"),
         (lambda: batch.burns(worlds, tool=5), "tool"),
-        (lambda: batch.burns(worlds, electrode=ElectrodeParams(bipolar=True)), "monopolar"),
+        (lambda: batch.burns(worlds, electrode=ElectrodeParams(bipolar=True)), "bipolar"),
+        (lambda: batch.burns(worlds, electrode=ElectrodeParams(constant="flux")), "constant power"),
+        (lambda: batch.burns(worlds, stiffens=True), "burnt tissue"),
     ]
     for call, word in refused:
         with pytest.raises(InputError, match=word):

@@ -13,6 +13,8 @@ docs/batch.md says what a batch can do, docs/decisions/011-batched-worlds.md why
 
 from viscera.batch.batch import Batch, Forces, make
 from viscera.batch.burns import Burns, burns
+from viscera.batch.films import Films, film
 from viscera.batch.pictures import Pictures, pictures
+from viscera.batch.wounds import Wounds, wounds
 
-__all__ = ["Batch", "Burns", "Forces", "Pictures", "burns", "make", "pictures"]
+__all__ = ["Batch", "Burns", "Films", "Forces", "Pictures", "Wounds", "burns", "film", "make", "pictures", "wounds"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,10 +105,23 @@ class Batch:
         """Which tools are in the body, int32, shape (worlds, tools)."""
         return self._hands.active
 
-    def set_tools(self, poses: ArrayLike, active: ArrayLike | None = None, *, direct: bool = False) -> None:
+    @property
+    def grips(self) -> wp.array[Any]:
+        """How far hands close their handles, 0 to 1, float64, shape (worlds, tools); 0 after a reset. Jaws follow."""
+        return self._hands.grip
+
+    def set_tools(
+        self,
+        poses: ArrayLike,
+        active: ArrayLike | None = None,
+        *,
+        grips: ArrayLike | None = None,
+        direct: bool = False,
+    ) -> None:
         """Where hands want the tools from now on: position [m] and quaternion (x, y, z, w), shape (worlds, tools, 7),
         or positions alone, shape (worlds, tools, 3), for tools held upright. `active` says which tools are in the body,
-        all unless told. Tools follow as in one world; with `direct` without lag."""
+        all unless told; `grips` how far handles are closed, 0 to 1, shape (worlds, tools), else they stay as they are.
+        Tools follow as in one world; with `direct` without lag."""
         shape = (self.count, len(self.tools))
         given = np.asarray(poses, dtype=np.float64)
         if given.shape not in ((*shape, 7), (*shape, 3)):
@@ -124,6 +137,11 @@ class Batch:
         there = np.ones(shape, dtype=np.int32) if active is None else np.asarray(active, dtype=np.int32)
         if there.shape != shape:
             raise InputError(f"active has shape {there.shape}.", f"It must be {shape}.")
+        if grips is not None:
+            closed = np.asarray(grips, dtype=np.float64)
+            if closed.shape != shape or not ((closed >= 0.0) & (closed <= 1.0)).all():
+                raise InputError(f"grips have shape {closed.shape}, or are not 0 to 1.", f"Give shape {shape}.")
+            self._hands.grip.assign(closed)
         self._hands.asked.assign(given)
         self._hands.active.assign(there)
         self._hands.direct.fill_(int(direct))
@@ -186,14 +204,7 @@ class Batch:
     def reset(self, mask: Any = None, *, seed: int | None = None) -> None:
         """Another episode of the worlds in the mask, shape (worlds,), or of all. The mask may be an array on the
         device. With a `seed`, they begin with the first episode of a batch of that seed."""
-        if mask is None:
-            self._mask.fill_(1)
-        elif isinstance(mask, wp.array):
-            if mask.shape != (self.count,) or mask.dtype is not wp.int32:
-                raise InputError("the mask is not one int32 for each world.", f"Give shape ({self.count},).")
-            wp.copy(self._mask, mask)
-        else:
-            self._mask.assign(self._row("mask", mask, np.bool_).astype(np.int32))
+        self.write_mask(mask, self._mask)
         if seed is not None:
             check_seed(seed)
             chosen = self._mask.numpy() != 0
@@ -264,13 +275,40 @@ class Batch:
             (reset.Episodes, self._episodes),
         ]
         arrays = [getattr(made, name) for kind, made in structs for name in kind.vars if name not in SHARED]
-        return sum(one.capacity for one in arrays if isinstance(one, wp.array)) // self.count
+        own = (self._worlds.stiffness, self._worlds.bulk) if len(self._worlds.stiffness) > len(self.seeds) else ()
+        rows = sum(one.capacity * self.count // len(one) for one in own)
+        return (rows + sum(one.capacity for one in arrays if isinstance(one, wp.array))) // self.count
 
     def close(self) -> None:
         """Lets go of the device's worker threads."""
         self.device.close()
 
     # --- for what works on many worlds besides ---
+
+    def give_own_springs(self) -> int:
+        """Room for springs and cells of each world's own, after those of the anatomies; the row of world 0. Call it
+        before others record programs with these arrays."""
+        worlds, first = self._worlds, len(self.seeds)
+        if len(worlds.stiffness) == first:
+            for name in ("stiffness", "bulk"):
+                shared = getattr(worlds, name).numpy()
+                rows = np.zeros((first + self.count, shared.shape[1]), dtype=shared.dtype)
+                rows[:first] = shared
+                setattr(worlds, name, wp.array(rows, dtype=wp.float16, device=self.device.warp))
+            self._record()
+        return first
+
+    def write_mask(self, mask: Any, out: wp.array[Any]) -> None:
+        """A mask of worlds, one bool for each on the host or one int32 on the device, or all where it is None, into
+        `out`, int32."""
+        if mask is None:
+            out.fill_(1)
+        elif isinstance(mask, wp.array):
+            if mask.shape != (self.count,) or mask.dtype is not wp.int32:
+                raise InputError("the mask is not one int32 for each world.", f"Give shape ({self.count},).")
+            wp.copy(out, mask)
+        else:
+            out.assign(self._row("mask", mask, np.bool_).astype(np.int32))
 
     @property
     def rows(self) -> Any:
@@ -338,7 +376,7 @@ class Batch:
         stage.launch(reset.reset_worlds, self.count, args, block=1)
 
 
-def make(
+def make(  # noqa: PLR0913
     scenario: str | Scenario,
     *,
     worlds: int,
@@ -351,13 +389,16 @@ def make(
     parameters: Mapping[str, float] | None = None,
     cores: int | None = None,
     fused: bool | None = None,
+    tools: Sequence[str] | None = None,
+    without: Sequence[str] = (),
 ) -> Batch:
     """So many worlds of a scenario, ready to step.
 
     `scenario`, `device`, `detail` and `parameters` are as for `viscera.make`. Each reset of a world draws one of the
     `anatomies` (those of the seeds from `seed` on) and a factor on Young's modulus and on friction from these ranges;
     world w draws by the seed `seed + w`. `fused` chooses one launch per action, or one for each phase of a tick; by
-    default what is faster on the device.
+    default what is faster on the device. `tools` names those that the worlds have, all unless told; `without` names
+    systems of the scenario that a batch does not compute and is to leave out.
     """
     if not 1 <= worlds <= MOST_WORLDS:
         raise InputError(f"worlds = {worlds} is not possible.", f"Allowed are 1 to {MOST_WORLDS}.")
@@ -365,15 +406,15 @@ def make(
         raise InputError(f"friction = {friction} is not a range.", "Give (least, most), both at least 0.")
     whole = device if isinstance(device, Device) else open_device(device, cores)
     world = make_world(scenario, device=whole, seed=seed, detail=detail, parameters=parameters)
-    check_world(world)
-    tissue, tools = world.contents.organs[0].tissue, pushing_tools(world)
+    check_world(world, without)
+    tissue, held = world.contents.organs[0].tissue, pushing_tools(world, tools)
     check_stiffness(*stiffness, tissue.young, tissue.params.stiffest)
     most = min(ANATOMIES, worlds) if anatomies is None else anatomies
     if not 1 <= most <= worlds or seed + max(most, worlds) > LARGEST_SEED:
         raise InputError(f"anatomies = {most} is not possible.", f"Allowed are 1 to {worlds}, one for each world.")
     anatomy = Anatomies(world)
     tables = anatomy.rows(seed, most)
-    samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in tools))
+    samples = make_samples(tissue, min(float(tool.bars.radii.min()) for tool in held))
     world.close()
     wp.synchronize_device(whole.warp)  # ticks of the single world have a stream of their own
     begin = reset.Begin()
@@ -384,13 +425,13 @@ def make(
     begin.smoothest, begin.roughest = friction
     parts = {
         "samples": samples,
-        "kit": make_kit(world, tools, whole),
+        "kit": make_kit(world, held, whole),
         "begin": begin,
         "worlds": make_worlds(tissue, samples, worlds, tables, whole),
-        "hands": make_hands(worlds, len(tools), whole),
+        "hands": make_hands(worlds, len(held), whole),
         "episodes": make_episodes(worlds, seed, whole),
         "seeds": seed + np.arange(len(tables[0]), dtype=np.int64),
         "anatomies": anatomy,
     }
-    names = [tool.instrument.name for tool in tools]
+    names = [tool.instrument.name for tool in held]
     return Batch(world, whole, names, parts, not whole.is_cuda if fused is None else fused)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.batch.kit import Hands, Kit
+from viscera.batch.metal import Metal, Placed, near_metal
 from viscera.heat.arrays import Conductances, Rates
-from viscera.heat.burn import BurnRates, burn_texel, char_of
+from viscera.heat.burn import HALF, BurnRates, burn_texel, char_of, coagulation_of
 from viscera.heat.conduction import gather_to_body, spread_from_body
 from viscera.heat.native import stage_of_texel, stage_of_tile
 from viscera.heat.sums import end_of_block, first_of_block
@@ -48,6 +49,10 @@ class Hot:
     """Both ends of each of its bars as the last step ended [m]."""
     was: wp.array(dtype=wp.int32)
     """Whether it was in the body then; else it comes from nowhere."""
+    marks: wp.array2d(dtype=wp.uint8)
+    """Bits that a task gave each texel; one element where none did."""
+    areas: wp.array2d(dtype=wp.vec4d)
+    """Of each block of texels at rest [m²]: coagulated, charred, coagulated with the first and with the second bit."""
 
 
 @wp.struct
@@ -116,12 +121,14 @@ def conduct_worlds(
     # params
     kit: Kit,
     generator: Generator,
+    metal: Metal,
     sheet: Sheet,
     rates: wp.array(dtype=BurnRates),
     blocks: int,
     # in
     hands: Hands,
     vertex: wp.array2d(dtype=wp.vec3),
+    placed: Placed,
     # out
     hot: Hot,
 ):
@@ -140,7 +147,11 @@ def conduct_worlds(
             weight = sheet.barycentric[t]
             x = (1.0 - weight[0] - weight[1]) * vertex[world, corner[0]]
             x += weight[0] * vertex[world, corner[1]] + weight[1] * vertex[world, corner[2]]
-            near = nearness(kit, hands, hot, generator, world, x)
+            near = float(0.0)
+            if metal.parts > 0:
+                near = near_metal(metal, placed, world, x)
+            else:
+                near = nearness(kit, hands, hot, generator, world, x)
             if near > 0.0:
                 touched = near * sheet.area[t]
                 wet = hot.water[world, t]
@@ -149,6 +160,33 @@ def conduct_worlds(
                 total += wp.vec2d(wp.float64(through), wp.float64(touched))
         hot.power[world, t] = through
     hot.sums[world, block] = total
+
+
+@wp.kernel
+def measure_worlds(first: int, sheet: Sheet, rates: wp.array(dtype=BurnRates), blocks: int, hot: Hot):
+    """Burnt areas of each block of texels, as heat/burn.py counts them."""
+    index = first + wp.tid()
+    world = index // blocks
+    block = index % blocks
+    model = rates[0].model
+    total = wp.vec4d()
+    for i in range(first_of_block(block), end_of_block(block, sheet.texels.shape[0])):
+        t = sheet.texels[i]
+        damage = hot.damage[world, t]
+        if damage > 0.0:
+            size = wp.float64(sheet.area[t])
+            mark = wp.uint8(0)
+            if hot.marks.shape[1] > 1:
+                mark = hot.marks[world, t]
+            if coagulation_of(model, damage) >= HALF:
+                total[0] = total[0] + size
+                if mark & wp.uint8(1) != wp.uint8(0):
+                    total[2] = total[2] + size
+                if mark & wp.uint8(2) != wp.uint8(0):
+                    total[3] = total[3] + size
+            if char_of(model, damage, hot.charring[world, t]) >= HALF:
+                total[1] = total[1] + size
+    hot.areas[world, block] = total
 
 
 @wp.kernel
@@ -245,6 +283,8 @@ def heal_worlds(first: int, mask: wp.array(dtype=wp.int32), hot: Hot):
         hot.level[world, t] = 0.0
         if t < 2:
             hot.delivered[world, t] = 0.0
+        if t < hot.areas.shape[1]:
+            hot.areas[world, t] = wp.vec4d()
         if t == 0:
             hot.was[world] = 0
             hot.pedal[world] = 0

@@ -16,7 +16,8 @@ from viscera.batch.kit import Ends, Hands, Kit
 from viscera.batch.passive import felt_share
 from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
-from viscera.instruments.tool import AS_HELD
+from viscera.instruments.tool import AS_HELD, JAW_TIME
+from viscera.timing import TICK
 from viscera.tissue.kernels import FORCE_PARTS, FORCE_UNITS, TORQUE_UNITS
 from viscera.tissue.touch_kernels import PART_END, PART_FLOATS, PART_START, PARTS, TIPS
 from viscera.tissue.touching import NOTHING_NEAR
@@ -25,6 +26,8 @@ from viscera.world import holding
 wp.set_module_options({"enable_backward": False})
 
 _AS_HELD = wp.constant(wp.float64(AS_HELD))
+_JAWS = wp.constant(wp.float64(TICK / JAW_TIME))
+"""That jaws move in a tick at most."""
 _MOST_FORCE, _SLOW_FORCE = wp.constant(wp.float64(holding.MOST_FORCE)), wp.constant(wp.float64(holding.SLOW_FORCE))
 _LEAST_STRETCH = wp.constant(wp.float64(holding.LEAST_STRETCH))
 _SLOW_STRETCH = wp.constant(wp.float64(holding.SLOW_STRETCH))
@@ -38,11 +41,25 @@ _TIPS = wp.constant(TIPS)
 
 
 @wp.func
-def bars_at(kit: Kit, tool: int, tip: wp.vec3d, turn: wp.vec4d):
+def bar_end(kit: Kit, tool: int, jaws: wp.float64, end: int):
+    """In the tool's own frame [m]: `Bars._bend`."""
+    x = kit.local[tool, end]
+    swing = kit.swing[tool, end // 2]
+    if swing != ZERO and end % 2 == 1:
+        start = kit.local[tool, end - 1]
+        way = x - start
+        c = wp.cos(swing * (ONE - jaws))
+        s = wp.sin(swing * (ONE - jaws))
+        x = start + wp.vec3d(c * way[0] + s * way[2], way[1], c * way[2] - s * way[0])
+    return x
+
+
+@wp.func
+def bars_at(kit: Kit, tool: int, tip: wp.vec3d, turn: wp.vec4d, jaws: wp.float64):
     """Both ends of each bar's axis [m]."""
     found = Ends()
     for end in range(2 * kit.bars[tool]):
-        x = placed(tip, turn, kit.local[tool, end])
+        x = placed(tip, turn, bar_end(kit, tool, jaws, end))
         found[end, 0] = x[0]
         found[end, 1] = x[1]
         found[end, 2] = x[2]
@@ -106,11 +123,12 @@ def turn_tool(kit: Kit, hands: Hands, world: int, tool: int, share: wp.float64, 
     else:
         way = allowed_turn(hands, world, tool, way)
     held = turned_by(held, way)
-    placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip))
+    jaws = hands.jaws[world, tool]
+    placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip), jaws)
     lowest = lowest_of(kit, tool, placed_now)
     if lowest < kit.table and (enters != 0 or lowest < lowest_of(kit, tool, ends)):
         held = before
-        placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip))
+        placed_now = bars_at(kit, tool, tip, as_held(kit, tool, held, tip), jaws)
     hands.held[world, tool] = held
     hands.turn[world, tool] = as_held(kit, tool, held, tip)
     return placed_now
@@ -174,7 +192,10 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
         hands.tip[world, tool] = in_room(kit, tool, kit.home[tool])
         hands.held[world, tool] = asked
         hands.turn[world, tool] = as_held(kit, tool, asked, hands.tip[world, tool])
-        hands.ends[world, tool] = bars_at(kit, tool, hands.tip[world, tool], hands.turn[world, tool])
+        hands.jaws[world, tool] = hands.grip[world, tool]
+        hands.ends[world, tool] = bars_at(
+            kit, tool, hands.tip[world, tool], hands.turn[world, tool], hands.jaws[world, tool]
+        )
     hands.inside[world, tool] = 1
     share = kit.follow[tool]
     if hands.direct[0] != 0:
@@ -192,7 +213,10 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
         way = way + wp.vec3d(ZERO, ZERO, below)
     after = in_room(kit, tool, tip + way)
     turn = as_held(kit, tool, hands.turn[world, tool], after)
-    end = bars_at(kit, tool, after, turn)
+    jaws = hands.jaws[world, tool]
+    jaws = jaws + wp.min(_JAWS, wp.max(-_JAWS, hands.grip[world, tool] - jaws))
+    hands.jaws[world, tool] = jaws
+    end = bars_at(kit, tool, after, turn, jaws)
     hands.way[world, tool] = after - tip
     hands.tip[world, tool] = after
     hands.turn[world, tool] = turn

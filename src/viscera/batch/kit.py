@@ -22,6 +22,8 @@ class Kit:
     """Where a tool waits [m], and how it is turned there."""
     local: wp.array2d(dtype=wp.vec3d)
     """Both ends of each bar's axis, in the tool's own frame [m]."""
+    swing: wp.array2d(dtype=wp.float64)
+    """By which each bar stands open at grip 0, about y through its start [rad]: jaws."""
     bars: wp.array(dtype=wp.int32)
     radius: wp.array2d(dtype=wp.float64)
     """Of each bar [m]."""
@@ -60,6 +62,10 @@ class Hands:
     """Position [m] and quaternion x, y, z, w that the hand asks for."""
     active: wp.array2d(dtype=wp.int32)
     """Whether it is in the body."""
+    grip: wp.array2d(dtype=wp.float64)
+    """How far the hand closes the handle, 0 to 1."""
+    jaws: wp.array2d(dtype=wp.float64)
+    """How far the jaws are closed: they follow."""
     direct: wp.array(dtype=wp.int32)
     """One number: whether tools follow without lag."""
     friction: wp.array(dtype=wp.float64)

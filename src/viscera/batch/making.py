@@ -32,15 +32,20 @@ IDLE_SYSTEMS = frozenset({"search", "goals", "lattice_view", "ink"})
 """Systems that do nothing to tissue or tools: what they show and measure a batch leaves out."""
 
 
-def check_world(world: World) -> None:
-    """Refuses what a batch cannot compute."""
+def check_world(world: World, without: Sequence[str] = ()) -> None:
+    """Refuses what a batch cannot compute, but for the systems that it is to leave out."""
     name, contents = world.scenario, world.contents
-    busy = sorted(system.name for system in contents.systems if system.name not in IDLE_SYSTEMS)
+    names = [system.name for system in contents.systems]
+    unknown = sorted(set(without) - set(names))
+    if unknown:
+        raise InputError(f"{name} has no system {unknown[0]!r}.", f"It has: {', '.join(names)}.")
+    busy = sorted(one for one in names if one.split(".")[-1] not in IDLE_SYSTEMS and one not in without)
     if len(contents.organs) != 1 or contents.motions or contents.rubbing is not None or busy:
         what = f"the systems {', '.join(busy)}" if busy else f"{len(contents.organs)} organs, or what moves by itself"
         raise InputError(
             f"{name}: a batch cannot compute {what}.",
-            "A batch has hands, round tools and one organ of plain tissue: use `palpation`, or single worlds.",
+            "A batch has hands, round tools and one organ: use `palpation`, leave systems out (`without`) and add what "
+            "batches have of them (`batch.burns`, `batch.film`), or use single worlds.",
         )
     tissue = contents.organs[0].tissue
     lacks = {
@@ -68,17 +73,22 @@ def check_stiffness(low: float, high: float, young: float, stiffest: float) -> N
         )
 
 
-def pushing_tools(world: World) -> list[Tool]:
-    """Those that push tissue with round bars; the others do nothing in a batch."""
+def pushing_tools(world: World, names: Sequence[str] | None = None) -> list[Tool]:
+    """Those that push tissue with round bars, of these names; the others do nothing in a batch."""
     found = []
+    known = [tool.instrument.name for tool in world.contents.tools]
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"{world.scenario} has no tool {name!r}.", f"It has: {', '.join(known)}.")
     for tool in world.contents.tools:
+        if names is not None and tool.instrument.name not in names:
+            continue
         pushes = tool.instrument.effect(Pushes)
         if pushes is None:
             continue
-        if pushes.solid or any(part.swing != 0.0 for part in parts_of(tool.instrument)):
+        if pushes.solid:
             raise InputError(
-                f"{world.scenario}: {tool.instrument.name} has jaws or a shape of its own.",
-                "A batch has round tools without jaws.",
+                f"{world.scenario}: {tool.instrument.name} has a shape of its own.", "A batch has round tools."
             )
         found.append(tool)
     if not found or len(found) > touch_kernels.TOOLS:
@@ -93,11 +103,12 @@ def make_kit(world: World, tools: Sequence[Tool], device: Device) -> Any:
     organ = world.contents.organs[0]
     floor, tissue = organ.floor, organ.tissue
     local = np.zeros((len(tools), 2 * MOST_BARS, 3))
-    radius = np.zeros((len(tools), MOST_BARS))
+    radius, swing = np.zeros((len(tools), MOST_BARS)), np.zeros((len(tools), MOST_BARS))
     for number, tool in enumerate(tools):
         parts = parts_of(tool.instrument)
         local[number, : 2 * len(parts)] = [end for part in parts for end in (part.start, part.end)]
         radius[number, : len(parts)] = [part.radius for part in parts]
+        swing[number, : len(parts)] = [part.swing for part in parts]
 
     def put(values: Any, dtype: Any) -> wp.array[Any]:
         return wp.array(np.array(values), dtype=dtype, device=device.warp)
@@ -109,6 +120,7 @@ def make_kit(world: World, tools: Sequence[Tool], device: Device) -> Any:
     made.home = put([tool.tip for tool in tools], wp.vec3d)
     made.home_turn = put([tool.orientation for tool in tools], wp.vec4d)
     made.local, made.radius = put(local, wp.vec3d), put(radius, wp.float64)
+    made.swing = put(swing, wp.float64)
     made.bars = put([tool.bars.count for tool in tools], wp.int32)
     made.thinnest = put([float(tool.bars.radii.min()) for tool in tools], wp.float64)
     made.friction = put([_pushes(tool).friction for tool in tools], wp.float64)
@@ -206,7 +218,7 @@ def make_worlds(tissue: Tissue, samples: Any, count: int, anatomies: tuple[Any, 
     made.poses = wp.zeros(touch_kernels.ROWS * touch_kernels.POSE_FLOATS, dtype=wp.float32, device=device.warp)
     made.force = rows(touch_kernels.TOOLS * kernels.FORCE_PARTS, wp.int64)
     made.broken, made.clock, made.counts = rows(1, wp.int32), rows(1, wp.int32), rows(3, wp.int32)
-    made.anatomy = wp.zeros(count, dtype=wp.int32, device=device.warp)
+    made.anatomy, made.springs = (wp.zeros(count, dtype=wp.int32, device=device.warp) for _ in range(2))
     made.stiffness = wp.array(anatomies[0], dtype=wp.float16, device=device.warp)
     made.bulk = wp.array(anatomies[1], dtype=wp.float16, device=device.warp)
     for name in ("near", "bars", "fields"):
@@ -230,6 +242,7 @@ def make_hands(count: int, tools: int, device: Device) -> Any:
 
     made = Hands()
     made.asked, made.active = rows(wp.float64, tools, 7), rows(wp.int32, tools)
+    made.grip, made.jaws = rows(wp.float64, tools), rows(wp.float64, tools)
     made.direct, made.friction = wp.zeros(1, dtype=wp.int32, device=device.warp), rows(wp.float64)
     made.inside, made.tip = rows(wp.int32, tools), rows(wp.vec3d, tools)
     made.turn, made.held, made.ends = rows(wp.vec4d, tools), rows(wp.vec4d, tools), rows(Ends, tools)

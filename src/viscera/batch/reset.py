@@ -60,6 +60,9 @@ def put_on(begin: Begin, episodes: Episodes, world: int, worlds: Worlds, hands: 
     worlds.live[world, LIVE_STIFFNESS] = float(wp.float64(begin.live[LIVE_STIFFNESS]) * factor)
     worlds.live[world, LIVE_BULK] = float(wp.float64(begin.live[LIVE_BULK]) * factor)
     hands.friction[world] = wp.float64(episodes.friction[world])
+    # Burnt tissue stays as it is until it is burnt further.
+    if worlds.springs[world] < begin.anatomies:
+        worlds.springs[world] = worlds.anatomy[world]
 
 
 @wp.kernel
@@ -112,6 +115,7 @@ def reset_worlds(
     episodes.stiffness[world] = begin.softest + wp.randf(state) * (begin.stiffest - begin.softest)
     episodes.friction[world] = begin.smoothest + wp.randf(state) * (begin.roughest - begin.smoothest)
     put_on(begin, episodes, world, worlds, hands)
+    worlds.springs[world] = worlds.anatomy[world]
     worlds.broken[world, 0] = 0
     for row in range(_ROWS):
         worlds.tools[world, row * PART_FLOATS] = 0.0
@@ -120,6 +124,8 @@ def reset_worlds(
         turn = kit.home_turn[tool]
         # Its bars and how it is held follow as it comes in.
         hands.inside[world, tool] = 0
+        hands.grip[world, tool] = wp.float64(0.0)
+        hands.jaws[world, tool] = wp.float64(0.0)
         hands.tip[world, tool] = tip
         hands.turn[world, tool] = turn
         for number in range(8):

@@ -71,7 +71,9 @@ class Worlds:
     clock: wp.array2d(dtype=wp.int32)
     """Ticks so far, shape (worlds, 1); goes on over resets."""
     anatomy: wp.array(dtype=wp.int32)
-    """Which row of the next two each world has."""
+    """Which of the first rows of the next two is each world's own."""
+    springs: wp.array(dtype=wp.int32)
+    """Which row it has now: that, or one of its own after them, where its tissue has been burnt."""
     stiffness: wp.array2d(dtype=wp.float16)
     bulk: wp.array2d(dtype=wp.float16)
     near: wp.array2d(dtype=wp.int32)
@@ -100,7 +102,7 @@ class Worlds:
 def lattice_of(lattice: Lattice, worlds: Worlds, world: int):
     """The lattice with what is this world's own."""
     mine = lattice
-    mine.stiffness = worlds.stiffness[worlds.anatomy[world]]
+    mine.stiffness = worlds.stiffness[worlds.springs[world]]
     mine.extra = worlds.extra[world]
     mine.clock = worlds.clock[world]
     return mine
@@ -194,7 +196,7 @@ def look_near_alone(lattice: Lattice, samples: Samples, worlds: Worlds, world: i
 @wp.func
 def press(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
     here = worlds.position[world, buffer_of(lattice, worlds, world, substep)]
-    bulk = worlds.bulk[worlds.anatomy[world]]
+    bulk = worlds.bulk[worlds.springs[world]]
     live = worlds.live[world]
     push = worlds.push[world]
     for element in range(thread, worlds.cells, threads):

@@ -3,8 +3,11 @@
 The protocol is that of Newton's issue 4141: 100 actions to warm up, 500 measured, random actions, resets included. An
 action is 10 ms: ten ticks with their substeps, contact, force and torque of the tool. The random policy runs on the
 device, and each world is reset every 200 actions, not all at once. With burns the probe is under current all the time,
-and heat and burning of 64 × 64 texels are part of an action. `ms` is the time of an action of all worlds,
-`steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4. Pictures are a row of their own:
+and heat and burning of 64 × 64 texels are part of an action; with burns and film burnt tissue becomes stiffer too (its
+lattice has the substeps for that), and two vessels of each world bleed into a film of up to 256 particles. Where an
+action of all worlds takes long, fewer are measured (`actions`); worlds that memory does not hold are left out. `ms` is
+the time of an action of all worlds, `steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4.
+Pictures are a row of their own:
 `steps_per_s` are pictures per second.
 
 `floor_ratio` is over the time that memory alone takes: positions and velocities of each place read and written once per
@@ -19,9 +22,10 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -30,6 +34,7 @@ from viscera import batch
 from viscera.bench._random_hands import Wander, act_at_random
 from viscera.bench.registry import Row, benchmark, median_ms
 from viscera.bench.tissue import copy_rate
+from viscera.blood.wounds.vessels import vessel_mmhg
 from viscera.device import Device, open_device
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios.palpation import CELLS, PROBE_RADIUS, build_block
@@ -47,16 +52,31 @@ SMALL_CELLS = (15, 7, 7)
 """16 × 8 × 8 = 1 024 masses; rows of 16 fill the places that are computed together."""
 PADS = {1_000: SMALL_CELLS, 5_800: CELLS}
 """Cells of the block, by about how many masses it has."""
-WORLDS = {True: (1, 64, 1_024, 4_096, 16_384), False: (1, 8, 64, 256)}
+WORLDS = {True: (1, 64, 1_024, 4_096, 16_384), False: (1, 8, 64, 256, 1_024, 4_096, 16_384)}
 """On cuda and on cpu."""
+MOST_WORK = 2.0e8
+"""Masses times actions that a row measures on cpu at most: about two minutes of two cores."""
+FEWEST = 5
+"""Actions that a row measures at least."""
+MEMORY_SHARE = 0.7
+"""Of the memory that is free, what worlds may take."""
 GOALS = {
     (True, 1_000, 4_096): 250_000.0, (True, 5_800, 4_096): 50_000.0, (False, 1_000, 64): 1_500.0
 }  # fmt: skip
 """Env steps per second that we set out to reach: on cuda or not, about so many masses, so many worlds."""
+FULL_GOAL = 25_000.0
+"""The same with burns and film, on cuda."""
 PICTURE, PICTURE_GOAL = 128, 20_000.0
 """Pixels along a side of a picture, and pictures per second with 1 024 worlds on cuda."""
 BURN_TEXELS = 64
 """Along a side of each world's texture, where it has one."""
+BLOOD_ROOM = 256
+"""Particles of a world's film, where it has one."""
+VESSELS = ((vessel_mmhg(9.0, 7.0, 1.2, 60.0), 0.16e-3), (vessel_mmhg(70.0, 45.0, 0.5, 30.0), 0.11e-3))
+"""That bleed into it, with the radius of the opening [m]: the vein and the artery of the scenario `bleeding`."""
+
+Besides = Literal["", "burns", "burns and film"]
+"""What worlds have besides tissue and a probe."""
 BYTES_PER_PLACE = 48
 MOVED_PER_PLACE = 156
 """What the passes over a world move, each array once: springs and Verlet 60, pressure of the cells 48, its sum 48."""
@@ -73,11 +93,15 @@ def headline(device: Device) -> Row:
 @benchmark(NAME, title="Many worlds at once, a probe in contact in each", headline=headline)
 def run(device: Device, quick: bool) -> Iterator[Row]:
     for masses in PADS:
+        each = bytes_of_a_world(device, masses)
         for worlds in WORLDS[device.is_cuda]:
+            if worlds * each > MEMORY_SHARE * free_memory(device):
+                break
             yield measure(device, masses, worlds, quick)
             if device.is_cuda and worlds == 4_096:
                 yield measure(device, masses, worlds, quick, fused=not fused_by_default(device))
-    yield measure(device, 1_000, 4_096 if device.is_cuda else 64, quick, burns=True)
+    for besides in ("burns", "burns and film"):
+        yield measure(device, 1_000, 4_096 if device.is_cuda else 64, quick, besides=besides)
     yield measure_pictures(device, 1_024 if device.is_cuda else 16, 3 if quick else 30)
 
 
@@ -85,29 +109,52 @@ def fused_by_default(device: Device) -> bool:
     return not device.is_cuda
 
 
-def pad(masses: int) -> Scenario:
+def free_memory(device: Device) -> int:
+    """[B]"""
+    if device.is_cuda:
+        return int(device.warp.free_memory)
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def bytes_of_a_world(device: Device, masses: int) -> int:
+    made = batch.make(pad(masses), worlds=1, device=device)
+    made.close()
+    return made.bytes_per_world
+
+
+def actions_of(device: Device, masses: int, worlds: int, quick: bool) -> tuple[int, int]:
+    """To warm up, and measured."""
+    warm_up, measured = (QUICK_WARM_UP, QUICK_MEASURED) if quick else (WARM_UP, MEASURED)
+    if not device.is_cuda:
+        measured = min(measured, max(FEWEST, round(MOST_WORK / (worlds * masses))))
+    return min(warm_up, measured), measured
+
+
+def pad(masses: int, burns: bool = False) -> Scenario:
     """Palpation on a block of about so many masses, its cells of 4 mm."""
 
     def build(setting: Setting) -> Contents:
-        return build_block(setting, PADS[masses])
+        return build_block(setting, PADS[masses], burns=burns)
 
     return Scenario(f"palpation_{masses}", build)
 
 
 def measure(
-    device: Device, masses: int, worlds: int, quick: bool, fused: bool | None = None, *, burns: bool = False
+    device: Device, masses: int, worlds: int, quick: bool, fused: bool | None = None, *, besides: Besides = ""
 ) -> Row:
     """So many worlds with about so many masses each, by the protocol."""
     gc.collect()
-    start = time.perf_counter()
+    start, full = time.perf_counter(), besides == "burns and film"
     made = batch.make(
-        pad(masses), worlds=worlds, device=device, seed=1, stiffness=(0.7, 1.3), friction=(0.5, 2.0), fused=fused
+        pad(masses, full), worlds=worlds, device=device, seed=1, stiffness=(0.7, 1.3), friction=(0.5, 2.0), fused=fused
     )
-    hot = batch.burns(made, texels=BURN_TEXELS, ticks=TICKS) if burns else None
+    hot = batch.burns(made, texels=BURN_TEXELS, ticks=TICKS, stiffens=full) if besides else None
+    blood = batch.film(made, capacity=BLOOD_ROOM, ticks=TICKS) if full else None
+    cuts = None if blood is None else wounded(blood, hot)
     wp.synchronize_device(device.warp)
     making = time.perf_counter() - start
-    act = actor(made, hot)
-    warm_up, measured = (QUICK_WARM_UP, QUICK_MEASURED) if quick else (WARM_UP, MEASURED)
+    act = actor(made, hot, blood, cuts)
+    warm_up, measured = actions_of(device, masses, worlds, quick)
     for _ in range(warm_up):
         act()
     wp.synchronize_device(device.warp)
@@ -121,30 +168,58 @@ def measure(
         "worlds": worlds, "masses": len(made.tissue.params.nodes), "substeps": made.tissue.substeps,
         "launches": "one per action" if made.fused else "one per phase", "making_s": making,
         "reset_ms": reset_ms(made, device), "in_contact": touching, "broken": int(made.broken.numpy().sum()),
+        "actions": measured,
     }  # fmt: skip
     if hot is not None:
         extra["coagulated"] = float((hot.level.numpy()[:, hot.skin.texels.numpy()] >= 0.5).mean())
-    row = _row(made, device, masses, ms, extra, ", with burns" if burns else "")
+    if blood is not None:
+        extra["particles"] = float(blood.count.numpy().mean())
+        extra["MB_of_film_per_world"] = blood.bytes_per_world / 1e6
+    row = _row(made, device, masses, ms, extra, besides)
     made.close()
     return row
+
+
+def wounded(blood: batch.Films, hot: batch.Burns | None) -> batch.Wounds:
+    """Two vessels in each world, 8 mm to either side of the middle of its upper side."""
+    cuts = batch.wounds(blood, burns=hot, most=len(VESSELS))
+    mesh = blood.surface.mesh(0)
+    centres = mesh.corners.mean(axis=1)[mesh.face_vectors[:, 2] > 0.0]
+    centres = centres[centres[:, 2] > centres[:, 2].max() - 1e-6]
+    opened = []
+    for side, (vessel, opening) in zip((-0.008, 0.008), VESSELS, strict=True):
+        place = centres[:, :2].mean(axis=0) + np.array([side, 0.0])
+        away = np.linalg.norm(centres[:, :2] - place, axis=1)
+        opened.append((centres[np.argmin(away)], vessel, opening))
+    for number in range(blood.worlds.count):
+        cuts.open(number, opened)
+    return cuts
 
 
 def _row(made: batch.Batch, device: Device, masses: int, ms: float, extra: dict[str, object], besides: str) -> Row:
     places = made.count * len(made.tissue.layout.tile_slot) * TILE * made.tissue.substeps * TICKS
     floor = 1e3 * BYTES_PER_PLACE * places / copy_rate(device)
     more = {"MB_per_world": made.bytes_per_world / 1e6, "bytes_moved_over_floor": MOVED_PER_PLACE / BYTES_PER_PLACE}
-    case = f"{masses} masses, {made.count} worlds" + (
+    case = f"{masses} masses, {made.count} worlds{f', with {besides}' if besides else ''}" + (
         "" if made.fused == fused_by_default(device) else ", other launches"
     )
     goal = None if besides else GOALS.get((device.is_cuda, masses, made.count))
+    if besides == "burns and film" and device.is_cuda:
+        goal = FULL_GOAL
     return Row(
-        NAME, case + besides, made.count * len(made.tissue.params.nodes), device.name, ms, 1e3 * made.count / ms,
+        NAME, case, made.count * len(made.tissue.params.nodes), device.name, ms, 1e3 * made.count / ms,
         goal=goal, floor_ratio=ms / floor, extra=extra | more,
     )  # fmt: skip
 
 
-def actor(made: batch.Batch, hot: batch.Burns | None = None) -> Callable[[], None]:
-    """One action of every world: a random hand, ten ticks, heat where there is some, resets where an episode ends."""
+def actor(
+    made: batch.Batch,
+    hot: batch.Burns | None = None,
+    blood: batch.Films | None = None,
+    cuts: batch.Wounds | None = None,
+) -> Callable[[], None]:
+    """One action of every world: a random hand, ten ticks, heat and blood where there is some, resets where an episode
+    ends."""
     rest = made.tissue.rest_positions()
     low, high = rest.min(axis=0), rest.max(axis=0)
     wander: Any = Wander()
@@ -166,6 +241,10 @@ def actor(made: batch.Batch, hot: batch.Burns | None = None) -> Callable[[], Non
             hot.reset(mask)
             hot.pedals.fill_(1)
             hot.step()
+        if blood is not None and cuts is not None:
+            blood.reset(mask)
+            cuts.reset(mask)
+            blood.step()
 
     return act
 
@@ -206,6 +285,7 @@ def main() -> None:
     parser.add_argument("--launches", nargs="+", default=["default"], choices=["default", "action", "phase"])
     parser.add_argument("--pictures", action="store_true", help="pictures instead")
     parser.add_argument("--burns", action="store_true", help="with heat and burns")
+    parser.add_argument("--film", action="store_true", help="with heat, burns, stiffening, vessels and their blood")
     parser.add_argument("--quick", action="store_true", help="10 actions to warm up, 40 measured")
     chosen = parser.parse_args()
     device = open_device(chosen.device, chosen.cores)
@@ -216,7 +296,8 @@ def main() -> None:
         for masses in chosen.masses:
             for launches in chosen.launches:
                 fused = {"default": None, "action": True, "phase": False}[launches]
-                row = measure(device, masses, worlds, chosen.quick, fused, burns=chosen.burns)
+                besides = "burns and film" if chosen.film else "burns" if chosen.burns else ""
+                row = measure(device, masses, worlds, chosen.quick, fused, besides=besides)
                 print(json.dumps(row.as_json()), flush=True)
 
 

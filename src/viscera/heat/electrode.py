@@ -189,6 +189,40 @@ def nearness_to(
     return near
 
 
+@wp.func
+def nearness_of(
+    bipolar: int,
+    live: wp.array(dtype=wp.float32),
+    numbers: wp.array(dtype=wp.int32),
+    fields: wp.array(dtype=FieldGrid),
+    poses: wp.array(dtype=wp.float32),
+    frames: wp.array(dtype=wp.transform),
+    balls: wp.array(dtype=wp.vec4),
+    x: wp.vec3,
+):
+    """n of all active parts together at x, the mean over the poses."""
+    near = PerPose()
+    total = float(0.0)
+    if live[LIVE_ON] != 0.0:
+        for turn in range(numbers.shape[0]):
+            ball = balls[turn]
+            close = wp.length_sq(x - wp.vec3(ball[0], ball[1], ball[2])) < ball[3]
+            if close:
+                close = near_part_ball(poses, numbers[turn], x)
+            if close:
+                here = nearness_to(fields[turn], turn, live, frames, x)
+                # Both jaws must be near at the same time: poses are joined one by one.
+                if bipolar != 0 and turn > 0:
+                    near = wp.min(near, here)
+                else:
+                    near = wp.max(near, here)
+                total = wp.dot(near, PerPose(1.0))
+            elif bipolar != 0:
+                total = 0.0
+                break
+    return total / float(_SAMPLES)
+
+
 @wp.kernel
 def near_parts(
     first: int,
@@ -207,31 +241,11 @@ def near_parts(
     # out
     near_out: wp.array(dtype=wp.float32),
 ):
-    """n of all active parts together, the mean over the poses. A thread takes `chunk` texels."""
+    """Of every texel. A thread takes `chunk` of them."""
     begin = (first + wp.tid()) * chunk
     for i in range(begin, wp.min(begin + chunk, texels.shape[0])):
         t = texels[i]
-        x = position[t]
-        near = PerPose()
-        total = float(0.0)
-        if live[LIVE_ON] != 0.0:
-            for turn in range(numbers.shape[0]):
-                ball = balls[turn]
-                close = wp.length_sq(x - wp.vec3(ball[0], ball[1], ball[2])) < ball[3]
-                if close:
-                    close = near_part_ball(poses, numbers[turn], x)
-                if close:
-                    here = nearness_to(fields[turn], turn, live, frames, x)
-                    # Both jaws must be near at the same time: poses are joined one by one.
-                    if bipolar != 0 and turn > 0:
-                        near = wp.min(near, here)
-                    else:
-                        near = wp.max(near, here)
-                    total = wp.dot(near, PerPose(1.0))
-                elif bipolar != 0:
-                    total = 0.0
-                    break
-        near_out[t] = total / float(_SAMPLES)
+        near_out[t] = nearness_of(bipolar, live, numbers, fields, poses, frames, balls, position[t])
 
 
 @wp.kernel

@@ -1,7 +1,7 @@
 """`Lanes` of worlds in one set of device arrays (viscera.batch): all of them act at once.
 
-Each is the world alone of the same seed and actions, to 10⁻⁶ of what is felt (docs/batch.md). Only tasks can be played
-here whose attempts need no more than where the tool is and what it feels (`Task.batches`).
+Each is the world alone of the same seed and actions, to 10⁻⁶ of what is felt where only tissue and tools matter; what
+burns and bleeds agrees as docs/batch.md says. `Task.batches` says which tasks can be played here, and how.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from viscera import batch
 from viscera.errors import InputError
 from viscera.inputs import SetParameter, Vector3
+from viscera.learning.besides import Batching
 from viscera.learning.env import space_of
 from viscera.learning.lane import FRICTION, Choice, arm_of, draw_episode, positive, spans_of, weights_of
 from viscera.learning.observing import Eyes
@@ -42,9 +43,12 @@ class BatchedWorlds:
         self._eyes = Eyes(task, choice.observe, choice.picture, choice.points)
         self._check()
         detail = task.detail if choice.detail is None else choice.detail
+        how = task.batches or Batching()
         self.worlds = batch.make(
-            task.scenario, worlds=count, device=choice.device, cores=choice.cores, detail=detail, anatomies=count
-        )
+            task.scenario, worlds=count, device=choice.device, cores=choice.cores, detail=detail, anatomies=count,
+            tools=how.tools, without=how.without,
+        )  # fmt: skip
+        self.besides = None if how.besides is None else how.besides(self.worlds, self.ticks)
         self._template = self.worlds.template
         self._check_spans()
         self._arms = [arm_of(task, self._template, choice.control) for _ in range(count)]
@@ -58,10 +62,13 @@ class BatchedWorlds:
         self._poses[:, :, 6] = 1.0
         self._active = np.zeros((count, len(self.worlds.tools)), dtype=np.int32)
         self._active[:, self._tool] = 1
+        self._grips = np.zeros(self._active.shape)
         self._make_rows()
 
     def _make_rows(self) -> None:
-        attempt = self.task.begin(self._template, self._arms[0].space, np.random.default_rng(0))
+        if self.besides is not None:
+            self.besides.begin(0, 0, {})
+        attempt = self.task.begin(self._seen(0), self._arms[0].space, np.random.default_rng(0))
         shapes = self._eyes.shapes(len(attempt.goal()), len(attempt.truth()))
         self.names = tuple(self.weights)
         self.observation_space = space_of(shapes, self._eyes.flat)
@@ -77,6 +84,8 @@ class BatchedWorlds:
     def begin(self, which: NDArray[np.bool_], generators: Sequence[np.random.Generator]) -> None:
         worlds = self.worlds
         worlds.reset(which)
+        if self.besides is not None:
+            self.besides.reset(which)
         stiffness, friction = worlds.stiffness.numpy().copy(), worlds.friction.numpy().copy()
         for number in np.flatnonzero(which).tolist():
             seed, drawn = draw_episode(self.task, self.choice, self._spans, generators[number])
@@ -85,6 +94,8 @@ class BatchedWorlds:
                 stiffness[number] = drawn[STIFFNESS] * KILOPASCAL / worlds.tissue.young
             if FRICTION in drawn:
                 friction[number] = drawn[FRICTION] / self._roughness
+            if self.besides is not None:
+                self.besides.begin(number, seed, drawn)
             self._begin_one(number, seed, generators[number])
         own = np.arange(self.count) if len(worlds.seeds) > 1 else np.zeros(self.count)
         worlds.set_materials(stiffness=stiffness, friction=friction, anatomy=own.astype(np.int32))
@@ -93,11 +104,15 @@ class BatchedWorlds:
         arm = self._arms[number]
         arm.place(self._home)
         self._template.seed = seed  # an attempt reads it as it begins
-        episode = self._episodes[number] = self.task.begin(self._template, arm.space, rng)
+        episode = self._episodes[number] = self.task.begin(self._seen(number), arm.space, rng)
         self.observations[number] = self._eyes.look(self._template, arm, episode, NOTHING_FELT)
         self.rewards[number] = self.features[number] = 0.0
         self.terminated[number] = self.truncated[number] = self.success[number] = False
         self._actions[number] = 0
+
+    def _seen(self, number: int) -> Any:
+        """The world as an attempt sees it."""
+        return self._template if self.besides is None else self.besides.world(number)
 
     def act(self, actions: NDArray[np.float32], which: NDArray[np.bool_]) -> None:
         given = np.asarray(actions, dtype=np.float64)
@@ -112,8 +127,12 @@ class BatchedWorlds:
             wanted = arm.input()
             self._poses[number, self._tool] = (*wanted.position, *wanted.orientation)
         worlds = self.worlds
-        worlds.set_tools(self._poses, self._active)
+        closed = np.array([arm.closed for arm in self._arms])
+        self._grips[:, self._tool] = closed
+        worlds.set_tools(self._poses, self._active, grips=self._grips)
         worlds.step(self.ticks)
+        if self.besides is not None:
+            self.besides.step(closed & which)
         forces, tool = worlds.forces, self._tool
         parts = (forces.mean, forces.strongest, forces.last)
         felt = np.stack([part.numpy()[:, tool] for part in parts], axis=1).astype(np.float64)
@@ -159,10 +178,13 @@ class BatchedWorlds:
             raise InputError(f"{self.task.name} cannot be played in a batch.", "Make it without batched=True.")
         if not self._eyes.flat:
             raise InputError("a batch of environments has no pictures.", "Observe state, goal, force and truth.")
-        beyond = sorted(set(self._spans) - {STIFFNESS, FRICTION})
-        if beyond:
-            raise InputError(f"a batch cannot randomise {beyond[0]!r}.", f"It can {STIFFNESS!r} and {FRICTION!r}.")
 
     def _check_spans(self) -> None:
-        for value in self._spans.get(STIFFNESS, ()):
-            self._template.settings.check(SetParameter(STIFFNESS, value))
+        own = () if self.besides is None else self.besides.settings
+        beyond = sorted(set(self._spans) - {STIFFNESS, FRICTION, *own})
+        if beyond:
+            able = ", ".join(repr(name) for name in (STIFFNESS, FRICTION, *own))
+            raise InputError(f"a batch cannot randomise {beyond[0]!r}.", f"It can: {able}.")
+        for name, span in self._spans.items():
+            for value in span if name != FRICTION else ():
+                self._template.settings.check(SetParameter(name, value))

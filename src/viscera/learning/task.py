@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from viscera.inputs import Vector3
 from viscera.learning.arm import Limits, Space
+from viscera.learning.besides import Batching
 from viscera.view import ToolState
 from viscera.world import World
 
@@ -109,9 +110,8 @@ class Task:
     """Then the episode is truncated."""
     new_world: bool = True
     """Whether each episode has a world of its own seed; else all have seed 0, and what changes is in `begin`."""
-    batches: bool = False
-    """Whether an attempt asks its world for anything only as it begins, so that many worlds in one set of arrays can be
-    judged by it."""
+    batches: Batching | None = None
+    """How it is played in many worlds in one set of arrays; None: it cannot be."""
     limits: Limits = field(default_factory=Limits)
     force_span: float = 1.0
     """Forces are told as shares of this [N]; torques as shares of a hundredth of it [N·m]."""

@@ -20,6 +20,7 @@ from viscera.instruments import kit
 from viscera.scenarios import Scenario, Setting
 from viscera.scenarios._organ import Top, lay_down, seen_from_above
 from viscera.scenarios._tissue import TISSUE, tissue_parameters
+from viscera.tissue.burning import with_burn_headroom
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.tissue.params import LatticeParams
@@ -118,8 +119,8 @@ def build(setting: Setting) -> Contents:
     return build_block(setting, CELLS)
 
 
-def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
-    """With a block of so many cells, or the user's own mesh."""
+def build_block(setting: Setting, cells: tuple[int, int, int], *, burns: bool = False) -> Contents:
+    """With a block of so many cells, or the user's own mesh; with `burns`, of tissue with substeps enough to burn."""
     if setting.mesh is None:
         body = block(*setting.cells(cells, SPACING))
     else:
@@ -130,23 +131,21 @@ def build_block(setting: Setting, cells: tuple[int, int, int]) -> Contents:
     nodules = list(NODULES.values())
     stiffest = max(nodules, key=lambda one: (one.stiffness, one.radius))
     middles = [middle(setting.seed, positions, one, top) for one in nodules]
-    tissue = make_lattice(
-        setting.device,
-        LatticeParams(
-            nodes=body.nodes,
-            spacing=body.spacing,
-            origin=body.origin,
-            anchored=positions[:, 2] <= low[2] + 0.6 * body.spacing
-            if setting.mesh is None
-            else positions[:, 2] <= low[2] + 0.2 * (high[2] - low[2]),
-            material=SOFT_TISSUE,
-            stiffest=STIFFNESS.maximum * KILOPASCAL,
-            viscous_time=VISCOSITY.default * MILLI,
-            longest_viscous_time=VISCOSITY.maximum * MILLI,
-            poisson=POISSON,
-            relative_young=stiffness_around(middles[nodules.index(stiffest)], positions, stiffest),
-        ),
+    params = LatticeParams(
+        nodes=body.nodes,
+        spacing=body.spacing,
+        origin=body.origin,
+        anchored=positions[:, 2] <= low[2] + 0.6 * body.spacing
+        if setting.mesh is None
+        else positions[:, 2] <= low[2] + 0.2 * (high[2] - low[2]),
+        material=SOFT_TISSUE,
+        stiffest=STIFFNESS.maximum * KILOPASCAL,
+        viscous_time=VISCOSITY.default * MILLI,
+        longest_viscous_time=VISCOSITY.maximum * MILLI,
+        poisson=POISSON,
+        relative_young=stiffness_around(middles[nodules.index(stiffest)], positions, stiffest),
     )
+    tissue = make_lattice(setting.device, with_burn_headroom(params) if burns else params)
     organ = make_organ("tissue", "tissue", body, tissue)
     x, y, z = float(0.5 * (low[0] + high[0])), float(0.5 * (low[1] + high[1])), float(high[2])
     radius = PROBE_RADIUS

@@ -206,6 +206,21 @@ def sample_burn(stage: Stage, burning: Burning, sampling: BurnSampling, level: A
     stage.launch(gather_burn, sampling.place.shape[0], [*maps, burning.burn])
 
 
+@wp.func
+def burn_of_mass(
+    start: wp.array(dtype=wp.int32),
+    texel: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=wp.float32),
+    level: wp.array(dtype=wp.float32),
+    i: int,
+):
+    """b of the i-th mass that owns texels."""
+    total = float(0.0)
+    for k in range(start[i], start[i + 1]):
+        total += weight[k] * wp.clamp(level[texel[k]], 0.0, 1.0)
+    return wp.min(total, 1.0)
+
+
 @wp.kernel
 def gather_burn(
     first: int,
@@ -219,10 +234,7 @@ def gather_burn(
     burn_out: wp.array(dtype=wp.float32),
 ):
     i = first + wp.tid()
-    total = float(0.0)
-    for k in range(start[i], start[i + 1]):
-        total += weight[k] * wp.clamp(level[texel[k]], 0.0, 1.0)
-    burn_out[place[i]] = wp.min(total, 1.0)
+    burn_out[place[i]] = burn_of_mass(start, texel, weight, level, i)
 
 
 # --- kernels on the lattice ---
@@ -234,6 +246,34 @@ def spring_end(lattice: Lattice, tile: int, lane: int, d: int):
     r = (d + 14) // 3
     step = (d + 14) % 3 - 1
     return lattice.rows[9 * tile + r] + lane + step, wp.vec3(float(step), float(r % 3 - 1), float(r // 3 - 1))
+
+
+@wp.func
+def burnt_spring(
+    lattice: Lattice,
+    gain: wp.array(dtype=wp.float32),
+    burn: wp.array(dtype=wp.float32),
+    bound: float,
+    tile: int,
+    lane: int,
+    d: int,
+):
+    """½(f_i + f_j) of the spring in direction d, at most `bound`."""
+    i = lattice.tile_slot[tile] + lane
+    j, _step = spring_end(lattice, tile, lane, d)
+    return wp.min(1.0 + 0.5 * (gain[i] * burn[i] + gain[j] * burn[j]), bound)
+
+
+@wp.func
+def burnt_cell(
+    lattice: Lattice, gain: wp.array(dtype=wp.float32), burn: wp.array(dtype=wp.float32), tile: int, lane: int
+):
+    """Mean of f over the eight masses of the cell whose low corner is this place."""
+    factor = float(1.0)
+    for corner in range(8):
+        j = lattice.rows[9 * tile + 4 + corner // 2 % 2 + 3 * (corner // 4)] + lane + corner % 2
+        factor += 0.125 * gain[j] * burn[j]
+    return factor
 
 
 @wp.kernel
@@ -255,13 +295,11 @@ def stiffen_springs(
     lane = index - tile * _TILE
     i = lattice.tile_slot[tile] + lane
     bound = most[0] / live[LIVE_STIFFNESS]
-    own = gain[i] * burn[i]
     for d in range(13):
         place = d * lattice.slots + i
         # What was cut or torn stays so.
         if float(stiffness_out[place]) > 0.0:
-            j, _step = spring_end(lattice, tile, lane, d)
-            factor = wp.min(1.0 + 0.5 * (own + gain[j] * burn[j]), bound)
+            factor = burnt_spring(lattice, gain, burn, bound, tile, lane, d)
             stiffness_out[place] = wp.float16(float(fresh[place]) * factor)
 
 
@@ -296,14 +334,12 @@ def stiffen_cells(
     i = lattice.tile_slot[tile] + lane
     if float(fresh_bulk[i]) == 0.0:
         return
-    factor = float(1.0)
+    factor = burnt_cell(lattice, gain, burn, tile, lane)
     lost = wp.bool(False)
     for corner in range(8):
         x = corner % 2
         y = corner // 2 % 2
         z = corner // 4
-        j = lattice.rows[9 * tile + 4 + y + 3 * z] + lane + x
-        factor += 0.125 * gain[j] * burn[j]
         # The cell's edges along x, y and z start at its corners with that coordinate 0; see springs.DIRECTIONS.
         if x == 0:
             lost = lost or edge_lost(lattice, fresh, tile, lane, 0, x, y, z)

@@ -34,12 +34,13 @@ def _sum(phase: float) -> float:
 
 
 _SAMPLES = [_sum(n / 4096) for n in range(4096)]
-_LOW, _HIGH = min(_SAMPLES), max(_SAMPLES)
+LOWEST, HIGHEST = min(_SAMPLES), max(_SAMPLES)
+"""Of s over a beat."""
 
 
 def pulse(phase: float) -> float:
     """w at this phase of the beat: 0 at rest, 1 at the height of the percussion wave."""
-    return (_sum(phase) - _LOW) / (_HIGH - _LOW)
+    return (_sum(phase) - LOWEST) / (HIGHEST - LOWEST)
 
 
 @dataclass

@@ -74,6 +74,23 @@ class FilmSurface:
         return _mesh(self.parts[part])
 
 
+@wp.func
+def normal_around(
+    triangles: wp.array(dtype=wp.vec3i),
+    vertices: wp.array(dtype=wp.vec3),
+    fan_start: wp.array(dtype=wp.int32),
+    fan: wp.array(dtype=wp.int32),
+    i: int,
+) -> wp.vec3:
+    """Mean normal of the triangles around vertex i, by area."""
+    total = wp.vec3(0.0, 0.0, 0.0)
+    for k in range(fan_start[i], fan_start[i + 1]):
+        t = triangles[fan[k]]
+        a = vertices[t[0]]
+        total += wp.cross(vertices[t[1]] - a, vertices[t[2]] - a)
+    return wp.normalize(total)
+
+
 @wp.kernel
 def vertex_normals(
     first: int,
@@ -86,12 +103,7 @@ def vertex_normals(
     normal_out: wp.array(dtype=wp.vec3),
 ):
     i = first + wp.tid()
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for k in range(fan_start[i], fan_start[i + 1]):
-        t = triangles[fan[k]]
-        a = vertices[t[0]]
-        total += wp.cross(vertices[t[1]] - a, vertices[t[2]] - a)
-    normal_out[i] = wp.normalize(total)
+    normal_out[i] = normal_around(triangles, vertices, fan_start, fan, i)
 
 
 def make_surface(

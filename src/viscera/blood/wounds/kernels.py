@@ -87,21 +87,18 @@ def _jet_speed(numbers: WoundNumbers, density: wp.float64, rate: wp.float64, rad
     return speed
 
 
-@wp.kernel
-def bleed(
-    # params
-    all_numbers: wp.array(dtype=WoundNumbers),
+@wp.func
+def bleed_all(
+    numbers: WoundNumbers,
     drive: wp.array(dtype=wp.float64),
     press: wp.array(dtype=wp.float64),
-    # in
     wounds: WoundView,
     film: FilmView,
     queue: QueueView,
     drops: DropView,
 ):
-    """One thread: there are few wounds, and they share the room, first come first served. The queue takes no more than
-    the film can take in: what waits in it lies nowhere, and nobody can see it or suck it off."""
-    numbers = all_numbers[0]
+    """How much leaves each wound in this step. They share the room, first come first served. The queue takes no more
+    than the film can take in: what waits in it lies nowhere, and nobody can see it or suck it off."""
     volume = wp.float64(numbers.volume)
     queue_room = wp.max(wp.min(queue.capacity, film.capacity - film.count[0]) - queue.count[0], 0)
     drop_room = drops.capacity - drops.count[0]
@@ -140,6 +137,22 @@ def bleed(
         wounds.leaving[w] = leaving
 
 
+@wp.kernel
+def bleed(
+    # params
+    all_numbers: wp.array(dtype=WoundNumbers),
+    drive: wp.array(dtype=wp.float64),
+    press: wp.array(dtype=wp.float64),
+    # in
+    wounds: WoundView,
+    film: FilmView,
+    queue: QueueView,
+    drops: DropView,
+):
+    """One thread: there are few wounds."""
+    bleed_all(all_numbers[0], drive, press, wounds, film, queue, drops)
+
+
 @wp.func
 def _spread_out(wounds: WoundView, w: int, radius: float, seed: int, number: int, triangle: wp.mat33):
     """A random place in the disc around the wound, kept in its triangle: weights of the second and third corner."""
@@ -166,22 +179,18 @@ def _spread_out(wounds: WoundView, w: int, radius: float, seed: int, number: int
     return wp.vec2(second, third)
 
 
-@wp.kernel
-def emit(
-    first: int,
-    # params
-    all_numbers: wp.array(dtype=WoundNumbers),
+@wp.func
+def emit_one(
+    numbers: WoundNumbers,
     vertices: wp.array(dtype=wp.vec3),
     triangles: wp.array(dtype=wp.vec3i),
-    # in
     wounds: WoundView,
-    # out
     queue_out: QueueView,
     drops_out: DropView,
+    number_in_step: int,
 ):
-    """Thread k makes the k-th particle of this step; they are numbered wound by wound."""
-    k = first + wp.tid()
-    numbers = all_numbers[0]
+    """Makes a particle of this step; they are numbered wound by wound."""
+    k = number_in_step
     to_queue = queue_out.count[0]
     to_drops = drops_out.count[0]
     w = int(0)
@@ -231,6 +240,40 @@ def emit(
 
 
 @wp.kernel
+def emit(
+    first: int,
+    # params
+    all_numbers: wp.array(dtype=WoundNumbers),
+    vertices: wp.array(dtype=wp.vec3),
+    triangles: wp.array(dtype=wp.vec3i),
+    # in
+    wounds: WoundView,
+    # out
+    queue_out: QueueView,
+    drops_out: DropView,
+):
+    """Thread k makes the k-th particle of this step."""
+    emit_one(all_numbers[0], vertices, triangles, wounds, queue_out, drops_out, first + wp.tid())
+
+
+@wp.func
+def book_all(
+    numbers: WoundNumbers,
+    wounds: WoundView,
+    queue_count_out: wp.array(dtype=wp.int32),
+    drop_count_out: wp.array(dtype=wp.int32),
+):
+    """What has left is in the queue and in the air now, and no longer in the vessels."""
+    for w in range(wounds.count[0]):
+        leaving = wounds.leaving[w]
+        wounds.given[w] = wounds.given[w] + wp.int64(leaving) * wp.int64(numbers.volume)
+        if wounds.speed[w] > 0.0:
+            drop_count_out[0] = drop_count_out[0] + leaving
+        else:
+            queue_count_out[0] = queue_count_out[0] + leaving
+
+
+@wp.kernel
 def book(
     # params
     all_numbers: wp.array(dtype=WoundNumbers),
@@ -240,14 +283,23 @@ def book(
     queue_count_out: wp.array(dtype=wp.int32),
     drop_count_out: wp.array(dtype=wp.int32),
 ):
-    """What has left is in the queue and in the air now, and no longer in the vessels."""
-    for w in range(wounds.count[0]):
-        leaving = wounds.leaving[w]
-        wounds.given[w] = wounds.given[w] + wp.int64(leaving) * wp.int64(all_numbers[0].volume)
-        if wounds.speed[w] > 0.0:
-            drop_count_out[0] = drop_count_out[0] + leaving
-        else:
-            queue_count_out[0] = queue_count_out[0] + leaving
+    book_all(all_numbers[0], wounds, queue_count_out, drop_count_out)
+
+
+@wp.func
+def is_burnt_shut(
+    seal_fraction: float,
+    start: wp.array(dtype=wp.int32),
+    texel: wp.array(dtype=wp.int32),
+    coagulated: wp.array(dtype=wp.float32),
+    w: int,
+):
+    """Whether the texels around wound w are coagulated so far."""
+    total = float(0.0)
+    for k in range(start[w], start[w + 1]):
+        # Char counts as coagulated, not as more than that.
+        total += wp.min(coagulated[texel[k]], 1.0)
+    return start[w + 1] > start[w] and total >= seal_fraction * float(start[w + 1] - start[w])
 
 
 @wp.kernel
@@ -264,11 +316,7 @@ def cauterise(
     sealed_out: wp.array(dtype=wp.int32),
 ):
     w = first + wp.tid()
-    if w >= count[0] or start[w + 1] == start[w]:
+    if w >= count[0]:
         return
-    total = float(0.0)
-    for k in range(start[w], start[w + 1]):
-        # Char counts as coagulated, not as more than that.
-        total += wp.min(coagulated[texel[k]], 1.0)
-    if total >= all_numbers[0].seal_fraction * float(start[w + 1] - start[w]):
+    if is_burnt_shut(all_numbers[0].seal_fraction, start, texel, coagulated, w):
         sealed_out[w] = sealed_out[w] | 2

@@ -299,15 +299,17 @@ def set_burnt(wounds: Wounds, number: int) -> None:
     _write(wounds.view.sealed, number, int(wounds.view.sealed.numpy()[number]) | BURNT)
 
 
-def find_texels(wounds: Wounds, skin: Skin) -> None:
+def find_texels(wounds: Wounds, skin: Skin, part: int | None = None) -> None:
     """Looks up the texels around each wound, after wounds were added and before a program with `step_cautery` is
-    recorded. They are found on the organ at rest."""
+    recorded. They are found on the organ at rest. The skin is a part of the surface; or `part` says whose mesh it
+    has."""
+    number = wounds.surface.parts.index(skin) if part is None else part
     texels = skin.texels.numpy()
     weights, face = skin.barycentric.numpy()[texels], skin.face.numpy()[texels]
     at = points_of(skin.mesh.vertices, skin.mesh.triangles[face], weights)
     near: list[NDArray[np.int32]] = []
     for w in range(wounds.count):
-        begin = int(wounds.surface.first_face[wounds.surface.parts.index(skin)])
+        begin = int(wounds.surface.first_face[number])
         own = int(wounds.view.face.numpy()[w]) - begin
         found = np.zeros(0, dtype=np.int32)
         if 0 <= own < len(skin.mesh.triangles):

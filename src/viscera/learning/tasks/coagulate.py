@@ -6,6 +6,7 @@ import numpy as np
 
 from viscera.instruments import tip_for
 from viscera.learning.arm import Limits, Space
+from viscera.learning.besides import Batching, LineToBurn
 from viscera.learning.measuring import Growth, over_organ
 from viscera.learning.task import Acted, Task, Vector, Verdict
 from viscera.scenarios.cautery import GOALS
@@ -81,6 +82,7 @@ TASK = Task(
     detail=0.5,
     ticks=48,
     most_actions=400,
+    batches=Batching(("hook",), ("heat", "burns", "stiffening", "smoke", "drill"), LineToBurn),
     limits=Limits(pan=0.2, depth=0.05, speed=0.05),
     force_span=0.5,
     randomise={"stiffness": (2.0, 6.0), "friction": (0.02, 0.2)},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from viscera.learning.arm import Limits, Space
+from viscera.learning.besides import Batching
 from viscera.learning.task import Acted, Task, Vector, Verdict
 from viscera.scenarios.palpation import FOUND_WITHIN, NODULES, PROBE_RADIUS, middle
 from viscera.world import World
@@ -122,7 +123,7 @@ TASK = Task(
     },
     activates=True,
     detail=0.2,
-    batches=True,
+    batches=Batching(),
     ticks=10,
     most_actions=150,
     limits=Limits(pan=2.0, depth=0.4, speed=0.4, dead_zone=0.75),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from viscera.learning.arm import Limits, Space
+from viscera.learning.besides import Batching
 from viscera.learning.task import Acted, Task, Vector, Verdict
 from viscera.world import World
 
@@ -74,7 +75,7 @@ TASK = Task(
     ticks=8,
     most_actions=100,
     new_world=False,
-    batches=True,
+    batches=Batching(),
     limits=Limits(pan=2.5, depth=0.5, speed=0.5),
     randomise={"stiffness": (1.0, 6.0), "friction": (0.02, 0.2)},
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from viscera.learning.arm import Limits, Space
+from viscera.learning.besides import Batching, VesselsToClose
 from viscera.learning.measuring import Growth, nearest, over_organ
 from viscera.learning.task import Acted, Task, Vector, Verdict
 from viscera.scenarios.bleeding import FORCEPS
@@ -12,6 +13,13 @@ from viscera.world import World
 
 VESSELS = 2
 """An artery and a vein; the duct between them is tight."""
+
+
+LEFT_OUT = (
+    "heat", "burns", "stiffening", "smoke", "wounds", "rest", "drops", "pools", "stains", "film", "ledger",
+    "film_picture", "gauze", "dressing",
+)  # fmt: skip
+"""Systems that a batch does not run as they are."""
 
 
 def space(world: World) -> Space:
@@ -77,6 +85,7 @@ TASK = Task(
     detail=0.5,
     ticks=48,
     most_actions=300,
+    batches=Batching(("forceps",), LEFT_OUT, VesselsToClose),
     limits=Limits(pan=0.5, depth=0.1, speed=0.1),
     force_span=0.5,
     randomise={
