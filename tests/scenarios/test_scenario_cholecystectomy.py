@@ -67,14 +67,14 @@ def test_every_patient_hangs_together_and_its_lumen_is_closed(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(26) if len(draw_patient(seed).arteries) == 2])
-def test_two_arteries_are_two_with_fat_between_them_for_two_thirds_of_their_way(seed: int) -> None:
-    """No mass is of both, and those of the first two thirds have none of the other's beside them."""
+def test_two_arteries_are_two_with_fat_between_them_for_most_of_their_way(seed: int) -> None:
+    """No mass is of both, and those of the first six tenths have none of the other's beside them."""
     field = field_of(seed)
     first, second = field.tubes[2:]
     nodes, line = field.body.nodes, draw_patient(seed).arteries[0]
     beside = (np.abs(nodes[first][:, None] - nodes[second][None]).max(axis=2) <= 1).any(axis=1)
     assert not np.isin(first, second).any()
-    assert body.along(line, field.body.positions[first[beside]])[0].min() > 0.65
+    assert body.along(line, field.body.positions[first[beside]])[0].min() > 0.6
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -29,7 +29,7 @@ HALF_WIDTH = 0.0285
 SECOND_ARTERY = 0.35
 """Share of people with two cystic arteries; 15 to 25 % are reported, more here so that trainees meet it."""
 ARTERIES_APART = 0.0095
-"""Where they begin [m]: with the way they bend, so far that fat lies between them for two thirds of their way, in a
+"""Where they begin [m]: with the way they bend, so far that fat lies between them for most of their way, in a
 lattice of 3 mm too. Nearer ones would be one band, which nobody can part."""
 LONG_DUCT, SHORT_DUCT = 0.0225, 0.0165
 """From neck to common duct along x, on average and where it is short [m]."""
@@ -71,7 +71,7 @@ def draw_patient(seed: int) -> Patient:
     two = bool(rng.random() < SECOND_ARTERY)
     arteries = [_artery(x, origin, out=0.002 if two else 0.004, end=(0.0020, 0.0090, 0.0205))]
     if two:
-        arteries.append(_artery(x, origin + ARTERIES_APART, out=0.008, end=(0.0130, 0.0105, 0.0165)))
+        arteries.append(_artery(x, origin + ARTERIES_APART, out=0.008, end=(0.0130, 0.0095, 0.0185)))
     return Patient(
         duct, common, tuple(arteries), short, bool(rng.random() < 0.3), bool(rng.random() < 0.3),
         float(rng.uniform(0.94, 1.06)),

@@ -94,7 +94,7 @@ class Surgeon:
             found += self._next(world, tick)
         if self.now is None:
             return found
-        return [*found, *self._held(tick - self._begun), self._input(world, self.now)]
+        return [*found, *self._held(world, tick - self._begun), self._input(world, self.now)]
 
     def _next(self, world: World, tick: int) -> list[Input]:
         world.wait()  # for what eyes see of the systems, as which clips hold
@@ -156,15 +156,17 @@ class Surgeon:
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
 
-    def _held(self, t: int) -> list[ToolInput]:
-        """The grasper stays clamped, and goes on pulling as the strokes say."""
+    def _held(self, world: World, t: int) -> list[ToolInput]:
+        """The grasper stays clamped, turned as it took hold, and goes on pulling as the strokes say."""
         assert self.now is not None
         if not self._holds:
             return []
         share = min(t * TICK / PULLS, 1.0)
         pull = (1.0 - share) * np.array(self._pulled) + share * np.array(self.now.pull)
         x, y, z = (np.array(TAKES_AT) + pull).tolist()
-        return [ToolInput(GRASPER, (x, y, z), grip=1.0)]
+        instrument = world.hands[GRASPER].instrument
+        turn = turned_to(ACROSS, (x, y, z), instrument)
+        return [ToolInput(GRASPER, tip_for((x, y, z), instrument, turn), turn, grip=1.0)]
 
 
 def _behind(tool: Tool) -> float:
