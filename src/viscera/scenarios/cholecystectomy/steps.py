@@ -186,11 +186,11 @@ def clip_all(eyes: Eyes, applier: Instrument) -> Iterator[Stroke]:
     for number, line in eyes.tubes():
         for towards in (-1, 1):
             for attempt in range(TRIES):
+                if eyes.is_clipped(number, cut_at(eyes), towards):
+                    break
                 place = place_of(eyes, line, towards * (BESIDE_CUT + attempt * ASIDE))
                 place = place + attempt * OUTWARDS * np.array(shaft_of(place[0], applier.trocar))
                 yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
-                if eyes.is_clipped(number, cut_at(eyes), towards):
-                    break
 
 
 def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:
