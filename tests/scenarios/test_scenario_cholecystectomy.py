@@ -13,9 +13,9 @@ from viscera.inputs import Input
 from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
-from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at
-from viscera.scenarios.cholecystectomy.surgeon import SCISSORS, Surgeon
+from viscera.scenarios.cholecystectomy.patient import NECK, draw_patient
+from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at, operation
+from viscera.scenarios.cholecystectomy.surgeon import EACH, GRASPER, SCISSORS, Surgeon
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -64,6 +64,16 @@ def test_every_patient_hangs_together_and_its_lumen_is_closed(seed: int) -> None
             found = index.find(lumen + np.array(step, dtype=np.int32) * np.int32(sign))
             assert (found >= 0).all()
             assert np.isin(kind[found], (body.LUMEN, body.WALL, body.DUCT, body.ARTERY)).all()
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(26) if len(draw_patient(seed).arteries) == 2])
+def test_two_arteries_are_two_with_fat_between_them_for_most_of_their_way(seed: int) -> None:
+    """Masses of the first six tenths are of one of them alone, and have none of the other's beside them."""
+    field = field_of(seed)
+    first, second = field.tubes[2:]
+    nodes, line = field.body.nodes, draw_patient(seed).arteries[0]
+    beside = (np.abs(nodes[first][:, None] - nodes[second][None]).max(axis=2) <= 1).any(axis=1)
+    assert body.along(line, field.body.positions[first[beside]])[0].min() > 0.6
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -173,6 +183,21 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
     assert eyes.middles(across)[:, 0] == pytest.approx(cut_at(eyes), abs=0.0031)
 
 
+def test_the_hand_that_holds_does_not_turn_while_the_other_comes() -> None:
+    """It takes the gall bladder in 1.3 s. From then on, until the hook is at the fold, its neck moves by less than a
+    third of a cell: a grasper that turned back as the hook came twisted it by 5 mm, and the hook cut beside its way."""
+    world = viscera.make("cholecystectomy", device="cpu", cores=1, seed=1)
+    surgeon = Surgeon(operation(eyes_of(world), world.hands[SCISSORS].instrument))
+    while surgeon.now is None or surgeon.now.tool == GRASPER:
+        _play(world, surgeon, EACH)
+    assert world.time < 1.5
+    neck = np.array([NECK])
+    before = eyes_of(world).seen(neck)
+    assert np.linalg.norm(before - neck) > 0.001
+    _play(world, surgeon, 120)
+    assert np.linalg.norm(eyes_of(world).seen(neck) - before) < 0.001
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
@@ -189,11 +214,8 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.xfail(
-    reason="not seen in one run: with seed 0 all goals were met in two parts (docs/operation.md); others were not run",
-    strict=True,
-)
 def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
+    """An inflamed bed, a thick wall, two arteries: all goals of the first level."""
     world = viscera.make("cholecystectomy", device="cpu", seed=seed)
     given = list(world.script(0))
     while given and world.tick < 300_000:
@@ -223,14 +245,17 @@ def test_the_script_is_the_same_to_the_bit_on_one_core_and_on_two() -> None:
     assert digests[0] == digests[1]
 
 
+def eyes_of(world: World) -> Eyes:
+    return Eyes(world.organs[0], draw_patient(world.seed), field_of(world.seed))
+
+
 def clumsy(world: World) -> Surgeon:
-    eyes = Eyes(world.organs[0], draw_patient(world.seed), field_of(world.seed))
-    return Surgeon(clumsiness(eyes, world.hands[SCISSORS].instrument))
+    return Surgeon(clumsiness(eyes_of(world), world.hands[SCISSORS].instrument))
 
 
 def _play(world: World, surgeon: Surgeon, ticks: int) -> None:
-    for tick in range(ticks):
-        for one in surgeon.script(world, tick):
+    for _ in range(ticks):
+        for one in surgeon.script(world, world.tick):
             world.apply(one)
         world.advance()
     world.wait()

@@ -33,6 +33,8 @@ FOLD = 0.0018
 """Half the thickness of the fold of fat [m]."""
 BESIDE = 0.0060
 """How far the fold goes beyond duct and arteries [m]."""
+BEHIND = 0.0040
+"""The same beyond where the last artery enters the gall bladder, along x [m]."""
 WALL_DEPTH, THICK_WALL_DEPTH = 0.0032, 0.0045
 """Of the gall bladder's wall: what lies deeper is lumen [m]; a lattice of 3 mm has it a cell thick."""
 EDGE = 0.0024
@@ -141,7 +143,8 @@ def _fold(patient: Patient, points: NDArray[np.float64], half: float) -> NDArray
         share = np.clip((y - sides[k - 1]) / np.maximum(sides[k] - sides[k - 1], 1e-6), 0.0, 1.0)
         height = np.where(y > sides[k - 1], (1.0 - share) * levels[k - 1] + share * levels[k], height)
     beyond = np.maximum(sides[0] - BESIDE - y, y - sides[-1] - BESIDE)
-    ends = np.maximum(float(patient.common[0, 0]) - 0.001 - x, x - 0.0060)
+    last = max(float(line[-1, 0]) for line in lines) + BEHIND
+    ends = np.maximum(float(patient.common[0, 0]) - 0.001 - x, x - last)
     return np.maximum(np.maximum(np.abs(points[:, 2] - height) - half, beyond), ends)
 
 

@@ -31,6 +31,8 @@ PARTS, BEYOND = 6, 0.002
 """Places of a way through springs, and how far it goes on beyond them [m]."""
 OFF_THE_NECK = 0.001
 """Where a way beside a tube, on the gall bladder's side, ends before it [m]."""
+OFF_COMMON = 0.0060
+"""How far a way beside a tube stays from the middle of the common duct, along x [m]: two cells."""
 UNDER = 0.001
 """How far below the lowest spring a hook's foot ends [m]."""
 
@@ -121,8 +123,8 @@ class Eyes:
 
     def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
         """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
-        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder,
-        and may have no points for that."""
+        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder and
+        the common duct, and may have no points for that."""
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
@@ -133,11 +135,18 @@ class Eyes:
         nearest = np.rint(self._middle[direction, low, 0] / cell)
         points = []
         ends = np.inf if side.tube != 0 and side.towards > 0 else (NECK[0] - OFF_THE_NECK) / cell
-        for one in np.unique(nearest[np.isin(nearest, layer) & (nearest < ends)]):
-            tube, here = at[masses[layer == one]], now[nearest == one]
-            y = side.towards * (side.towards * tube[:, 1]).max() + 0.5 * side.towards * cell
-            points.append((tube[:, 0].mean(), y, here[:, 2].min() + 0.5 * FOOT - UNDER))
-        return _longer(np.array(points)) if points else np.zeros((0, 3))
+        begins = float(self.patient.common[0, 0]) + OFF_COMMON
+        for one in np.unique(nearest[np.isin(nearest, layer) & (nearest > begins / cell) & (nearest < ends)]):
+            mine, here = masses[layer == one], now[nearest == one]
+            # One mass that is drawn out of its tube does not say where the tube is.
+            moved = np.median(at[mine] - self._rest[mine], axis=0)
+            y = side.towards * ((side.towards * self._rest[mine, 1]).max() + 0.5 * cell) + moved[1]
+            points.append((self._rest[mine, 0].mean() + moved[0], y, here[:, 2].min() + 0.5 * FOOT - UNDER))
+        if not points:
+            return np.zeros((0, 3))
+        way = _longer(np.array(points))
+        way[0, 0] = max(way[0, 0], begins)
+        return way
 
     def seen(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where places of the tissue at rest are now [m], shape (places, 3)."""

@@ -50,10 +50,9 @@ OTHERWISE = ((0.0, 0.0), (-0.0025, 0.003), (0.0025, 0.003))
 """How far aside along y, and how much deeper, snips at the same tube are one after the other [m]."""
 ACROSS_STRANDS = np.array([[0.0, -0.005, 0.0005], [0.0, 0.005, 0.0005]])
 """The way of a hook's foot across a strand, from its middle [m]: the wire stays above it."""
-TRIES, ASIDE = 3, 0.001
-"""To put on a clip, and how much farther from the cut each is than the one before [m]."""
-OUTWARDS = 0.002
-"""How much farther out along the shaft each try is [m]; clips reach 6 mm."""
+CLIP_TRIES = ((0.0, 0.003), (0.0, 0.0045), (0.001, 0.0015), (0.002, 0.004), (0.001, 0.0))
+"""To put on a clip: how much farther from the cut each try is, and how far from the tube, out along the shaft, the tips
+are [m]. Clips reach 6 mm; jaws that need not go as deep push less aside."""
 SETTLES = 0.4
 """Jaws are given so long to come where they are to close [s]."""
 CLEAR = 0.0015
@@ -181,16 +180,17 @@ def _drawn(path: NDArray[np.float64], side: Vector3, pull: Vector3) -> Stroke:
 
 def clip_all(eyes: Eyes, applier: Instrument) -> Iterator[Stroke]:
     """Two on each tube, one on either side of where it is cut; one that did not take is tried again, with the tips
-    farther out: jaws that tissue holds back do not come to where they are to close. `applier` has the same trocar."""
+    farther out or in: jaws that tissue holds back do not come to where they are to close. `applier` has the same
+    trocar."""
     assert applier.trocar is not None
     for number, line in eyes.tubes():
         for towards in (-1, 1):
-            for attempt in range(TRIES):
-                place = place_of(eyes, line, towards * (BESIDE_CUT + attempt * ASIDE))
-                place = place + attempt * OUTWARDS * np.array(shaft_of(place[0], applier.trocar))
-                yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
+            for aside, out in CLIP_TRIES:
                 if eyes.is_clipped(number, cut_at(eyes), towards):
                     break
+                place = place_of(eyes, line, towards * (BESIDE_CUT + aside))
+                place = place + out * np.array(shaft_of(place[0], applier.trocar))
+                yield Stroke(CLIPS, _above_liver(place), SETTLES, ACROSS, pressed=False, pull=LIGHT)
 
 
 def divide(eyes: Eyes, scissors: Instrument, pull: Vector3) -> Iterator[Stroke]:

@@ -36,6 +36,11 @@ PATIENCE = 0.6
 THERE, LAGS = 0.001, 0.003
 """An instrument that is so near to its hand has come; one that is farther than the second is held back: no pedal is
 pressed then, and the hand waits [m]."""
+ENTERS = 0.05
+"""How long a hook from above waits for tissue to let it in before its pedal is pressed: the foot burns its way [s]."""
+HANGS, RETRIES, ON = 0.2, 4, 0.0015
+"""One that hangs for so long on its way is lifted out and goes in again, at most so often in a stroke, so far on
+[s, -, m]."""
 TURNED = 0.998
 """Cosine of half the angle that may be left to turn before an instrument goes in."""
 BACK, LIFT = 0.020, 0.012
@@ -68,7 +73,8 @@ class Surgeon:
     """Does these strokes, one after the other.
 
     Each is: come, go in, work along its path, close, leave. Hands look at their instrument: the pedal is pressed once
-    it is where it is to begin, and one that tissue holds back is waited for, and given up after `PATIENCE`.
+    it is where it is to begin, or where tissue does not let a foot in from above; one that tissue holds back is waited
+    for, lifted out and put in again where its foot points down, and given up after `PATIENCE`.
     """
 
     def __init__(self, strokes: Iterator[Stroke], pull: Vector3 | None = None) -> None:
@@ -81,8 +87,8 @@ class Surgeon:
         self._begun, self._pulled, self._holds = 0, pull or (0.0, 0.0, 0.0), pull is not None
         self._stages: list[str] = []
         """Those that are left of this stroke, the one that it is in first."""
-        self._spent, self._waited, self._share = 0.0, 0.0, 0.0
-        """In this stage, and waiting in this stroke [s]; how far along its path it is."""
+        self._spent, self._waited, self._share, self._again = 0.0, 0.0, 0.0, 0
+        """In this stage, and waiting in this stroke [s]; how far along its path it is; how often it went in again."""
 
     def script(self, world: World, tick: int) -> list[Input]:
         if tick % EACH or self.done:
@@ -94,14 +100,14 @@ class Surgeon:
             found += self._next(world, tick)
         if self.now is None:
             return found
-        return [*found, *self._held(tick - self._begun), self._input(world, self.now)]
+        return [*found, *self._held(world, tick - self._begun), self._input(world, self.now)]
 
     def _next(self, world: World, tick: int) -> list[Input]:
         world.wait()  # for what eyes see of the systems, as which clips hold
         before, self.now = self.now, next(self._strokes, None)
         self._begun, self.count = tick, self.count + 1
         self.done = self.now is None
-        self._spent, self._waited, self._share = 0.0, 0.0, 0.0
+        self._spent, self._waited, self._share, self._again = 0.0, 0.0, 0.0, 0
         if self.now is not None:
             self._stages = _stages(self.now)
         if before is None:
@@ -123,8 +129,11 @@ class Surgeon:
             else:
                 self._end_stage(given_up=stroke.pressed and behind > LAGS)
         elif stage == "work":
-            if behind > LAGS and self._waited < PATIENCE:
+            again = stroke.side == DOWN and self._again < RETRIES
+            if behind > LAGS and self._waited < (HANGS if again else PATIENCE):
                 self._waited += dt
+            elif behind > LAGS and again:
+                self._go_in_again(stroke)
             else:
                 self._share = min(self._share + dt / stroke.seconds, 1.0)
                 if self._share >= 1.0 or behind > LAGS:
@@ -135,6 +144,13 @@ class Surgeon:
                 self._end_stage()
         elif self._spent >= (CLOSES if stage == "close" else LEAVES):
             self._end_stage()
+
+    def _go_in_again(self, stroke: Stroke) -> None:
+        """Up, and down a little farther on."""
+        long = float(np.linalg.norm(np.diff(stroke.path, axis=0), axis=1).sum())
+        self._share = min(self._share + ON / max(long, ON), 1.0)
+        self._stages = ["leave", "come", "go in", "work", "leave"]
+        self._again, self._spent, self._waited = self._again + 1, 0.0, 0.0
 
     def _end_stage(self, *, given_up: bool = False) -> None:
         self._stages = ["leave"] if given_up else self._stages[1:]
@@ -151,20 +167,22 @@ class Surgeon:
             place = place + _away(stroke, place, instrument, self._share if stage == "leave" else 0.0)
         pressed = stage in ("work", "close") if stroke.pressed else stage in ("close", "leave")
         if stroke.tool == HOOK and _behind(world.hands[HOOK]) > LAGS:
-            pressed = False
+            pressed = stroke.side == DOWN and stage == "go in" and self._waited > ENTERS
         x, y, z = place.tolist()
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
 
-    def _held(self, t: int) -> list[ToolInput]:
-        """The grasper stays clamped, and goes on pulling as the strokes say."""
+    def _held(self, world: World, t: int) -> list[ToolInput]:
+        """The grasper stays clamped, turned as it took hold, and goes on pulling as the strokes say."""
         assert self.now is not None
         if not self._holds:
             return []
         share = min(t * TICK / PULLS, 1.0)
         pull = (1.0 - share) * np.array(self._pulled) + share * np.array(self.now.pull)
         x, y, z = (np.array(TAKES_AT) + pull).tolist()
-        return [ToolInput(GRASPER, (x, y, z), grip=1.0)]
+        instrument = world.hands[GRASPER].instrument
+        turn = turned_to(ACROSS, (x, y, z), instrument)
+        return [ToolInput(GRASPER, tip_for((x, y, z), instrument, turn), turn, grip=1.0)]
 
 
 def _behind(tool: Tool) -> float:
