@@ -16,12 +16,12 @@ from viscera import water
 from viscera.bench import _adaptive_error as accuracy
 from viscera.device import Device, Program, open_device
 from viscera.gaze.rows import gaze_input
-from viscera.scenarios._adaptive.pools import BASE, PACED, POOLS, pool_params
+from viscera.scenarios._adaptive.pools import BASE, CONTACT, PACED, POOLS, pool_params
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import Camera
 from viscera.water import adaptive
 from viscera.water.basin import Basin
-from viscera.water.flat_share import FlatShare
+from viscera.water.mirrors import Mirrors
 from viscera.world.system import Moment, System
 from viscera.world.systems.adaptive_water import DRAWN, Refined, adapting
 
@@ -63,8 +63,8 @@ def _resting() -> _Tank:
     margin = 0.5 * params.spacing
     places = water.block((margin,) * 3, (TANK[0] - margin, TANK[1] - margin, DEPTH), params.spacing)
     fluid = water.make(params, places, capacity=adaptive.most(params, len(places)), device=_device())
-    basin = Basin(fluid, (0.0, 0.0, 0.0), TANK, [0.5 * one for one in params.spacings])
-    fluid.boundaries += [basin, FlatShare(fluid, basin)]
+    basin = Basin(fluid, (0.0, 0.0, 0.0), TANK, [CONTACT["stiff"] * one for one in params.spacings])
+    fluid.boundaries += [basin, Mirrors(fluid, basin)]
     fine, steps = adaptive.make(fluid, PACED), round(FRAME / params.dt)
     move = _device().record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
     change = _device().record(lambda stage: adaptive.step(stage, fine, "gaze"), work=water.work(fluid))

@@ -9,10 +9,10 @@ import pytest
 
 from viscera import water
 from viscera.device import Device
-from viscera.scenarios._adaptive.pools import DENSITY, POOLS, pool_params
+from viscera.scenarios._adaptive.pools import CONTACT, DENSITY, POOLS, pool_params
 from viscera.water import adaptive
 from viscera.water.basin import Basin, Obstacle
-from viscera.water.flat_share import FlatShare
+from viscera.water.mirrors import Mirrors
 from viscera.water.sizes import Sizes
 from viscera.water.state import Fluid
 from viscera.world.systems.adaptive_water import DRAWN
@@ -38,8 +38,8 @@ def tank(device: Device, *, settling: bool = True) -> Fluid:
     margin = 0.5 * params.spacing
     x = water.block((margin,) * 3, (BOX[0] - margin, BOX[1] - margin, DEPTH), params.spacing)
     fluid = water.make(params, x, capacity=adaptive.most(params, len(x)), device=device)
-    basin = Basin(fluid, (0.0, 0.0, 0.0), BOX, [0.5 * one for one in params.spacings])
-    fluid.boundaries += [basin, FlatShare(fluid, basin)]
+    basin = Basin(fluid, (0.0, 0.0, 0.0), BOX, [CONTACT["stiff"] * one for one in params.spacings])
+    fluid.boundaries += [basin, Mirrors(fluid, basin)]
     return fluid
 
 
