@@ -215,7 +215,6 @@ def pressures(fluid: Fluid) -> np.ndarray:
     return np.maximum(fluid.params.sound_speed**2 * (found - fluid.params.rest_density), 0.0)
 
 
-def test_zz(cpu): print(side_by_side(cpu)); assert 0
 def test_water_of_two_sizes_stands_at_one_level(cpu: Device) -> None:
     """Side by side, through three seconds, where larger particles are 37 mm and smaller ones 29 mm."""
     still = side_by_side(cpu)

@@ -422,14 +422,14 @@ class Mirrors:
                 "mirrors are for an equation of state, summed density and viscosity without artificial pressure.",
                 "Choose equation='gas' or 'tait', density='summation' and alpha=beta=0, or leave them out.",
             )
-        self._wall = basin.wall
-        self._planes = Planes()
-        self._planes.lower, self._planes.upper = basin.lower, basin.upper
-        self._planes.widest, self._planes.nearest = p.radius, float(basin.radii.numpy().min())
+        self.wall = basin.wall
+        self.planes = Planes()
+        self.planes.lower, self.planes.upper = basin.lower, basin.upper
+        self.planes.widest, self.planes.nearest = p.radius, float(basin.radii.numpy().min())
         self._unit = make_smoothing(p.kernels, 1.0, p.dimension)
         table = size_table(p)
-        self._table = wp.array(table, dtype=wp.vec2, device=device)
-        self._level = fluid.extra.get("sorted_level", wp.zeros(0, dtype=wp.int32, device=device))
+        self.table = wp.array(table, dtype=wp.vec2, device=device)
+        self.level = fluid.extra.get("sorted_level", wp.zeros(0, dtype=wp.int32, device=device))
         self._size_axes = fluid.extra.get("size_axes", ())
         if fluid.native and p.sizes is None:
             inverse, load = (float(one) for one in table[0])
@@ -440,24 +440,24 @@ class Mirrors:
 
     def add_density(self, stage: Stage, fluid: Fluid) -> None:
         f, n = fluid, fluid.capacity
-        how = [f.grid.view, self._unit, self._planes]
+        how = [f.grid.view, self._unit, self.planes]
         if f.native:
             inverse, load, _ = self._size_axes
-            known = [self._wall.array, *f.axes[:3], inverse, load, f.extra["hits"]]
+            known = [self.wall.array, *f.axes[:3], inverse, load, f.extra["hits"]]
             native.launch(stage, add_density_natively, n, [*how, *known, f.density])
         else:
-            known = [self._table, self._wall.array, self._level, f.grid.position]
+            known = [self.table, self.wall.array, self.level, f.grid.position]
             stage.launch(add_density, n, [*how, *known, f.density])
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         f, n = fluid, fluid.capacity
-        how = [f.grid.view, self._unit, self._planes]
+        how = [f.grid.view, self._unit, self.planes]
         if f.native:
             inverse, _, pull = self._size_axes
-            known = [f.live, self._wall.array, *f.axes, inverse, pull, f.extra["hits"]]
+            known = [f.live, self.wall.array, *f.axes, inverse, pull, f.extra["hits"]]
             native.launch(stage, add_forces_natively, n, [*how, *known, f.rate])
         else:
-            known = [self._wall.array, self._level, f.grid.position, f.motion, f.density, f.pressure]
-            stage.launch(add_forces, n, [*how, self._table, f.live, *known, f.rate])
+            known = [self.wall.array, self.level, f.grid.position, f.motion, f.density, f.pressure]
+            stage.launch(add_forces, n, [*how, self.table, f.live, *known, f.rate])
 
     def contact(self, stage: Stage, fluid: Fluid) -> None: ...
