@@ -10,8 +10,8 @@ from viscera.water.params import FluidParams
 
 def masses(params: FluidParams, level: np.ndarray) -> np.ndarray:
     """[kg]"""
-    assert params.sizes is not None
-    return params.mass / float(params.sizes.children) ** level
+    children = 1 if params.sizes is None else params.sizes.children
+    return params.mass / float(children) ** level
 
 
 def pair_radius(params: FluidParams, level: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from viscera.native.twins import Results
 from viscera.water import (
     density,
     forces,
+    mirrors,
     mixed,
     native,
     native_mixed,
@@ -26,6 +27,7 @@ from viscera.water import (
     teams,
 )
 from viscera.water.adaptive import character
+from viscera.water.basin import Basin
 from viscera.water.boundary import meeting, native_contacts, wall_weight
 from viscera.water.boundary.contacts import ContactParams, live, make_contacts, step_contacts
 from viscera.water.boundary.walls import aim_walls, make_walls, move_walls
@@ -49,6 +51,8 @@ _CASES: dict[str, dict[str, Any]] = {
     "periodic": {"periodic": (True, False, False)},
     "three sizes": {"sizes": Sizes(3, 2), "viscosity": 1.0},
     "sizes with Müller's kernels": {"sizes": Sizes(2, 2), "kernels": "muller", "viscosity": 1.0},
+    "sizes before mirrors": {"sizes": Sizes(3, 2), "viscosity": 1.0},
+    "a crowd before mirrors": {"viscosity": 1.0},
     "sizes in 2D": {"sizes": Sizes(2, 3), "dimension": 2, "viscosity": 1.0},
 }
 """Parameters of each feature; `_fluid` does what is more than parameters."""
@@ -63,7 +67,7 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     length = side * SPACING
     x = block((0.0,) * d, (length,) * d, SPACING)
     x = np.clip(x + rng.uniform(-0.2, 0.2, x.shape) * SPACING, 0.0, length * (1.0 - 1e-6))
-    if feature == "a crowd":
+    if feature.startswith("a crowd"):
         # More around one cell than a list of blocks holds (neighbors/blocks.py).
         x = np.concatenate([x, 0.3 * length + 0.9 * SPACING * rng.random((1_400, d))])
     walls = box_walls((0.0,) * d, (length,) * d, SPACING, 2.0 * SPACING) if feature == "walls" else None
@@ -73,6 +77,9 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     fluid = make_fluid(params, x, device, velocities=rng.normal(0.0, 0.1, x.shape), walls=walls, native=native_loops)
     if params.sizes is not None:
         load(fluid, arrays(fluid) | {"level": rng.integers(0, params.sizes.count, len(x))})
+    if feature.endswith("before mirrors"):
+        basin = Basin(fluid, (0.0,) * 3, (length,) * 3, [0.0] * len(params.spacings))
+        fluid.boundaries += [basin, mirrors.Mirrors(fluid, basin)]
     return fluid
 
 
@@ -245,6 +252,15 @@ register(Twin(
     {"cpu": (native_mixed.sum_forces,), "cuda": (team_mixed.sum_forces_wide, team_mixed.sum_forces_long)},
     _SIZES, _SUMS, _forces,
     small=700, large=100_000,
+))  # fmt: skip
+_MIRRORED = ("sizes before mirrors", "a crowd before mirrors")
+register(Twin(
+    "water.density before mirrors", (mirrors.add_density,), {"cpu": (mirrors.add_density_natively,)}, _MIRRORED, _SUMS,
+    _density, small=700, large=100_000,
+))  # fmt: skip
+register(Twin(
+    "water.forces before mirrors", (mirrors.add_forces,), {"cpu": (mirrors.add_forces_natively,)}, _MIRRORED, _SUMS,
+    _forces, small=700, large=100_000,
 ))  # fmt: skip
 register(Twin(
     "water.equations", (pressure_solver.begin,), {"cpu": (native_solver.begin,)}, ("spline", "2D", "walls"), _SUMS,

@@ -11,7 +11,7 @@ they are chosen here, so that the water fills the view and, in the small box, it
 
 Two fluids. `document`: hers, gas with k = 3 and Müller's kernels, in steps of 10 ms; so soft that density doubles in
 0.21 m of depth; worlds that show it take steps of 8 ms, two in a frame. `stiff`: k = 64, the spline, in steps of
-0.8 ms; walls have density, all sizes read the same, and new particles settle in 0.05 s.
+0.8 ms; walls are mirrors, all sizes read the same, and new particles settle in 0.05 s.
 
 Two sizes as in the source, or more, each half as heavy as the one before: then rings about the gaze disc are graded.
 """
@@ -31,7 +31,8 @@ from viscera.timing import FRAME
 from viscera.view import Camera
 from viscera.water.adaptive import AdaptiveParams
 from viscera.water.basin import Basin, Obstacle
-from viscera.water.flat_share import FlatShare
+from viscera.water.curved_share import CurvedShare
+from viscera.water.mirrors import Mirrors
 from viscera.water.params import FluidParams, largest_step
 from viscera.water.sizes import Sizes
 from viscera.water.smoothing import Kernels, lattice_sum
@@ -60,8 +61,11 @@ SETTLING, THICKENING = 0.05, 3.0
 the gaze disc does not dam up there: with 0.1 s and 8 times the viscosity it stood 3 mm too high before a dam."""
 FASTEST = 3.0
 """Speed of flow that steps are chosen for [m/s]."""
-CONTACT = {"document": 0.3, "stiff": 0.5}
-"""Distance of particles from walls, over their own spacing. Half is where a wall with density wants them."""
+CONTACT = {"document": 0.3, "stiff": 0.3}
+"""Distance at which walls stop particles, over their own spacing. Walls that are mirrors keep most of them farther
+away; stopped where they want to be, half a spacing away, they lose speed in every step, and waves die."""
+FILLED = {"document": 0.3, "stiff": 0.5}
+"""Distance of the first layer from walls as a pool is filled, likewise: half of it is what a mirror completes."""
 WAVE_STROKE, WAVE_RATE = 0.15, 0.5
 """How far the wall goes [m], and how often a second."""
 CRITERIA = AdaptiveParams()
@@ -232,7 +236,7 @@ def fill_pool(
     params = pool_params(pool, stiffness, regular=regular, base=base, sizes=sizes, in_frames=in_frames)
     most = base * 2 ** (sizes - 1)
     count = most if regular else base
-    margin = CONTACT[stiffness] * params.spacing
+    margin = FILLED[stiffness] * params.spacing
     low, high = (np.asarray(corner, dtype=np.float64) for corner in pool.column)
     low, high = np.maximum(low, margin), np.minimum(high, np.asarray(pool.box) - margin)
     high[2] = pool.box[2]
@@ -246,5 +250,7 @@ def fill_pool(
     basin = Basin(fluid, (0.0, 0.0, 0.0), pool.box, radii, pool.obstacles)
     fluid.boundaries.append(basin)
     if stiffness == "stiff":
-        fluid.boundaries.append(FlatShare(fluid, basin))
+        fluid.boundaries.append(Mirrors(fluid, basin))
+        if pool.obstacles:
+            fluid.boundaries.append(CurvedShare(fluid, basin))
     return Filled(pool, fluid, basin, stiffness)

@@ -1,4 +1,4 @@
-"""Flat walls with density, and densities that all sizes read alike: closed forms, and one level of water for all."""
+"""Obstacles with density, and densities that all sizes read alike: closed forms."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from viscera import water
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.scenarios._adaptive.pools import POOLS, pool_params
-from viscera.water.basin import Basin
+from viscera.water.basin import Basin, Obstacle
 from viscera.water.boundary.volume_map import BEHIND, calibration_of, flat_share, flat_slope
-from viscera.water.flat_share import FlatShare
+from viscera.water.curved_share import CurvedShare
 from viscera.water.params import FluidParams
 from viscera.water.sizes import evening_table
 from viscera.water.smoothing import lattice_sum
@@ -21,19 +21,30 @@ from viscera.water.smoothing import lattice_sum
 STIFF = pool_params(POOLS["dambreak"], "stiff")
 
 
-def alone(params: FluidParams, places: np.ndarray, device: Device) -> tuple[water.Fluid, FlatShare]:
+FLAT = 10.0
+"""Radius of balls that count as flat [m]: 30 000 times what floats round at it is a spacing."""
+
+
+def ball_at(x: np.ndarray, distance: float, axis: int) -> Obstacle:
+    """A ball that a place has at this distance below it along an axis."""
+    return Obstacle(tuple(x - (FLAT + distance) * np.eye(3)[axis]), FLAT)
+
+
+def alone(
+    params: FluidParams, places: np.ndarray, obstacles: list[Obstacle], device: Device
+) -> tuple[water.Fluid, CurvedShare]:
     """Particles too far from each other to meet, in a box of 1 m."""
     fluid = water.make(params, places, capacity=len(places), device=device)
-    basin = Basin(fluid, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), [0.0] * len(params.spacings))
-    return fluid, FlatShare(fluid, basin)
+    basin = Basin(fluid, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), [0.0] * len(params.spacings), obstacles)
+    return fluid, CurvedShare(fluid, basin)
 
 
-def test_the_share_of_a_wall_is_the_integral_over_what_lies_behind_it(cpu: Device) -> None:
+def test_the_share_of_a_pillar_is_the_integral_over_what_lies_behind_it(cpu: Device) -> None:
     """λ and ∇λ by closed form against the sum over shells of the kernel, 2 000 of them."""
     params = replace(STIFF, upper=(1.0, 1.0, 1.0), sizes=None)
     away = np.array([0.001, 0.01, 0.02, 0.03, 0.045])
     places = np.stack([away, 0.5 + 0.0 * away, 0.1 + 0.2 * np.arange(5)], axis=1)
-    fluid, share = alone(params, places, cpu)
+    fluid, share = alone(params, places, [Obstacle((-FLAT, 0.5, 0.0), FLAT, pillar=True)], cpu)
     fluid.boundaries.append(share)
     cpu.record(lambda stage: water.step(stage, fluid)).run()
     s, h = params.spacing, params.radius
@@ -57,25 +68,26 @@ def lattice_lacks(walls: int, spacing: float, radius: float) -> float:
 
 
 @pytest.mark.parametrize("walls", [1, 2, 3])
-def test_where_walls_meet_nothing_behind_them_counts_twice(cpu: Device, walls: int) -> None:
+def test_where_obstacles_meet_nothing_behind_them_counts_twice(cpu: Device, walls: int) -> None:
     """At a face, in an edge and in a corner a lattice sums to ρ₀ within 1 %: what it lacks is the walls' share. A sum
     of their shares is 3 % too much in an edge and 8 % in a corner."""
     params = replace(STIFF, upper=(1.0, 1.0, 1.0), sizes=None)
     s, h = params.spacing, params.radius
-    place = np.array([[0.5 * s if axis < walls else 0.5 for axis in range(3)]])
-    fluid, share = alone(params, place, cpu)
+    place = np.full(3, 0.5)
+    fluid, share = alone(params, place[None], [ball_at(place, 0.5 * s, axis) for axis in range(walls)], cpu)
     fluid.boundaries.append(share)
     cpu.record(lambda stage: water.step(stage, fluid)).run()
     found = float(share._share.numpy()[0, 3]) / params.rest_density
     assert found == pytest.approx(lattice_lacks(walls, s, h), abs=0.01)
 
 
-def test_the_push_of_walls_that_meet_is_the_slope_of_their_share(cpu: Device) -> None:
+def test_the_push_of_obstacles_that_meet_is_the_slope_of_their_share(cpu: Device) -> None:
     """∇Λ against differences of Λ in a corner."""
     params = replace(STIFF, upper=(1.0, 1.0, 1.0), sizes=None)
     s, step = params.spacing, 1e-3 * params.spacing
-    middle = np.array([0.5, 0.7, 0.9]) * s
-    fluid, share = alone(params, middle[None], cpu)
+    middle = np.full(3, 0.5)
+    balls = [ball_at(middle, far * s, axis) for axis, far in enumerate((0.5, 0.7, 0.9))]
+    fluid, share = alone(params, middle[None], balls, cpu)
     fluid.boundaries.append(share)
     program = cpu.record(lambda stage: water.step(stage, fluid))
 
@@ -104,35 +116,7 @@ def test_all_sizes_read_the_density_of_the_smallest() -> None:
         assert float(table[0, 0]) * large + float(table[0, 1]) == pytest.approx(read, rel=1e-3)
 
 
-def level(device: Device, base: int, *, regular: bool, walls: bool = True) -> float:
-    """Height of the middle of 12 kg of water in a box 0.25 m wide, once it rests [m]."""
-    box = (0.25, 0.25, 0.5)
-    params = replace(pool_params(POOLS["dambreak"], "stiff", regular=regular, base=base), upper=box)
-    margin = 0.5 * params.spacing
-    places = water.block((margin,) * 3, tuple(side - margin for side in box), params.spacing)
-    places = places[np.argsort(places[:, 2], kind="stable")][: round(12.0 / params.mass)]
-    fluid = water.make(params, places, capacity=len(places), device=device)
-    basin = Basin(fluid, (0.0, 0.0, 0.0), box, [(0.5 if walls else 0.3) * one for one in params.spacings])
-    fluid.boundaries += [basin, FlatShare(fluid, basin)] if walls else [basin]
-    program = device.record(lambda stage: water.step(stage, fluid), work=water.work(fluid))
-    for _ in range(60):
-        program.run(round(0.016 / params.dt))
-        fluid.velocity.assign(0.85 * fluid.velocity.numpy())
-    return float(water.particles(fluid)["position"][:, 2].mean())
-
-
-def test_water_stands_at_one_level_whatever_its_particles_are(cpu: Device) -> None:
-    """12 kg on 0.0625 m² are 0.192 m deep, less 1.5 % by their own weight: the middle is at 0.095 m. Without walls that
-    count it is at 62 to 70 mm."""
-    few, many = (level(cpu, base, regular=True) for base in (4_000, 8_000))
-    large = level(cpu, 8_000, regular=False)
-    assert few == pytest.approx(0.095, abs=2e-3)
-    assert many == pytest.approx(0.095, abs=2e-3)
-    assert large == pytest.approx(many, abs=1.5e-3)
-    assert level(cpu, 4_000, regular=True, walls=False) < many - 25e-3
-
-
-def test_walls_refuse_kernels_that_they_do_not_know(cpu: Device) -> None:
+def test_obstacles_refuse_kernels_that_they_do_not_know(cpu: Device) -> None:
     params = replace(pool_params(POOLS["dambreak"], "document"), upper=(1.0, 1.0, 1.0))
     with pytest.raises(InputError, match="spline"):
-        alone(params, np.array([[0.5, 0.5, 0.5]]), cpu)
+        alone(params, np.array([[0.5, 0.5, 0.5]]), [], cpu)

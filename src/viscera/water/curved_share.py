@@ -1,17 +1,17 @@
-"""Flat walls with density: what boundary/wall_density.py does for any mesh, for a basin, in closed form.
+"""Pillars and balls with density: what boundary/wall_density.py does for any mesh, for a basin's obstacles, in closed form.
 
 A particle at a wall lacks the part of its kernel that lies behind it. Where nothing stands in for that, water at walls
-is too dense and all of it stands too low, the more so the wider the kernels: 12 kg in a basin 0.25 m wide, whose middle
-should be 95 mm high, have it at 62 to 70 mm, and at 95 to 96 mm with walls that count, whatever their particles are.
-With a = 1 − q, b = (½ − q)₊ and q = d/R at a distance d from a wall, the spline's share behind a plane is
+is too dense, the more so the wider the kernels. Flat walls are mirrors (mirrors.py); a pillar or a ball counts as the
+plane that touches it, a little too much. With a = 1 − q, b = (½ − q)₊ and q = d/R at a distance d, the spline's share
+behind a plane is
 
     λ(q) = 32 [a⁵/20 − a⁶/30 − 4 (b⁵/40 − b⁶/30)],      λ'(q) = −32 [a⁴/4 − a⁵/5 − 4 (b⁴/8 − b⁵/5)]
     ρ_i ← ρ_i + ρ₀ Λ,      a_i ← a_i − 2 ρ₀ p_i/ρ_i² ∇Λ + Λ/(1 − Λ) (a − g)_t,      1 − Λ = Π (1 − κλ)
 
-over all walls, with κ such that a lattice of each size half a spacing from a wall sums to ρ₀. The product leaves out
-what lies behind two walls at once, which a sum would count twice: 3 % of ρ₀ in an edge of a box, 8 % in a corner. The
-last term is along the wall: of what pushes and drags a particle there, it lacks the part Λ of its neighbours. Without
-it the layers at walls hang on the rest. Pillars and balls count as planes at their distance, a little too much.
+over all obstacles, with κ such that a lattice of each size half a spacing from a wall sums to ρ₀. The product leaves
+out what lies behind two at once, which a sum would count twice: 3 % of ρ₀ where two planes meet, 8 % where three do.
+The last term is along the surface: of what pushes and drags a particle there, it lacks the part Λ of its neighbours.
+Without it the layers at walls hang on the rest.
 """
 
 from __future__ import annotations
@@ -36,11 +36,9 @@ MOST = wp.constant(0.5)
 
 
 @wp.struct
-class FlatWalls:
-    """Of a basin, as kernels read them; `behind`, `radii` and `amounts` have a number for each size."""
+class Curved:
+    """Obstacles of a basin, as kernels read them; `behind`, `radii` and `calibrations` have a number for each size."""
 
-    lower: wp.vec3
-    upper: wp.vec3
     obstacles: wp.array(dtype=wp.vec4)
     kinds: wp.array(dtype=wp.int32)
     behind: wp.array(dtype=float)
@@ -72,18 +70,12 @@ def with_plane(others: wp.vec4, calibration: float, distance: float, radius: flo
 
 
 @wp.func
-def walls_share(walls: FlatWalls, inside: float, x: wp.vec3, mine: int) -> wp.vec4:
-    """ρ₀ ∇Λ and ρ₀ Λ of all walls; `inside` is how far the moving one stands inside the upper end of x [m]."""
+def share_of(walls: Curved, x: wp.vec3, mine: int) -> wp.vec4:
+    """ρ₀ ∇Λ and ρ₀ Λ of all obstacles."""
     h = walls.radii[mine]
     k = walls.calibrations[mine]
     off = walls.behind[mine]
     share = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    share = with_plane(share, k, x[0] - walls.lower[0] + off, h, wp.vec3(1.0, 0.0, 0.0))
-    share = with_plane(share, k, walls.upper[0] - inside - x[0] + off, h, wp.vec3(-1.0, 0.0, 0.0))
-    share = with_plane(share, k, x[1] - walls.lower[1] + off, h, wp.vec3(0.0, 1.0, 0.0))
-    share = with_plane(share, k, walls.upper[1] - x[1] + off, h, wp.vec3(0.0, -1.0, 0.0))
-    share = with_plane(share, k, x[2] - walls.lower[2] + off, h, wp.vec3(0.0, 0.0, 1.0))
-    share = with_plane(share, k, walls.upper[2] - x[2] + off, h, wp.vec3(0.0, 0.0, -1.0))
     for number in range(walls.obstacles.shape[0]):
         one = walls.obstacles[number]
         away = x - wp.vec3(one[0], one[1], one[2])
@@ -109,9 +101,8 @@ def add_share(
     # params
     group: int,
     grid: GridView,
-    walls: FlatWalls,
+    walls: Curved,
     # in
-    wall: wp.array(dtype=wp.vec2),
     position: wp.array(dtype=wp.vec3),
     level: wp.array(dtype=wp.int32),
     # out
@@ -120,7 +111,7 @@ def add_share(
 ):
     start = (first + wp.tid()) * group
     for s in range(start, wp.min(start + group, sorted_count(grid))):
-        share = walls_share(walls, wall[0][0], position[s], size_of(level, s))
+        share = share_of(walls, position[s], size_of(level, s))
         share_out[s] = share
         density_out[s] = density_out[s] + share[3]
 
@@ -151,8 +142,8 @@ def push_off(
             rate_out[s] = rate_out[s] + wp.vec4(a[0], a[1], a[2], 0.0)
 
 
-class FlatShare:
-    """One of a fluid's `boundaries`, beside the basin whose walls they are."""
+class CurvedShare:
+    """One of a fluid's `boundaries`, beside the basin whose obstacles they are."""
 
     adds_density = True
     adds_force = True
@@ -161,16 +152,14 @@ class FlatShare:
         p, device = fluid.params, fluid.device.warp
         if p.kernels != "spline" or not p.compressible or p.density != "summation":
             raise InputError(
-                "walls with density in closed form are for the spline, an equation of state and summed density.",
+                "obstacles with density in closed form are for the spline, an equation of state and summed density.",
                 "Choose kernels='spline', equation='gas' or 'tait' and density='summation', or leave them out.",
             )
 
         def numbers(values: list[float]) -> wp.array:
             return wp.array(np.asarray(values, dtype=np.float32), dtype=float, device=device)
 
-        self._wall = basin.wall
-        self._walls = FlatWalls()
-        self._walls.lower, self._walls.upper = basin.lower, basin.upper
+        self._walls = Curved()
         self._walls.obstacles, self._walls.kinds = basin.obstacles, basin.kinds
         pairs = list(zip(p.spacings, p.radii, strict=True))
         self._walls.behind = numbers([BEHIND * spacing for spacing, _ in pairs])
@@ -184,7 +173,7 @@ class FlatShare:
 
     def add_density(self, stage: Stage, fluid: Fluid) -> None:
         f = fluid
-        known = [self._wall.array, f.grid.position, self._level]
+        known = [f.grid.position, self._level]
         in_groups(stage, add_share, f.capacity, [f.grid.view, self._walls, *known, self._share, f.density])
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
