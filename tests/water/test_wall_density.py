@@ -104,8 +104,8 @@ def test_the_wall_carries_of_the_weight_what_neighbours_do_not(device: Device) -
 
 def still_water(device: Device, layers: int, seconds: float, *, solver: str, density: bool = True) -> dict[str, float]:
     """Water in a closed box half as wide as deep, settled under strong viscosity; pressure against ρ g (H − y). The
-    viscosity is what the steps of the incompressible solver allow, for Tait's water four times that, so that it does not
-    bounce. Its steps would allow twenty times as much, and such water is not at rest for seconds: its second layer is
+    viscosity is what the steps of the incompressible solver allow, for Tait's water four times that, so that it stops
+    bouncing. Its steps would allow twenty times as much, and such water is not at rest for seconds: its second layer is
     18 % off after one and 5 % after two."""
     height = 0.2
     spacing = height / layers
