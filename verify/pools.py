@@ -29,6 +29,9 @@ BOUND = (
 )
 SETTLES = 3.0
 """[s] until the levels of a pool's arms are alike."""
+SETTLES_TAIT = 6.0
+"""[s] of Tait's water, which falls together at first and bounces: in a box by 6 % of ρ g H after 1 s, 5 % after 2. From
+3 to 8 s it stays at 1.0 to 1.5 % in the middle."""
 CREEPS = 0.002
 """[m/s]"""
 
@@ -61,16 +64,20 @@ def _still(
     )  # fmt: skip
 
 
+def _settles(more: dict[str, Any]) -> float:
+    return SETTLES_TAIT if more.get("solver") == "tait" else SETTLES
+
+
 def _still_box(**more: Any) -> Measured:
     """Ten particles of 10 mm across, twenty layers deep."""
     mesh = box((0.1, 0.3, 0.1)).moved((0.05, 0.15, 0.05))
     places = water.block((0.0,) * 3, (0.1, 0.2, 0.1), 0.01)
-    return _still(mesh, 0.01, 0.2, SETTLES, places=places, **more)
+    return _still(mesh, 0.01, 0.2, _settles(more), places=places, **more)
 
 
 def _still_ball(**more: Any) -> Measured:
     """Twenty particles of 6 mm across, 70 mm deep."""
-    return _still(icosphere(0.06, 4), 0.006, 0.07, SETTLES, **more)
+    return _still(icosphere(0.06, 4), 0.006, 0.07, _settles(more), **more)
 
 
 @figure(area=AREA, claim="still water in a box of triangles with density, incompressible", bound=BOUND)
