@@ -226,10 +226,12 @@ def draw(found: Sequence[Point], path: Path) -> None:
     rows += [([one], one.name, "s") for one in found if one not in uniform]
     for some, label, style in rows:
         axes.errorbar(
-            [1e-6 * one.pairs for one in some], [1e3 * one.error for one in some], yerr=[1e3 * one.deviation for one in some],
-            fmt=style, capsize=3, label=label,
+            [1e-6 * one.pairs for one in some], [1e3 * one.error for one in some],
+            yerr=[1e3 * one.deviation for one in some], fmt=style, capsize=3, label=label,
         )  # fmt: skip
-    axes.set(xlabel="pairs in a frame of 16 ms [million]", ylabel="error of the surface inside the disc [mm]", xscale="log")
+    axes.set(
+        xlabel="pairs in a frame of 16 ms [million]", ylabel="error of the surface inside the disc [mm]", xscale="log"
+    )
     axes.set_ylim(bottom=0.0)
     axes.legend(fontsize=8)
     figure.tight_layout()
@@ -246,7 +248,8 @@ def main(arguments: Sequence[str]) -> None:
     for one in curve(CASES[case], open_device(None, cores=1), base, range(SEEDS[0], SEEDS[0] + seeds)):
         found.append(one)
         error = f"{1e3 * one.error:6.2f} ± {1e3 * one.deviation:.2f} mm"
-        print(f"{one.name:20s} {one.particles:9.0f} {1e-6 * one.pairs:8.3f} M pairs {one.ms:8.2f} ms {error}", flush=True)
+        cost = f"{1e-6 * one.pairs:8.3f} million pairs {one.ms:8.2f} ms"
+        print(f"{one.name:20s} {one.particles:9.0f} {cost} {error}", flush=True)
     for one in found:
         if one.name.startswith("gaze"):
             other = uniform_error(found, one.pairs)

@@ -1,4 +1,4 @@
-"""Pillars and balls with density: what boundary/wall_density.py does for any mesh, for a basin's obstacles, in closed form.
+"""Pillars and balls with density: what boundary/wall_density.py does for any mesh, in closed form.
 
 A particle at a wall lacks the part of its kernel that lies behind it. Where nothing stands in for that, water at walls
 is too dense, the more so the wider the kernels. Flat walls are mirrors (mirrors.py); a pillar or a ball counts as the

@@ -26,7 +26,6 @@ are never stored, and in hydrostatic pressure. Pillars and balls are not mirrors
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from viscera.device import Stage

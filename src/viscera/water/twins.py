@@ -78,7 +78,7 @@ def _fluid(device: Device, feature: str, native_loops: bool, size: int, **more: 
     if params.sizes is not None:
         load(fluid, arrays(fluid) | {"level": rng.integers(0, params.sizes.count, len(x))})
     if feature.endswith("before mirrors"):
-        basin = Basin(fluid, (0.0,) * 3, (length,) * 3, [0.0] * len(params.spacings))
+        basin = Basin(fluid, (0.0, 0.0, 0.0), (length, length, length), [0.0] * len(params.spacings))
         fluid.boundaries += [basin, mirrors.Mirrors(fluid, basin)]
     return fluid
 
