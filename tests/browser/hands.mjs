@@ -279,8 +279,6 @@ export const HANDS = {
   pattern: {
     done: (page, { middle, bites }) => cutOut(page, middle, bites),
     failed: async (page, { middle }) => {
-      await take(page, 1, middle);
-      await wheel(page, -ABOVE);
       for (let bite = 0; bite < 12 && !(await ended(page)); bite++) await snip(page, add(middle, 0.009 * Math.cos(bite), 0.009 * Math.sin(bite)));
     },
     level: "Proficient",
@@ -328,8 +326,7 @@ async function cutAcross(page, places) {
 
 const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
 const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
-const ABOVE = 3; // notches that they wait above it
-const TURNS = 60; // that it takes at most
+const TURNS = 12; // after which they cut as they are: gauze may hold them
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
 async function turnTo(page, tool, angle) {
@@ -339,8 +336,7 @@ async function turnTo(page, tool, angle) {
     const left = angle - now;
     return left - Math.PI * Math.round(left / Math.PI); // both jaws cut
   };
-  for (let [left, turns] = [await off(), 0]; Math.abs(left) > ANGLE; left = await off(), turns++) {
-    if (turns > TURNS) throw new Error(`instrument ${tool + 1} does not turn to ${angle} rad: ${left} rad are left`);
+  for (let [left, turns] = [await off(), 0]; Math.abs(left) > ANGLE && turns < TURNS; left = await off(), turns++) {
     const key = left > 0 ? "q" : "e";
     await page.keyboard.down(key);
     await later(Math.min(400, (1000 * Math.abs(left)) / 2.5));
@@ -355,24 +351,22 @@ function placeNow(page, { near, off }) {
 }
 
 /**
- * One bite of the scissors, which wait above the sheet: turned there, where nothing holds them, down, closed, up, open. Shafts lean, so that
- * deeper is farther out: one looks where the tip would go, and goes back over the place.
+ * One bite of the scissors: over the place, down, closed, open, up. Shafts lean, so that deeper is farther out: one looks where the tip would
+ * go, and goes back over the place.
  */
 async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
   const [, , before] = await page.evaluate(() => window.viscera.tip());
-  await wheel(page, ABOVE + BITE);
-  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * (ABOVE + BITE), "the scissors go down");
+  await wheel(page, BITE);
+  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * BITE, "the scissors go down");
   const tip = await page.evaluate(() => window.viscera.tip());
   await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
   await wait(page, 0.1);
-  await page.mouse.down();
-  await wait(page, 0.15);
-  await wheel(page, -ABOVE - BITE); // closed: open jaws catch on the edge of the cut
-  await wait(page, 0.1);
-  await page.mouse.up();
+  await hold(page, 0.12);
+  await wait(page, 0.06);
+  await wheel(page, -BITE);
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
@@ -383,7 +377,6 @@ async function cutOut(page, middle, bites) {
   await wheel(page, -2);
   await page.keyboard.press("1");
   await page.mouse.up();
-  await wheel(page, -ABOVE);
   for (const bite of bites) {
     if (await ended(page)) break;
     await snip(page, await placeNow(page, bite), bite.angle);
