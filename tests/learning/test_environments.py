@@ -303,6 +303,7 @@ def test_a_policy_is_saved_and_played_without_the_library_that_trained_it(tmp_pa
     saved = learning.load_policy(file)
     env = saved.make(**SMALL)
     seen, _ = env.reset(seed=1)
+    assert isinstance(seen, np.ndarray)
     first = layers[0][0] @ seen + layers[0][1]
     expected = np.clip(layers[1][0] @ np.tanh(first) + layers[1][1], -1.0, 1.0)
     np.testing.assert_allclose(saved(seen), expected, atol=1e-5)

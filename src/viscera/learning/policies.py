@@ -51,7 +51,7 @@ class SavedPolicy:
         if sizes != wanted:
             env.close()
             raise InputError(
-                f"the policy takes {sizes[0]} numbers and gives {sizes[1]}; {self.task} has {wanted[0]} and {wanted[1]}.",
+                f"the policy takes {sizes[0]} numbers and gives {sizes[1]}, {self.task} {wanted[0]} and {wanted[1]}.",
                 "Save it with the task, control and observations that it was trained with.",
             )
         return env
@@ -69,9 +69,11 @@ def save_policy(
     found = _checked([(np.asarray(w, dtype=np.float32), np.asarray(b, dtype=np.float32)) for w, b in layers])
     find_task(task)
     file = path.with_suffix(".npz")
-    arrays = {f"{name}{number}": one for number, pair in enumerate(found) for name, one in zip("wb", pair, strict=True)}
+    kept: dict[str, Any] = {"task": task, "control": control, "observe": np.array(tuple(observe))}
+    for number, (weight, bias) in enumerate(found):
+        kept |= {f"w{number}": weight, f"b{number}": bias}
     file.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(file, task=np.array(task), control=np.array(control), observe=np.array(tuple(observe)), **arrays)
+    np.savez(file, **kept)
     return file
 
 
