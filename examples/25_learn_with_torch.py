@@ -1,7 +1,8 @@
 """A training loop in plain torch: REINFORCE with a baseline, on Reach, over the memory of the worlds by DLPack.
 
     pip install 'viscera[rl]' torch
-    python examples/25_learn_with_torch.py --updates 60
+    python examples/25_learn_with_torch.py --updates 60 --out build/reach.npz
+    python -m viscera.learning record build/reach.npz --out build/reach && viscera serve --out build/reach
 
 Observations are not copied: a torch tensor stands on the array that the worlds write (`torch.from_dlpack`). Source:
 Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement learning", 1992. It ends in
@@ -11,11 +12,12 @@ a check: the last episodes have a better return than the first.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from viscera.learning import Choice, SingleWorlds, find_task
+from viscera.learning import Choice, SingleWorlds, find_task, save_policy
 
 
 def main() -> int:
@@ -25,6 +27,7 @@ def main() -> int:
     parser.add_argument("--updates", type=int, default=60)
     parser.add_argument("--worlds", type=int, default=4)
     parser.add_argument("--actions", type=int, default=25, help="of an episode")
+    parser.add_argument("--out", type=Path, help="save the policy here")
     told = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -63,6 +66,10 @@ def main() -> int:
         if update % 10 == 9:
             print(f"update {update + 1:4}: return {np.mean(returns[-10:]):6.2f}")
     worlds.close()
+    if told.out is not None:
+        linear = [one for one in mean if isinstance(one, torch.nn.Linear)]
+        layers = [(one.weight.detach().numpy(), one.bias.detach().numpy()) for one in linear]
+        print(save_policy(told.out, layers, task="Reach", control="cartesian", observe=("goal",)))
     few = max(1, len(returns) // 6)
     assert np.mean(returns[-few:]) > np.mean(returns[:few]), "nothing was learned"
     return 0

@@ -14,7 +14,7 @@ from viscera.blood.film.border import spawn
 from viscera.blood.film.film import Film, make_film, step_film
 from viscera.blood.film.params import FilmParams
 from viscera.blood.film.surface import make_surface, refresh_surface
-from viscera.device import Device, Stage, open_device
+from viscera.device import Device, Program, Stage, open_device
 from viscera.errors import InputError
 from viscera.world.systems.film import MIXINGS
 
@@ -54,8 +54,8 @@ def press(worlds: batch.Batch, deep: float) -> None:
     worlds.set_tools(poses)
 
 
-def make_alone(worlds: batch.Batch, blood: batch.Films, device: Device) -> tuple[Film, list[object]]:
-    """One film by itself, and the programs of an action of it."""
+def make_alone(worlds: batch.Batch, blood: batch.Films, device: Device) -> tuple[Film, Program]:
+    """One film by itself, and an action of it."""
     surface = make_surface(worlds.template.contents.organs[0].body.mesh, device)
     alone = make_film(surface, PARAMS, blood.capacity, device, queue=blood.queue)
     shares = [blood.steps * (n + 1) // MIXINGS - blood.steps * n // MIXINGS for n in range(MIXINGS)]
@@ -66,7 +66,7 @@ def make_alone(worlds: batch.Batch, blood: batch.Films, device: Device) -> tuple
             for number in range(share):
                 step_film(stage, alone, share if number == 0 else 0)
 
-    return alone, [device.record(record)]
+    return alone, device.record(record)
 
 
 def test_each_film_is_the_film_by_itself(worlds: batch.Batch, blood: batch.Films, cpu: Device) -> None:
@@ -74,7 +74,8 @@ def test_each_film_is_the_film_by_itself(worlds: batch.Batch, blood: batch.Films
     concentration and clot has the bits of `viscera.blood.film`, and so has what was too much for its room."""
     worlds.reset(seed=3)
     blood.reset()
-    alone, (program,) = make_alone(worlds, blood, cpu)
+    alone, program = make_alone(worlds, blood, cpu)
+    assert alone.surface is not None
     number, most = 2, 0
     for action in range(60):
         press(worlds, 0.001 * min(action, 4))

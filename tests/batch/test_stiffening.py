@@ -136,6 +136,7 @@ def test_burnt_tissue_pushes_back_harder_until_it_is_reset(worlds: batch.Batch, 
     worlds.reset([True, False, False])
     hot.reset([True, False, False])
     assert worlds.rows.springs.numpy()[0] < len(worlds.seeds)
+    assert hot.stiffening is not None
     assert not hot.stiffening.burn.numpy()[0].any()
     worlds.reset(seed=3)
     hold(worlds, over=-0.002)

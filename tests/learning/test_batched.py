@@ -4,7 +4,7 @@ cannot be."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -84,7 +84,7 @@ def test_a_world_that_waits_for_its_beginning_disturbs_nothing(worlds: learning.
 
 def steered(lanes: BatchedWorlds, number: int, done: float) -> Any:
     """Along the line, or to the open vessel, and pressed where the tip is near."""
-    arm, attempt = lanes._arms[number], lanes._episodes[number]
+    arm, attempt = lanes._arms[number], cast(Any, lanes._episodes[number])
     if lanes.task.name == "Coagulate":
         line = attempt._line
         goal = [np.interp(done * (len(line) - 1), np.arange(len(line)), column) for column in line.T]

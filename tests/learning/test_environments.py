@@ -293,3 +293,26 @@ def test_the_documents_have_the_table_of_environments() -> None:
 
     page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
     assert table() in page, "put what `python -m viscera.learning` prints into docs/learning.md"
+
+
+def test_a_policy_is_saved_and_played_without_the_library_that_trained_it(tmp_path: Path) -> None:
+    """Against the same layers by hand; and what does not fit is refused."""
+    rng = np.random.default_rng(0)
+    layers = [(rng.normal(size=(8, 6)), rng.normal(size=8)), (rng.normal(size=(4, 8)), rng.normal(size=4))]
+    file = learning.save_policy(tmp_path / "one", layers, task="Reach", control="cartesian", observe=("goal",))
+    saved = learning.load_policy(file)
+    env = saved.make(**SMALL)
+    seen, _ = env.reset(seed=1)
+    assert isinstance(seen, np.ndarray)
+    first = layers[0][0] @ seen + layers[0][1]
+    expected = np.clip(layers[1][0] @ np.tanh(first) + layers[1][1], -1.0, 1.0)
+    np.testing.assert_allclose(saved(seen), expected, atol=1e-5)
+    env.step(saved(seen))
+    env.close()
+    with pytest.raises(InputError, match="layer 1"):
+        learning.save_policy(tmp_path / "two", [layers[0], layers[0]], task="Reach", control="cartesian", observe=())
+    with pytest.raises(InputError, match="no saved policy"):
+        learning.load_policy(tmp_path / "nothing.npz")
+    other = learning.save_policy(tmp_path / "two", layers, task="Palpate", control="cartesian", observe=("goal",))
+    with pytest.raises(InputError, match="takes 6 numbers"):
+        learning.load_policy(other).make(**SMALL)

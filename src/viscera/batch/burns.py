@@ -29,7 +29,7 @@ from viscera.heat.conduction import Heat, HeatParams, make_heat, stage_weights
 from viscera.heat.electrode import ElectrodeParams
 from viscera.heat.sums import FAN
 from viscera.instruments.bars import MOST_BARS
-from viscera.skin.skin import make_skin
+from viscera.skin.skin import Skin, make_skin
 from viscera.timing import TICK
 
 MAPS = ("damage", "charring", "water", "level")
@@ -45,8 +45,10 @@ class Burns:
         self._worlds, self.ticks, self.electrode = worlds, ticks, electrode
         device, self._organ = worlds.device, worlds.template.contents.organs[0]
         own = self._organ.skin
-        same = own is not None and own.width == texels and own.height == texels
-        self.skin = own if same else make_skin(self._organ.body.mesh, width=texels, device=device)
+        if own is None or (own.width, own.height) != (texels, texels):
+            own = make_skin(self._organ.body.mesh, width=texels, device=device)
+        self.skin: Skin = own
+        """The organ's own where that has as many texels, else another of the same mesh."""
         self.heat: Heat = make_heat(self.skin, heat, dt=ticks * TICK)
         """Of the skin at rest, whose network of conductances all worlds share; and what a step of it is."""
         self.burn: Burn = make_burn(self.heat, burn)

@@ -133,8 +133,8 @@ class Wounds:
         self._open.beat.assign(beat)
 
     def reset(self, mask: Any = None) -> None:
-        """Wounds of the worlds in the mask, or of all, are as they were opened: not sealed, not clotted, nothing has left
-        them. The mask may be an array on the device, int32."""
+        """Wounds of the worlds in the mask, or of all, are as they were opened: neither sealed nor clotted, and nothing
+        is lost. The mask may be an array on the device, int32."""
         self._blood.worlds.write_mask(mask, self._mask)
         self._reopen.run()
 

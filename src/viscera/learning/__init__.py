@@ -21,6 +21,7 @@ except ImportError as error:
 from viscera.learning.env import SurgeryEnv
 from viscera.learning.evaluating import Scores, evaluate, random_policy, record_episode
 from viscera.learning.lane import Choice
+from viscera.learning.policies import SavedPolicy, load_policy, save_policy
 from viscera.learning.task import Acted, Episode, Felt, Task, Verdict
 from viscera.learning.tasks import catalogue, find_task
 from viscera.learning.vector import Lanes, SingleWorlds, SurgeryVectorEnv, make_worlds
@@ -31,6 +32,7 @@ __all__ = [
     "Episode",
     "Felt",
     "Lanes",
+    "SavedPolicy",
     "Scores",
     "SingleWorlds",
     "SurgeryEnv",
@@ -40,9 +42,11 @@ __all__ = [
     "catalogue",
     "evaluate",
     "find_task",
+    "load_policy",
     "random_policy",
     "record_episode",
     "register",
+    "save_policy",
 ]
 
 NAMESPACE = "viscera"

@@ -17,6 +17,9 @@ from viscera.errors import InputError, RecordingError
 from viscera.learning.env import SurgeryEnv
 from viscera.learning.lane import FRICTION
 
+RESTING = 1_000
+"""Ticks after the end of an episode that is recorded."""
+
 Policy = Callable[[Any], NDArray[Any]]
 """From an observation to an action."""
 
@@ -61,7 +64,9 @@ def random_policy(env: gymnasium.Env[Any, Any], seed: int = 0) -> Policy:
 
 
 def record_episode(env: SurgeryEnv, policy: Policy, out: Path, seed: int = 0) -> tuple[Path, bool]:
-    """Plays one episode into a recording in the folder `out`; gives its file, and whether the task was done."""
+    """Plays one episode into a recording in the folder `out`; gives its file, and whether the task was done. After its
+    end the hand rests for a second: episodes can be shorter than what a person sees, and the page lists none of less
+    than a second."""
     from viscera.session.archive import convert
     from viscera.session.recorder import Recorder, make_header
     from viscera.session.stills import StillWriter
@@ -84,6 +89,10 @@ def record_episode(env: SurgeryEnv, policy: Policy, out: Path, seed: int = 0) ->
         while not over:
             seen, _, terminated, truncated, info = env.step(policy(seen))
             over = terminated or truncated
+        for _ in range(RESTING):
+            world.advance()
+            stills.see(world)
+        world.wait()
         recorder.finish(world.tick, world.state_hash())
     finally:
         lane.record = lane.watch = None
