@@ -137,21 +137,22 @@ def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -
 
 
 def strands(eyes: Eyes) -> Iterator[Stroke]:
-    """What is left of the bed is drawn taut, while smoke is drawn off: it tears, or the hook parts it, no longer in the
-    shadow of the gall bladder."""
+    """What still ties it to the liver, from where the fold was cut on, is drawn taut, while smoke is drawn off: it
+    tears, or the hook parts it, no longer in the shadow of the gall bladder."""
     for pull in HIGHER:
-        left = _bed_left(eyes)
-        if eyes.is_free() or not left.any():
+        if not _tied(eyes).any():
             return
         yield Stroke(EVACUATOR, np.array([[-0.02, -0.02, 0.05]]), 0.4, pull=pull)
-        left = _bed_left(eyes)
-        if eyes.is_free() or not left.any():
+        left = _tied(eyes)
+        if not left.any():
             return
         yield _drawn(eyes.path(left), ACROSS, pull)
 
 
-def _bed_left(eyes: Eyes) -> Springs:
-    return eyes.in_its_piece(np.any(eyes.bed(), axis=0) & eyes.left())
+def _tied(eyes: Eyes) -> Springs:
+    """None once it is free."""
+    left = eyes.in_its_piece(eyes.on_liver(cut_at(eyes)) & eyes.left())
+    return left & (not eyes.is_free())
 
 
 def _in_rounds(
