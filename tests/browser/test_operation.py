@@ -4,41 +4,58 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from test_browser import checked, serving
 
+import viscera
+from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments
+from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import draw_patient
-from viscera.scenarios.cholecystectomy.steps import paths_beside
-from viscera.scenarios.cholecystectomy.surgeon import along_path
+from viscera.scenarios.cholecystectomy.steps import BESIDE_CUT, LOWER, place_of
+from viscera.scenarios.cholecystectomy.surgeon import TAKES_AT
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3600)]
 
-LONGEST = 1_500
+LONGEST = 3_000
 """On a slow machine [s]."""
-ABOVE = np.array([0.0, 0.0, 0.002])
-"""From the middle of a tube to what is seen of it [m]."""
+SEED = 0
 
 
-def places(seed: int) -> dict[str, list]:
-    """Where to point at, in the tissue at rest [m]."""
+def places(seed: int) -> dict[str, Any]:
+    """Where a hand goes in the tissue at rest, phase by phase, and its trocars [m]."""
+    world = viscera.make("cholecystectomy", device="cpu", cores=1, seed=seed)
     patient = draw_patient(seed)
-    tubes = [patient.duct, *patient.arteries]
+    eyes = Eyes(world.organs[0], patient, body.make_field(patient, SPACING))
+    tubes = [line for _, line in eyes.tubes()]
     return {
-        "hold": [0.016, 0.0, 0.0330],
-        "fold": [(path + ABOVE).tolist() for path in paths_beside(patient)],
-        "clips": [(along_path(line, share) + ABOVE).tolist() for line in tubes for share in (0.35, 0.7)],
-        "cuts": [(along_path(line, 0.52) + ABOVE).tolist() for line in tubes],
+        "skin": world.organs[0].name,
+        "trocars": [one.trocar for one in instruments()],
+        "hold": list(TAKES_AT),
+        "fold": [eyes.way_beside(side, side.springs).tolist() for side in eyes.ties()],
+        "lower": [eyes.path(row).tolist() for row in eyes.bed(up_to=LOWER)],
+        "clips": [place_of(eyes, line, side * BESIDE_CUT)[0].tolist() for line in tubes for side in (-1, 1)],
+        "cuts": [place_of(eyes, line)[0].tolist() for line in tubes],
+        "bed": [eyes.path(row).tolist() for row in eyes.bed()],
     }
 
 
-def test_duct_and_artery_are_freed_clipped_and_cut_by_mouse_and_keys(tmp_path: Path) -> None:
-    command = ("-m", "viscera", "serve", "cholecystectomy", "--port", "0", "--seed", "0", "--detail", "1")
-    with serving(*command, "--out", str(tmp_path / "recordings")) as address:
-        told = checked("operation.mjs", address, tmp_path, json.dumps(places(0)), longest=LONGEST)
-    found = told["found"]
+def by_mouse(folder: Path, *last: str) -> dict[str, Any]:
+    """What the page's measures were after each phase, up to the last one."""
+    command = ("-m", "viscera", "serve", "cholecystectomy", "--port", "0", "--seed", str(SEED), "--detail", "1")
+    with serving(*command, "--out", str(folder / "recordings")) as address:
+        told = checked("operation.mjs", address, folder, json.dumps(places(SEED)), *last, longest=LONGEST)
     assert told["errors"] == []
-    assert found["operation-free"]["calot_cleared"] > found["operation-hold"]["calot_cleared"]
-    assert found["operation-clip"]["clips_held"] >= 3.0
-    assert found["operation-cut"]["cut_area"] > found["operation-clip"]["cut_area"]
+    return told["found"]
+
+
+def test_the_hook_frees_some_of_the_fold_while_the_other_hand_holds(tmp_path: Path) -> None:
+    found = by_mouse(tmp_path, "free")
+    assert found["operation-free"]["calot_cleared"] > found["operation-hold"]["calot_cleared"] + 20.0
+
+
+@pytest.mark.xfail(reason="not done by mouse from start to end yet: docs/operation.md says how far", strict=False)
+def test_the_whole_operation_is_done_by_mouse_and_keys(tmp_path: Path) -> None:
+    values = by_mouse(tmp_path)["operation-out"]
+    assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values

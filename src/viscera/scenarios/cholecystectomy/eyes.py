@@ -85,10 +85,14 @@ class Eyes:
 
     def bed(self, up_to: float = 1.0) -> list[Springs]:
         """Between the liver and all that lies on it under the gall bladder, up to so far along x [m]: rows along x."""
-        over = (self._kind != body.LIVER) & (self._rest[:, 0] > BED_FROM) & (self._rest[:, 0] < up_to)
-        springs = self._between(over, self._kind == body.LIVER)
+        springs = self.on_liver(BED_FROM, up_to)
         row = np.rint(self._middle[..., 1] / ROW)
         return [springs & (row == one) for one in np.unique(row[springs])]
+
+    def on_liver(self, begin: float, end: float = 1.0) -> Springs:
+        """Between the liver and all that lies on it, from here to there along x [m]."""
+        over = (self._kind != body.LIVER) & (self._rest[:, 0] > begin) & (self._rest[:, 0] < end)
+        return self._between(over, self._kind == body.LIVER)
 
     def across_fold(self, x: float) -> Springs:
         """Of fold and tubes, what crosses the plane at so far along x at rest [m]."""

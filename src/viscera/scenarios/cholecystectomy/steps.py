@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viscera.instruments import Instrument
 from viscera.instruments.trocar import shaft_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes, Springs
-from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, Line, Patient
+from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, Line
 from viscera.scenarios.cholecystectomy.surgeon import (
     ACROSS,
     BIPOLAR,
@@ -40,6 +40,8 @@ ROUNDS = 4
 """At most, along all rows that are to be parted."""
 WORTHWHILE = 0.95
 """What a stroke must have left at most, of what there was, to be followed by another."""
+LOWER = 0.003
+"""How far along x the bed is parted before a clip is put on [m]."""
 BESIDE_CUT = 0.0042
 """From where a tube is cut to its clips, along x [m]."""
 BEYOND = 0.005
@@ -83,7 +85,7 @@ def phases(eyes: Eyes, scissors: Instrument) -> list[Phase]:
     return [
         ("hold", lambda: iter([Stroke(GRASPER, np.array([TAKES_AT]), 1.0, pull=LIGHT)])),
         ("triangle", lambda: free_tubes(eyes, LIGHT)),
-        ("lower bed", lambda: part(eyes, eyes.bed(up_to=0.003), MORE)),
+        ("lower bed", lambda: part(eyes, eyes.bed(up_to=LOWER), MORE)),
         ("clips", lambda: clip_all(eyes, scissors)),
         ("cuts", lambda: divide(eyes, scissors, LIGHT)),
         ("bed", lambda: part(eyes, eyes.bed(), MOST, share=0.0)),
@@ -135,21 +137,22 @@ def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -
 
 
 def strands(eyes: Eyes) -> Iterator[Stroke]:
-    """What is left of the bed is drawn taut, while smoke is drawn off: it tears, or the hook parts it, no longer in the
-    shadow of the gall bladder."""
+    """What still ties it to the liver, from where the fold was cut on, is drawn taut, while smoke is drawn off: it
+    tears, or the hook parts it, no longer in the shadow of the gall bladder."""
     for pull in HIGHER:
-        left = _bed_left(eyes)
-        if eyes.is_free() or not left.any():
+        if not _tied(eyes).any():
             return
         yield Stroke(EVACUATOR, np.array([[-0.02, -0.02, 0.05]]), 0.4, pull=pull)
-        left = _bed_left(eyes)
-        if eyes.is_free() or not left.any():
+        left = _tied(eyes)
+        if not left.any():
             return
         yield _drawn(eyes.path(left), ACROSS, pull)
 
 
-def _bed_left(eyes: Eyes) -> Springs:
-    return eyes.in_its_piece(np.any(eyes.bed(), axis=0) & eyes.left())
+def _tied(eyes: Eyes) -> Springs:
+    """None once it is free."""
+    left = eyes.in_its_piece(eyes.on_liver(cut_at(eyes)) & eyes.left())
+    return left & (not eyes.is_free())
 
 
 def _in_rounds(
@@ -252,14 +255,3 @@ def _along_bed(eyes: Eyes, y: float) -> NDArray[np.float64]:
 def take_out() -> Iterator[Stroke]:
     """The grasper carries it away, while smoke is drawn off."""
     yield Stroke(EVACUATOR, np.array([[0.0, -0.01, 0.05]]), 1.5, pull=OUT)
-
-
-def paths_beside(patient: Patient, aside: float = 0.0034) -> Iterator[NDArray[np.float64]]:
-    """Ways through the fold on either side of the duct and of each artery, at rest [m]: for whoever points at them."""
-    for line in (patient.duct, *patient.arteries):
-        points = np.array([along_path(line, float(share)) for share in np.linspace(0.15, 0.9, 8)])
-        way = np.gradient(points, axis=0)
-        across = np.stack([-way[:, 1], way[:, 0], np.zeros(len(way))], axis=1)
-        across /= np.linalg.norm(across, axis=1, keepdims=True)
-        yield points - aside * across
-        yield points + aside * across
