@@ -153,8 +153,8 @@ def test_two_sides_never_cross_by_more_than_half_a_cell(name: str, some: list[St
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(8))
 def test_nor_in_four_hundred_random_worlds(seed: int) -> None:
-    """Of those of the first three seeds nine crossed by 0.52 to 2 cells while edges met from 0.7 of a cell on and a flap
-    met what is not cut from two and a half cells on."""
+    """Of those of the first three seeds nine crossed by 0.52 to 2 cells, while edges met from 0.7 of a cell on and a
+    flap met what is not cut from two and a half cells on."""
     rng, crossed = np.random.default_rng(seed), []
     for _ in range(400):
         name, some = ("block", "gall bladder")[rng.integers(2)], []
