@@ -137,6 +137,34 @@ def test_what_burns_and_bleeds_in_a_batch_does_so_alone(task: str, actions: int)
     worlds.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "actions", "at"), [("Coagulate", 40, 26), ("StopBleeding", 24, 8)])
+def test_another_episode_of_one_world_leaves_the_burns_and_blood_of_the_others(
+    task: str, actions: int, at: int
+) -> None:
+    """Bit for bit: what a world tells and is given, beside one that goes on and beside one that begins anew."""
+    lanes = BatchedWorlds(learning.find_task(task), Choice(control="cartesian", detail=0.1, observe=("truth",)), 2)
+    found = []
+    for again in (False, True):
+        generators = [np.random.default_rng(seed) for seed in (1, 2)]
+        lanes.begin(np.ones(2, dtype=np.bool_), generators)
+        rows = []
+        for action in range(actions):
+            if again and action == at:
+                lanes.begin(np.array([True, False]), generators)
+            lanes.act(
+                np.stack([steered(lanes, number, action / 200) for number in range(2)]), np.ones(2, dtype=np.bool_)
+            )
+            rows.append(np.concatenate([lanes.observations[1], lanes.features[1], lanes.rewards[1:]]))
+            if lanes.terminated[1] or lanes.terminated[0]:
+                break
+        found.append(np.array(rows))
+    assert len(found[0]) > at + 2, "an episode ended too soon"
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0][at:, :3].std(axis=0) > 0.0).any(), "nothing burnt or bled"
+    lanes.close()
+
+
 def test_what_a_batch_cannot_be_is_refused() -> None:
     refused: list[tuple[str, dict[str, Any], str]] = [
         ("PatternCut", {}, "without batched"),

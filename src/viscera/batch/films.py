@@ -18,7 +18,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
-from viscera.batch import drawing, flowing
+from viscera.batch import drawing, film_alone, film_blocks, flowing
 from viscera.batch.batch import ACTION_TICKS, MOST_TICKS, Batch
 from viscera.batch.film_rows import Moving, Resting
 from viscera.blood.film.border import NEAR, locate
@@ -56,7 +56,7 @@ class Films:
         self._drawn = drawing.Drawn()
         self._drawn.vertex = self._rest.vertex
         self._mask = wp.zeros(worlds.count, dtype=wp.int32, device=device.warp)
-        device.load([flowing, drawing])
+        device.load([flowing, drawing, film_alone if fused else film_blocks])
         self._feeders: list[Callable[[Stage], None]] = []
         self._step = device.record(self._record)
         dry = [self._mask, self._rest]
@@ -186,7 +186,7 @@ class Films:
                 self._record_phases(stage, steps, mixes)
             elif steps:
                 args = [self._course, steps, mixes, self.one.rates, self._rest, self._moving]
-                stage.launch(flowing.flow_worlds, count, args, block=1)
+                stage.launch(film_alone.flow_worlds, count, args, block=1)
 
     def _record_phases(self, stage: Stage, steps: int, mixes: int) -> None:
         """Each phase a launch with a thread for each particle. On cpu with one core alone, for tests: atomics are plain
@@ -196,17 +196,17 @@ class Films:
         shared, each = [course, threads], count * threads
         for number in range(steps):
             mixing = mixes if number == 0 else 0
-            stage.launch(flowing.clear_cells, each, [*shared, moving])
-            stage.launch(flowing.take_in_all, each, [*shared, rest, moving])
-            stage.launch(flowing.add_up_cells, count, [course, moving])
-            stage.launch(flowing.list_all, each, [*shared, rest, moving])
-            stage.launch(flowing.arrange_all, each, [*shared, rates, rest, moving])
-            stage.launch(flowing.settle_all, count, [course, rest, moving])
-            for loop in (flowing.slow_all, flowing.crowd_all, flowing.part_all):
+            stage.launch(film_blocks.clear_cells, each, [*shared, moving])
+            stage.launch(film_blocks.take_in_all, each, [*shared, rest, moving])
+            stage.launch(film_blocks.add_up_cells, count, [course, moving])
+            stage.launch(film_blocks.list_all, each, [*shared, rest, moving])
+            stage.launch(film_blocks.arrange_all, each, [*shared, rates, rest, moving])
+            stage.launch(film_blocks.settle_all, count, [course, rest, moving])
+            for loop in (film_blocks.slow_all, film_blocks.crowd_all, film_blocks.part_all):
                 stage.launch(loop, each, [*shared, rates, moving])
             if mixing:
-                stage.launch(flowing.mix_all, each, [*shared, mixing, rates, moving])
-            stage.launch(flowing.move_all, each, [*shared, mixing, rates, rest, moving])
+                stage.launch(film_blocks.mix_all, each, [*shared, mixing, rates, moving])
+            stage.launch(film_blocks.move_all, each, [*shared, mixing, rates, rest, moving])
 
 
 def _sixteens(size: int) -> int:

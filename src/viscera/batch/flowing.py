@@ -1,8 +1,8 @@
 """A step of the films of many worlds: the functions of `viscera.blood.film`, over rows.
 
 Phases are those of blood/film/film.py, each by one of a world's threads. On cpu one thread takes a world through all of
-them (`flow_worlds`), on cuda each phase is a launch with a thread for each particle. Order inside a cell is by number,
-as everywhere, so a film has the bits of the same film by itself.
+them (film_alone.py), on cuda each phase is a launch with a thread for each particle (film_blocks.py). Order inside a
+cell is by number, as everywhere, so a film has the bits of the same film by itself.
 """
 
 # `int(0)` declares a variable in a kernel.
@@ -199,105 +199,6 @@ def turn_normals(first: int, course: Course, vertices: int, rest: Resting):
     vertex = index % vertices
     around = normal_around(course.walk.triangles, rest.vertex[world], course.fan_start, course.fan, vertex)
     rest.vertex_normal[world, vertex] = around
-
-
-@wp.kernel
-def flow_worlds(
-    first: int,
-    # params
-    course: Course,
-    steps: int,
-    mixes: int,
-    # in
-    rates: wp.array(dtype=Rates),
-    # out
-    rest: Resting,
-    moving: Moving,
-):
-    """So many steps; the first of them mixes and clots for `mixes` steps. A world without blood has nothing to do."""
-    world = first + wp.tid()
-    for number in range(steps):
-        if staged_in(course, rest, world) > 0:
-            clear(course, moving, world, 0, 1)
-            take_in(course, rest, moving, world, 0, 1)
-            add_up(course, moving, world)
-            arrange(course, rates, rest, moving, world, 0, 1)
-            settle(course, rest, moving, world)
-            slow(course, rates, moving, world, 0, 1)
-            crowd(course, rates, moving, world, 0, 1)
-            part(course, rates, moving, world, 0, 1)
-            mixing = int(0)
-            if number == 0:
-                mixing = mixes
-            if mixing > 0:
-                mix(course, mixing, rates, moving, world, 0, 1)
-            move(course, mixing, rates, rest, moving, world, 0, 1)
-
-
-@wp.kernel
-def clear_cells(first: int, course: Course, threads: int, moving: Moving):
-    index = first + wp.tid()
-    clear(course, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def take_in_all(first: int, course: Course, threads: int, rest: Resting, moving: Moving):
-    index = first + wp.tid()
-    take_in(course, rest, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def add_up_cells(first: int, course: Course, moving: Moving):
-    add_up(course, moving, first + wp.tid())
-
-
-@wp.kernel
-def list_all(first: int, course: Course, threads: int, rest: Resting, moving: Moving):
-    index = first + wp.tid()
-    list_places(course, rest, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def arrange_all(first: int, course: Course, threads: int, rates: wp.array(dtype=Rates), rest: Resting, moving: Moving):
-    index = first + wp.tid()
-    arrange(course, rates, rest, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def settle_all(first: int, course: Course, rest: Resting, moving: Moving):
-    settle(course, rest, moving, first + wp.tid())
-
-
-@wp.kernel
-def slow_all(first: int, course: Course, threads: int, rates: wp.array(dtype=Rates), moving: Moving):
-    index = first + wp.tid()
-    slow(course, rates, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def crowd_all(first: int, course: Course, threads: int, rates: wp.array(dtype=Rates), moving: Moving):
-    index = first + wp.tid()
-    crowd(course, rates, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def part_all(first: int, course: Course, threads: int, rates: wp.array(dtype=Rates), moving: Moving):
-    index = first + wp.tid()
-    part(course, rates, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def mix_all(first: int, course: Course, threads: int, steps: int, rates: wp.array(dtype=Rates), moving: Moving):
-    index = first + wp.tid()
-    mix(course, steps, rates, moving, index // threads, index % threads, threads)
-
-
-@wp.kernel
-def move_all(
-    first: int, course: Course, threads: int, mixes: int, rates: wp.array(dtype=Rates), rest: Resting, moving: Moving
-):
-    index = first + wp.tid()
-    move(course, mixes, rates, rest, moving, index // threads, index % threads, threads)
 
 
 @wp.kernel

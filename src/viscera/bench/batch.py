@@ -7,8 +7,7 @@ and heat and burning of 64 × 64 texels are part of an action; with burns and fi
 lattice has the substeps for that), and two vessels of each world bleed into a film of up to 256 particles. Where an
 action of all worlds takes long, fewer are measured (`actions`); worlds that memory does not hold are left out. `ms` is
 the time of an action of all worlds, `steps_per_s` env steps per second: worlds over that time. Tissue has ν = 0.4.
-Pictures are a row of their own:
-`steps_per_s` are pictures per second.
+Pictures are a row of their own: `steps_per_s` are pictures per second.
 
 `floor_ratio` is over the time that memory alone takes: positions and velocities of each place read and written once per
 substep (48 bytes) at the rate of a large copy. What is the same in all worlds is not counted: it stays in caches.
@@ -25,6 +24,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -58,7 +58,7 @@ MOST_WORK = 2.0e8
 """Masses times actions that a row measures on cpu at most: about two minutes of two cores."""
 FEWEST = 5
 """Actions that a row measures at least."""
-MEMORY_SHARE = 0.7
+MEMORY_SHARE = 0.85
 """Of the memory that is free, what worlds may take."""
 GOALS = {
     (True, 1_000, 4_096): 250_000.0, (True, 5_800, 4_096): 50_000.0, (False, 1_000, 64): 1_500.0
@@ -113,7 +113,11 @@ def free_memory(device: Device) -> int:
     """[B]"""
     if device.is_cuda:
         return int(device.warp.free_memory)
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        (line,) = (one for one in meminfo.read_text().splitlines() if one.startswith("MemAvailable"))
+        return 1024 * int(line.split()[1])
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def bytes_of_a_world(device: Device, masses: int) -> int:
