@@ -1,7 +1,7 @@
 """Adaptive water at full size: at rest through splits and merges, and how right its surface is where somebody looks.
 
 Errors are compared at the same cost, which is counted in pairs of particles and not in time: so they can be measured
-beside other programs.
+beside other programs. Those of full size take half an hour each, of a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -166,12 +166,14 @@ def _error(name: str, base: int = BASE) -> Measured:
     )  # fmt: skip
 
 
-@figure(area=AREA, claim="surface inside the gaze disc of a dam break, off the regular run's", bound=BOUND)
+@figure(area=AREA, claim="surface inside the gaze disc of a dam break, off the regular run's", bound=BOUND,
+        needs=("quiet",))  # fmt: skip
 def error_dambreak() -> Measured:
     return _error("dambreak")
 
 
-@figure(area=AREA, claim="surface inside the gaze disc of waves, off the regular run's", bound=BOUND)
+@figure(area=AREA, claim="surface inside the gaze disc of waves, off the regular run's", bound=BOUND,
+        needs=("quiet",))  # fmt: skip
 def error_waves() -> Measured:
     return _error("waves")
 

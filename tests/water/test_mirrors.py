@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from viscera import water
+from viscera.bench._pair_counting import PairCounter
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.scenarios._adaptive.pools import CONTACT, DENSITY, POOLS, filled_level, pool_params
@@ -252,6 +253,23 @@ def test_water_stands_at_one_level_whatever_its_particles_are(cpu: Device) -> No
     assert many == pytest.approx(0.095, abs=2e-3)
     assert large == pytest.approx(many, abs=1.5e-3)
     assert level(cpu, 4_000, regular=True, walls=False) < many - 25e-3
+
+
+def test_pairs_are_counted_with_those_of_images(cpu: Device) -> None:
+    """What accuracy is paid with (bench/_pair_counting.py): the neighbours of each particle, itself and images among
+    them, one by one."""
+    fluid = stirred(cpu, native=True, sizes=Sizes(3, 2))
+    cpu.record(lambda stage: sort(stage, fluid)).run()
+    basin = fluid.boundaries[0]
+    assert isinstance(basin, Basin)
+    n, p = water.count(fluid), fluid.params
+    x, level = fluid.grid.position.numpy()[:n].astype(float), fluid.extra["sorted_level"].numpy()[:n]
+    everyone = images(x, np.zeros_like(x), p.radius)
+    radii = np.asarray(p.radii)[level]
+    reach = np.sqrt(radii[:, None] * radii[everyone.who][None])
+    far = np.linalg.norm(x[:, None] - everyone.x[None], axis=-1)
+    # Which of two walls is nearer decides in the middle of the box, where no image is near.
+    assert PairCounter(fluid, basin).count() == int((far < reach).sum())
 
 
 def test_mirrors_refuse_what_they_do_not_know(cpu: Device) -> None:
