@@ -77,7 +77,9 @@ def test_the_wall_carries_of_the_weight_what_neighbours_do_not(device: Device) -
     """A pressure that rises by ρ g carries a particle among others; one at a wall lacks what would lie behind it. All
     pairs in float64, on a lattice that was shaken, in a ball."""
     s, radius = 0.01, 0.06
-    params = FluidParams(s, (-radius,) * 3, (radius,) * 3, dt=1e-5, gravity=(1.0, -GRAVITY, 2.0))
+    params = FluidParams(
+        s, (-radius,) * 3, (radius,) * 3, dt=1e-5, gravity=(1.0, -GRAVITY, 2.0), equation="incompressible"
+    )
     points = water.block((-radius,) * 3, (radius,) * 3, s)
     points = points + np.random.default_rng(4).uniform(-0.15 * s, 0.15 * s, points.shape)
     pond = water.make(params, points[np.linalg.norm(points, axis=1) < radius - 0.5 * s], device=device)

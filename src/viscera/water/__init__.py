@@ -161,12 +161,12 @@ def add_wall_density(fluid: Fluid, walls: Walls) -> WallVolume | MovingWallVolum
     it. For a closed mesh that keeps its shape; takes a map of some million nodes for an organ. For walls that change
     their shape (`deforming`) or formulas it comes from the nearest wall instead, which needs `reach=params.radius`."""
     if walls.mesh is None or walls.deforming:
-        moving = MovingWallVolume(fluid, walls)
+        moving = MovingWallVolume(fluid, walls, weighs=True)
         fluid.boundaries.append(moving)
         return moving
     if not walls.closed:
         raise InputError("these walls cannot have a density.", "Make them of a closed mesh.")
-    volume = WallVolume(fluid, walls.mesh, fluid_inside=walls.fluid_inside)
+    volume = WallVolume(fluid, walls.mesh, fluid_inside=walls.fluid_inside, weighs=True)
     fluid.boundaries.append(volume)
     return volume
 

@@ -177,7 +177,7 @@ def _weights(device: Device, feature: str, native_loops: bool, size: int) -> Tri
     weight = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device.warp)
 
     def step(stage: Stage, fluid: Fluid) -> None:
-        wall_weight.find_weight(stage, fluid, wp.vec3(1.0, 1.0, 1.0), walls, weight)
+        wall_weight.find_weight(stage, fluid, wp.vec3(1.0, 1.0, 1.0), walls, weight, from_neighbours=True)
 
     return _trial(fluid, [sph.sort, sph.find_density], step, lambda n: {"weight": weight.numpy()[:n]})
 

@@ -250,11 +250,18 @@ class MovingWallVolume(WallShare):
     """Walls that move, of triangles or formulas, as one of a fluid's `boundaries`."""
 
     def __init__(
-        self, fluid: Fluid, walls: Walls, *, drags: bool = False, curvature: float = 0.0, nearest: bool = False
+        self,
+        fluid: Fluid,
+        walls: Walls,
+        *,
+        drags: bool = False,
+        curvature: float = 0.0,
+        nearest: bool = False,
+        weighs: bool = False,
     ) -> None:
         """`drags`: water sticks to them. `curvature` κ [1/m], about: 1/a in a tube of radius a. `nearest`: only the
-        nearest triangle counts, which is quick."""
-        super().__init__(fluid)
+        nearest triangle counts, which is quick. `weighs`: see `WallShare`."""
+        super().__init__(fluid, weighs=weighs)
         p = fluid.params
         if walls.reach < SEEN_FROM * p.radius:
             raise InputError(

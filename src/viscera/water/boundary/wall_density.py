@@ -263,7 +263,8 @@ class WallShare:
     adds_density = True
     adds_force = True
 
-    def __init__(self, fluid: Fluid) -> None:
+    def __init__(self, fluid: Fluid, *, weighs: bool = False) -> None:
+        """`weighs`: what walls carry of a particle's weight is summed over its neighbours, else it is λ."""
         p = fluid.params
         if p.kernels != "spline" or p.dimension != 3:
             raise InputError(
@@ -271,6 +272,7 @@ class WallShare:
                 'Choose kernels="spline" and dimension=3, or leave the walls to contacts alone.',
             )
         device = fluid.device.warp
+        self._weighs = weighs and not p.compressible
         self._standing = wp.vec3(*(0.0 if period else 1.0 for period in p.periodic))
         self.share = wp.zeros(fluid.capacity, dtype=wp.vec4, device=device)
         """κ ρ₀ ∇λ and κ ρ₀ λ of each particle, sorted."""
@@ -284,7 +286,7 @@ class WallShare:
 
     def add_force(self, stage: Stage, fluid: Fluid) -> None:
         f, n = fluid, fluid.capacity
-        find_weight(stage, f, self._standing, self.share, self.weight)
+        find_weight(stage, f, self._standing, self.share, self.weight, from_neighbours=self._weighs)
         live, shares = [f.grid.view, f.params.spacing, f.live], [self.share, self.weight]
         if f.params.compressible:
             stage.launch(push_away, n, [*live, *shares, self.drift, f.place, f.motion, f.rate])
@@ -311,8 +313,8 @@ class WallShare:
 class WallVolume(WallShare):
     """The volume behind a closed mesh that stands as one of a fluid's `boundaries`."""
 
-    def __init__(self, fluid: Fluid, mesh: TriangleMesh, *, fluid_inside: bool = True) -> None:
-        super().__init__(fluid)
+    def __init__(self, fluid: Fluid, mesh: TriangleMesh, *, fluid_inside: bool = True, weighs: bool = False) -> None:
+        super().__init__(fluid, weighs=weighs)
         p = fluid.params
         _check_periods(p, mesh)
         origin, spacing, values = volume_map(require_closed(mesh), p, fluid.device, fluid_inside=fluid_inside)
