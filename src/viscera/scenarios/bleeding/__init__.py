@@ -80,7 +80,7 @@ Settings put a gauze beside the artery, cut the organ across its middle, or let 
 
 
 GOALS = (
-    Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3), WATCHED,
+    Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.15), WATCHED,
 )  # fmt: skip
 """In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
