@@ -75,7 +75,8 @@ Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
 Key 5: the swab soaks up blood, presses on a vessel, and wipes stains off cloth and instruments.
-Watch the measures: blood lost, bleeding now, open vessels. It is done once the organ is dry and has stayed so for five seconds.
+Watch the measures: blood lost, bleeding now, open vessels.
+It is done once both vessels are closed, the organ is dry and nothing has bled for five seconds.
 Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
