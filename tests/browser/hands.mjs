@@ -359,9 +359,9 @@ async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
-  const [, , before] = await page.evaluate(() => window.viscera.tip());
+  const drawn = await page.evaluate(() => window.viscera.stats().framesDrawn);
   await wheel(page, BITE);
-  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * BITE, "the scissors go down");
+  await until(page, (v, count) => v.stats().framesDrawn > count, drawn + 2, "the scissors go down");
   const tip = await page.evaluate(() => window.viscera.tip());
   await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
   await wait(page, 0.1);
