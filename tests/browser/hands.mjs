@@ -326,6 +326,7 @@ async function cutAcross(page, places) {
 
 const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
 const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
+const OFF = [640, 700]; // [pixel] over the bar below the picture: the instrument in the hand goes out, what is clamped stays
 const TURNS = 12; // after which they cut as they are: gauze may hold them
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
@@ -351,22 +352,22 @@ function placeNow(page, { near, off }) {
 }
 
 /**
- * One bite of the scissors: over the place, down, closed, open, up. Shafts lean, so that deeper is farther out: one looks where the tip would
+ * One bite of the scissors: over the place, down, closed, out. Shafts lean, so that deeper is farther out: one looks where the tip would
  * go, and goes back over the place.
  */
 async function snip(page, place, angle = 0) {
   await moveTo(page, place);
   await until(page, (v) => v.tools()[0].active, null, "the scissors come in");
   await turnTo(page, 0, angle);
-  const [, , before] = await page.evaluate(() => window.viscera.tip());
+  const drawn = await page.evaluate(() => window.viscera.stats().framesDrawn);
   await wheel(page, BITE);
-  await until(page, (v, z) => v.tip()?.[2] < z, before - 0.0015 * BITE, "the scissors go down");
+  await until(page, (v, count) => v.stats().framesDrawn > count, drawn + 2, "the scissors go down");
   const tip = await page.evaluate(() => window.viscera.tip());
   await moveTo(page, [2 * place[0] - tip[0], 2 * place[1] - tip[1], place[2]]);
   await wait(page, 0.1);
   await hold(page, 0.12);
-  await wait(page, 0.06);
-  await wheel(page, -BITE);
+  await page.mouse.move(...OFF); // gauze holds what has closed in it; the hand comes in again from above
+  await until(page, (v) => !v.tools()[0].active, null, "the scissors go out");
 }
 
 /** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */

@@ -75,12 +75,13 @@ Key 1: suction takes the blood away. Key 2: the irrigator rinses with saline.
 Key 3: bipolar forceps coagulate: hold them on a vessel until it turns white and stops.
 Key 4: the clip applier closes a vessel under its tip at once, and leaves a clip there.
 Key 5: the swab soaks up blood, presses on a vessel, and wipes stains off cloth and instruments.
-Watch the measures: blood lost, bleeding now, open vessels. It is done once all has stayed dry for five seconds.
+Watch the measures: blood lost, bleeding now, open vessels.
+It is done once both vessels are closed, the organ is dry and nothing has bled for five seconds.
 Settings put a gauze beside the artery, cut the organ across its middle, or let bile leak between the vessels."""
 
 
 GOALS = (
-    Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.3), WATCHED,
+    Goal("open_vessels", most=0.0), Goal("blood_lost", most=8.0), Goal("on_organ", most=0.15), WATCHED,
 )  # fmt: skip
 """In mL: what both vessels lose in a minute; sucked dry but for what clings."""
 
