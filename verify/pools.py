@@ -30,8 +30,8 @@ BOUND = (
 SETTLES = 3.0
 """[s] until the levels of a pool's arms are alike."""
 SETTLES_TAIT = 6.0
-"""[s] of Tait's water, which falls together at first and bounces: in a box by 6 % of ρ g H after 1 s, 5 % after 2. From
-3 to 8 s it stays at 1.0 to 1.5 % in the middle."""
+"""[s] of Tait's water, which falls together at first and bounces: in a box by 6 % of ρ g H after 1 s, 4 % after 2 and
+2.3 % after 3; then it stays at 1.4 to 1.8 % in the middle."""
 CREEPS = 0.002
 """[m/s]"""
 
