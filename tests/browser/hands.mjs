@@ -327,7 +327,7 @@ async function cutAcross(page, places) {
 const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
 const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
 const OFF = [640, 700]; // [pixel] over the bar below the picture: the instrument in the hand goes out, what is clamped stays
-const TURNS = 12; // after which they cut as they are: gauze may hold them
+const TURNS = 40; // after which they cut as they are: gauze may hold them
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
 async function turnTo(page, tool, angle) {
@@ -370,8 +370,11 @@ async function snip(page, place, angle = 0) {
   await until(page, (v) => !v.tools()[0].active, null, "the scissors go out");
 }
 
-/** The grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
+/** From above, where no fold hides the line: the grasper lifts the middle and stays; then bite by bite around the circle, until the disc is free. */
 async function cutOut(page, middle, bites) {
+  await page.locator('summary[aria-label="View"]').click();
+  await page.getByRole("button", { name: "From above", exact: true }).click();
+  await later(1000);
   await take(page, 2, middle);
   await page.mouse.down();
   await wait(page, 0.2);
