@@ -91,7 +91,8 @@ class Holding:
         for organ in self._organs:
             depth, stretch = organ.tissue.tool_gauge(slot)
             passing = 1.0 - depth / min(self._thinnest, DEEPEST)
-            freedom = min(freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, passing / SLOW_DEPTH)
+            if size > 0.0:  # tissue that it does not press may lie flat after cuts, and holds nothing
+                freedom = min(freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, passing / SLOW_DEPTH)
             near = near or stretch < NOTHING_NEAR
         if not near:
             self.state[:] = 0.0
