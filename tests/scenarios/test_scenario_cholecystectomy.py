@@ -213,10 +213,13 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.xfail(
-    reason="seed 0: an applier stands still above cut tissue; 1, 2: seen in parts only (docs/operation.md)",
-    strict=False,
+@pytest.mark.parametrize(
+    "seed",
+    [
+        0,
+        pytest.param(1, marks=pytest.mark.xfail(reason="the neck is torn at 9 s, bile leaks, no critical view")),
+        2,
+    ],
 )
 def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
     """An inflamed bed, a thick wall, two arteries: all goals of the first level."""
