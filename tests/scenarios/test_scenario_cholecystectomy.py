@@ -217,7 +217,7 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
     "seed",
     [
         0,
-        pytest.param(1, marks=pytest.mark.xfail(reason="the neck is torn at 9 s, bile leaks, no critical view")),
+        pytest.param(1, marks=pytest.mark.xfail(reason="the artery parts while the fold is cleared, bile leaks")),
         2,
     ],
 )
