@@ -327,6 +327,8 @@ async function cutAcross(page, places) {
 const ANGLE = 0.12; // [rad] that scissors may stand off the way they cut; a slow page turns them by 0.18 rad at a time
 const BITE = 3; // notches below the sheet, as deep as the scenario's own hand
 const OFF = [640, 700]; // [pixel] over the bar below the picture: the instrument in the hand goes out, what is clamped stays
+const ROUND = 40; // bites once around
+const BRIDGES = 12; // that are snipped after it
 const TURNS = 40; // after which they cut as they are: gauze may hold them
 
 /** Keys Q and E turn the instrument about its shaft, until its x axis points this way over the table [rad]. */
@@ -381,9 +383,53 @@ async function cutOut(page, middle, bites) {
   await wheel(page, -2);
   await page.keyboard.press("1");
   await page.mouse.up();
-  for (const bite of bites) {
+  for (const [number, bite] of bites.entries()) {
     if (await ended(page)) break;
     await snip(page, await placeNow(page, bite), bite.angle);
+    if ((number + 1) % ROUND === 0) await snipBridges(page, bite.radius);
   }
   await page.keyboard.press("Escape");
+}
+
+/** Bites that run beside each other leave bridges. What still holds the disc is seen, and snipped across. */
+async function snipBridges(page, radius) {
+  for (let count = 0; count < BRIDGES && !(await ended(page)); count++) {
+    const bridge = await page.evaluate(findBridge, radius);
+    if (bridge === null) return;
+    await snip(page, bridge.place, bridge.angle);
+  }
+}
+
+/** Over drawn triangles, from the middle of the gauze outwards: where that way crosses the circle, and the direction across it. */
+function findBridge(radius) {
+  const places = window.viscera.vertices("gauze"), corners = window.viscera.triangles("gauze");
+  const count = places.length / 3, beside = Array.from({ length: count }, () => []);
+  for (let k = 0; k < corners.length; k += 3) {
+    const [a, b, c] = [corners[k], corners[k + 1], corners[k + 2]];
+    if (a === b || b === c || c === a) continue; // kept for cuts to come
+    beside[a].push(b, c);
+    beside[b].push(a, c);
+    beside[c].push(a, b);
+  }
+  const far = (i) => Math.hypot(places[3 * i], places[3 * i + 1]);
+  let start = 0;
+  for (let i = 0; i < count; i++) if (beside[i].length && places[3 * i + 2] > places[3 * start + 2] - 0.01 && far(i) < far(start)) start = i;
+  const from = new Int32Array(count).fill(-1), queue = [start];
+  from[start] = start;
+  let end = -1;
+  for (let at = 0; at < queue.length && end < 0; at++) {
+    for (const next of beside[queue[at]]) {
+      if (from[next] >= 0) continue;
+      from[next] = queue[at];
+      if (far(next) > 1.5 * radius) end = next;
+      queue.push(next);
+    }
+  }
+  if (end < 0) return null;
+  const way = [end];
+  while (way[0] !== start) way.unshift(from[way[0]]);
+  const at = way.reduce((best, i, k) => (Math.abs(far(i) - radius) < Math.abs(far(way[best]) - radius) ? k : best), 0);
+  const [one, other] = [way[Math.max(at - 2, 0)], way[Math.min(at + 2, way.length - 1)]];
+  const along = Math.atan2(places[3 * other + 1] - places[3 * one + 1], places[3 * other] - places[3 * one]);
+  return { place: [...places.slice(3 * way[at], 3 * way[at] + 3)], angle: along + Math.PI / 2 };
 }

@@ -134,7 +134,8 @@ def pattern_places(world: viscera.World) -> Places:
     for angle in np.concatenate([step * (np.arange(BITES) + off) for off in (0.0, 0.5, 0.25, 0.75)]):
         place = np.array([RADIUS_OF_CIRCLE * np.cos(angle), RADIUS_OF_CIRCLE * np.sin(angle), top])
         near = int(held[np.argmin(np.linalg.norm(rest[held] - place, axis=1))])
-        bites.append({"near": near, "off": (place - rest[near]).tolist(), "angle": angle + 0.5 * np.pi})
+        off = (place - rest[near]).tolist()
+        bites.append({"near": near, "off": off, "angle": angle + 0.5 * np.pi, "radius": RADIUS_OF_CIRCLE})
     return {"middle": [0.0, 0.0, top], "bites": bites}
 
 
