@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_browser import checked, serving
 
 import viscera
-from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments
+from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments, steps
 from viscera.scenarios.cholecystectomy.eyes import Eyes
-from viscera.scenarios.cholecystectomy.patient import draw_patient
+from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, draw_patient
 from viscera.scenarios.cholecystectomy.steps import BESIDE_CUT, LOWER, place_of
 from viscera.scenarios.cholecystectomy.surgeon import TAKES_AT
 
@@ -24,21 +25,48 @@ SEED = 0
 
 
 def places(seed: int) -> dict[str, Any]:
-    """Where a hand goes in the tissue at rest, phase by phase, and its trocars [m]."""
+    """Where a hand goes in the tissue at rest, phase by phase, how far the grasper pulls, and its trocars [m]."""
     world = viscera.make("cholecystectomy", device="cpu", cores=1, seed=seed)
     patient = draw_patient(seed)
     eyes = Eyes(world.organs[0], patient, body.make_field(patient, SPACING))
     tubes = [line for _, line in eyes.tubes()]
+    cut_at = place_of(eyes, tubes[0])[0, 0]
     return {
         "skin": world.organs[0].name,
         "trocars": [one.trocar for one in instruments()],
-        "hold": list(TAKES_AT),
-        "fold": [eyes.way_beside(side, side.springs).tolist() for side in eyes.ties()],
+        "hold": TAKES_AT,
+        "light": steps.LIGHT,
+        "more": steps.MORE,
+        "most": steps.MOST,
+        "higher": steps.HIGHER,
+        "out": steps.OUT,
+        "fold": [way.tolist() for side in eyes.ties() if len(way := eyes.way_beside(side, side.springs))],
         "lower": [eyes.path(row).tolist() for row in eyes.bed(up_to=LOWER)],
-        "clips": [place_of(eyes, line, side * BESIDE_CUT)[0].tolist() for line in tubes for side in (-1, 1)],
+        "clips": [
+            {"at": place_of(eyes, line, side * BESIDE_CUT)[0].tolist(), "towards": side}
+            for line in tubes
+            for side in (-1, 1)
+        ],
         "cuts": [place_of(eyes, line)[0].tolist() for line in tubes],
+        "across": _across_fold(eyes, float(cut_at)),
         "bed": [eyes.path(row).tolist() for row in eyes.bed()],
+        "coagulated": [_along_bed(y) for y in steps.COAGULATED],
+        "rinsed": [_along_bed(0.0, 0.004)],
+        "sucked": [_along_bed(y) for y in steps.SUCKED],
     }
+
+
+def _across_fold(eyes: Eyes, x: float) -> list[list[float]]:
+    """A row of places across the fold where it is cut, a snip apart [m]."""
+    middles = eyes.middles(eyes.across_fold(x))
+    y = np.arange(middles[:, 1].min() + steps.SNIP, middles[:, 1].max() + steps.SNIP, 2.0 * steps.SNIP)
+    nearest = np.abs(middles[None, :, 1] - y[:, None]).argmin(axis=1)
+    return [[x, float(one), float(middles[k, 2])] for one, k in zip(y, nearest, strict=True)]
+
+
+def _along_bed(y: float, above: float = 0.0) -> list[list[float]]:
+    """From the common duct's side to the fundus [m]."""
+    return [[-0.006, y, LIVER_TOP + above], [0.030, y, LIVER_TOP + above]]
 
 
 def by_mouse(folder: Path, *last: str) -> dict[str, Any]:
