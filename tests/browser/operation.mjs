@@ -8,7 +8,7 @@
 // into FOLDER, measures to stdout; `tests/browser/test_operation.py` judges both. LAST is the last phase.
 
 import { join } from "node:path";
-import { started } from "./browser.mjs";
+import { later, started } from "./browser.mjs";
 import { operatingPage } from "./operating_page.mjs";
 import { phasesOf } from "./operation_phases.mjs";
 
@@ -17,16 +17,19 @@ const places = JSON.parse(given);
 await started(address);
 const { page, errors, hand, shoot, close } = await operatingPage(address, places);
 const found = {};
+const QUICK = 12; // pictures per second, from which on a hand needs less slow motion
 
 async function note(name) {
   await shoot(join(folder, `operation-${name}.png`));
   const now = await hand.look();
-  found[`operation-${name}`] = { ...now.measures, at: now.time };
+  found[`operation-${name}`] = { ...now.measures, at: now.time, force_of_grasper: now.forces[0] };
   console.error(name, JSON.stringify(found[`operation-${name}`]));
 }
 
 await note("begin");
-await hand.speed("0.1×");
+await later(1500);
+const { framesPerSecond } = await page.evaluate(() => window.viscera.stats());
+await hand.speed(framesPerSecond > QUICK ? "0.25×" : "0.1×");
 for (const [name, phase] of Object.entries(phasesOf(hand, places))) {
   await phase();
   await note(name);

@@ -104,6 +104,11 @@ export function phasesOf(hand, places) {
       await page.keyboard.press(String(HOOK + 1)); // while the button is down: it stays clamped
       await hand.up();
     },
+    async open() {
+      await hand.choose(HOOK, BESIDE);
+      await hand.turnTo(DOWN);
+      await draw(places.fold[0], DOWN);
+    },
     async free() {
       await hand.choose(HOOK, BESIDE);
       await hand.turnTo(DOWN);

@@ -51,7 +51,8 @@ function look([name, restPlaces, goal]) {
   const steps = [0, 1, 2].map((a) => screen(at.map((x, k) => x + (k === a ? 0.001 : 0)))).map((p) => [(p.x - from.x) / 0.001, (p.y - from.y) / 0.001]);
   return {
     seen, tool, tip, from, steps, time: viscera.frame.time, measures: viscera.measures(), active: state.active,
-    acts: tip?.map((x, k) => x + acts[k] - state.position[k]), turn: state.orientation, is: state.position, force: state.force,
+    acts: tip?.map((x, k) => x + acts[k] - state.position[k]), turn: state.orientation, is: state.position,
+    forces: viscera.tools().map(({ force }) => Math.hypot(...force)),
     depthKept: document.querySelector(".action-label:not(.hidden)")?.textContent.includes("keeps its depth") ?? false,
   };
 }
@@ -106,6 +107,8 @@ export class SteadyHand {
 
   /** Takes the instrument of this key, the pointer over a place beside the field; it keeps its depth from there on. */
   async choose(tool, beside) {
+    const begun = await this.look();
+    if (begun.tool === tool && begun.active && begun.depthKept) return;
     const { from } = await this.look([], beside);
     await this.moveMouse(from.x, from.y);
     await this.page.keyboard.press(String(tool + 1));
