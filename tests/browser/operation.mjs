@@ -22,7 +22,7 @@ const QUICK = 12; // pictures per second, from which on a hand needs less slow m
 async function note(name) {
   await shoot(join(folder, `operation-${name}.png`));
   const now = await hand.look();
-  found[`operation-${name}`] = { ...now.measures, at: now.time, force_of_grasper: now.forces[0] };
+  found[`operation-${name}`] = { ...now.measures, at: now.time, force_of_grasper: now.tools[0].force };
   console.error(name, JSON.stringify(found[`operation-${name}`]));
 }
 

@@ -6,6 +6,7 @@ import { ACROSS, add, DOWN, length, scaled, sub } from "./steady_hand.mjs";
 const [GRASPER, HOOK, CLIPS, SCISSORS, BIPOLAR, SUCTION, IRRIGATOR, EVACUATOR] = [0, 1, 2, 3, 4, 5, 6, 7];
 const BESIDE = [-0.01, -0.02, 0.045]; // where an instrument comes in, in front of and above the field [m]
 const SPEED = 0.02; // of a hook through tissue [m/s], simulated
+const PULLS = 0.001; // of a hand that pulls, between two looks [m]
 const STEP = 0.0012; // of a hand that draws [m]
 const LAGS = 0.003; // more than this from its hand: tissue holds it back [m]
 const HANGS = 0.15; // [s] until it is lifted out
@@ -25,10 +26,23 @@ export function phasesOf(hand, places) {
     return scaled(shaft, far / length(shaft));
   }
 
-  /** The grasper, clamped, is taken up, drawn to so far from where it took hold, and left clamped [m]. */
+  /** The grasper draws to so far from where it takes hold at rest, and stays clamped there; one that holds nothing takes hold first [m]. */
   async function pull(by) {
+    await hand.wipe();
+    const held = await hand.holds(GRASPER);
     await hand.choose(GRASPER, BESIDE);
-    await hand.reach(add(places.hold, by), 0.001, 0.003, 30);
+    if (!held) {
+      await hand.turnTo(ACROSS);
+      const at = await hand.seen(places.hold);
+      await hand.reach(add(at, away(GRASPER, ACROSS, at)), 0.002);
+      await hand.reach(at, 0.0006, 0.004);
+      await hand.comes();
+      await hand.down();
+      await hand.simulated(0.3);
+    }
+    await hand.reach(add(places.hold, by), 0.001, PULLS, 60);
+    await page.keyboard.press(String(HOOK + 1)); // it stays clamped, also while the button is down
+    if (hand.closed) await hand.up();
   }
 
   /** Under current along places of the tissue at rest; a hook that hangs is lifted out and goes in again farther on. */
@@ -92,17 +106,7 @@ export function phasesOf(hand, places) {
 
   return {
     async hold() {
-      await hand.choose(GRASPER, BESIDE);
-      await hand.turnTo(ACROSS);
-      const at = places.hold;
-      await hand.reach(add(at, away(GRASPER, ACROSS, at)), 0.002);
-      await hand.reach(at, 0.0006, 0.004);
-      await hand.comes();
-      await hand.down();
-      await hand.simulated(0.3);
-      await hand.reach(add(at, places.light), 0.001, 0.001, 40);
-      await page.keyboard.press(String(HOOK + 1)); // while the button is down: it stays clamped
-      await hand.up();
+      await pull(places.light);
     },
     async open() {
       await hand.choose(HOOK, BESIDE);
@@ -189,9 +193,7 @@ export function phasesOf(hand, places) {
       }
     },
     async out() {
-      await hand.choose(GRASPER, BESIDE);
-      await hand.reach(add(places.hold, places.out), 0.002, 0.004, 60);
-      await hand.simulated(0.5);
+      await pull(places.out);
       await page.keyboard.press(String(EVACUATOR + 1));
       await hand.simulated(0.5);
     },

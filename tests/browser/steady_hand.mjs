@@ -5,6 +5,7 @@ import { later } from "./browser.mjs";
 
 const NOTCH = 0.001; // [m] that a notch of the wheel goes along the shaft, in a page drawn at its full size
 const NOTCH_PIXELS = 100;
+const FOGGED = 20; // [%] of the lens
 const TURNED = 0.06; // [rad] that may be left
 const SPIN_SPEED = 1.8; // [rad/s] of Q and E
 export const DOWN = [0, 0, -1], ACROSS = [0, 1, 0];
@@ -52,7 +53,7 @@ function look([name, restPlaces, goal]) {
   return {
     seen, tool, tip, from, steps, time: viscera.frame.time, measures: viscera.measures(), active: state.active,
     acts: tip?.map((x, k) => x + acts[k] - state.position[k]), turn: state.orientation, is: state.position,
-    forces: viscera.tools().map(({ force }) => Math.hypot(...force)),
+    tools: viscera.tools().map(({ active, grip, force }) => ({ active, grip, force: Math.hypot(...force) })),
     depthKept: document.querySelector(".action-label:not(.hidden)")?.textContent.includes("keeps its depth") ?? false,
   };
 }
@@ -73,6 +74,12 @@ export class SteadyHand {
     return (await this.look()).measures;
   }
 
+  /** Whether the jaws of an instrument are in the body and closed. */
+  async holds(tool) {
+    const { tools } = await this.look();
+    return tools[tool].active && tools[tool].grip > 0.5;
+  }
+
   /** Where a place of the tissue at rest is now, by the eight nearest points of its drawn surface [m]. */
   async seen(place) {
     return (await this.look([place])).seen[0];
@@ -87,6 +94,13 @@ export class SteadyHand {
   async speed(word) {
     await this.page.locator("#transport").getByRole("button", { name: word, exact: true }).click();
     await this.moveMouse(...this.mouse);
+  }
+
+  /** A lens that is fogged is wiped, by the setting; the instrument in the hand goes out meanwhile. */
+  async wipe() {
+    if ((await this.measures()).fog < FOGGED) return;
+    await this.page.evaluate(() => document.querySelectorAll("details.settings-group").forEach((group) => (group.open = true)));
+    await this.page.getByRole("group", { name: "Wipe the lens" }).getByRole("button", { pressed: false }).click();
   }
 
   async moveMouse(x, y) {

@@ -86,8 +86,8 @@ Estimated."""
 INSTRUCTIONS = """\
 Take out the gall bladder, the green sac on the liver. Its duct and artery run in the yellow fold on the left.
 Key 1, grasper: hold the button on the sac, lift with the wheel; keep the button and press 2: it stays clamped.
-Key 2, hook: press D over the field, so that it keeps its depth; E or Q until its foot points down. The wheel brings it in: \
-hold the button and draw it through the fold beside duct and artery, never across: free both.
+Key 2, hook: press D over the field, so that it keeps its depth; E or Q until its foot points down. The wheel \
+brings it in: hold the button and draw it through the fold beside duct and artery, never across: free both.
 Critical view: fold and lower bed are free, and two tubes (or three) are all that goes to the sac.
 Key 3, clips: two on each tube. Key 4, scissors: cut between the two. The green duct at the far left stays whole.
 Key 2 again: part the sac from its bed, lifting it as you go. Key 5, bipolar: stop what oozes.
