@@ -114,6 +114,7 @@ export function phasesOf(hand, places) {
       await draw(places.fold[0], DOWN);
     },
     async free() {
+      await hand.wipe();
       await hand.choose(HOOK, BESIDE);
       await hand.turnTo(DOWN);
       for (let round = 0; round < 4; round++) {
@@ -148,6 +149,7 @@ export function phasesOf(hand, places) {
       }
     },
     async cut() {
+      await hand.wipe();
       await hand.choose(SCISSORS, BESIDE);
       await hand.turnTo(ACROSS);
       for (const [k, place] of places.cuts.entries()) {
