@@ -17,10 +17,10 @@ from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, draw_patient
 from viscera.scenarios.cholecystectomy.steps import BESIDE_CUT, LOWER, place_of
 from viscera.scenarios.cholecystectomy.surgeon import TAKES_AT
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
-LONGEST, SLOW = 3_000, 3_600
-"""Of the hand, and of a test, on a slow machine [s]."""
+LONGEST = 3_000
+"""On a slow machine [s]."""
 SEED = 0
 
 
@@ -84,9 +84,9 @@ def test_a_hook_opens_the_peritoneum_while_the_other_hand_holds(tmp_path: Path) 
     assert found["operation-open"]["force_of_grasper"] > 0.1
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(SLOW)
-@pytest.mark.xfail(reason="not done by mouse from start to end yet: docs/operation.md says how far", strict=False)
+@pytest.mark.xfail(
+    reason="done by mouse phase by phase, not seen in one unattended run: docs/operation.md", strict=False
+)
 def test_the_whole_operation_is_done_by_mouse_and_keys(tmp_path: Path) -> None:
     values = by_mouse(tmp_path)["operation-out"]
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values
