@@ -28,6 +28,10 @@ STEEP = 4
 """The normal of a pair is that of the flatter one: an edge counts this power of its share."""
 
 
+OUTER = np.einsum("sa,sb->sab", STEPS, STEPS).reshape(len(STEPS), 9).astype(np.float64)
+"""The matrix s sᵀ of each step."""
+
+
 class Edge:
     """The masses at the surface of a lattice; arrays have a row for each."""
 
@@ -60,7 +64,7 @@ class Edge:
         """How flat its surface is there, from 0 to 1."""
         self.normal = -(STEPS.T @ leans).T.astype(np.float64)
         """At rest, away from what it leans on; not of unit length."""
-        spread = np.einsum("sm,sa,sb->mab", tied[:, some], STEPS, STEPS)
+        spread = (tied[:, some].T.astype(np.float64) @ OUTER).reshape(-1, 3, 3)
         self.lean = np.einsum("mab,mb->ma", spread, self.normal)
         """B N, see meeting_kernels.find_normals, shape (masses, 3)."""
 

@@ -209,9 +209,14 @@ class CutSurface:
     def _places_in_texture(self, shape: Shape, outside: int) -> NDArray[np.float64]:
         """A corner that was moved keeps the texture that is there."""
         assert self._uv is not None
-        before = self._first.rest[self._first.triangles]
-        moved = shape.rest[shape.triangles[:outside]] - before
-        return self._uv + np.einsum("tik,tck->tci", self._slope, moved.astype(np.float64))
+        first, triangles = self._first, shape.triangles[:outside]
+        other = np.ones(len(shape.rest), dtype=np.bool_)
+        other[: len(first.rest)] = (shape.rest[: len(first.rest)] != first.rest).any(axis=1)
+        rows = np.flatnonzero((other[triangles] | (triangles != first.triangles)).any(axis=1))
+        moved = shape.rest[triangles[rows]] - first.rest[first.triangles[rows]]
+        found = self._uv.copy()
+        found[rows] += np.einsum("tik,tck->tci", self._slope[rows], moved.astype(np.float64))
+        return found
 
     # --- what is seen ---
 
