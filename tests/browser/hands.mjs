@@ -316,7 +316,7 @@ async function cutAcross(page, places) {
   const top = Array.isArray(places) ? places : places.top;
   const line = [add(top, 0.001, -0.016), add(top, 0.001, 0.016)];
   await take(page, 1, line[0]);
-  await wheel(page, 16);
+  await wheel(page, 10); // the tip 20 mm deeper: below the vessel, and the edge, 22 mm of it, still reaches above
   await wait(page, 0.3);
   await page.mouse.down();
   await follow(page, line, 0.03);

@@ -31,6 +31,7 @@ _JAWS = wp.constant(wp.float64(TICK / JAW_TIME))
 _MOST_FORCE, _SLOW_FORCE = wp.constant(wp.float64(holding.MOST_FORCE)), wp.constant(wp.float64(holding.SLOW_FORCE))
 _LEAST_STRETCH = wp.constant(wp.float64(holding.LEAST_STRETCH))
 _SLOW_STRETCH = wp.constant(wp.float64(holding.SLOW_STRETCH))
+_LEAST_FREE = wp.constant(wp.float64(holding.LEAST_FREE))
 _SLOW_DEPTH, _DEEPEST = wp.constant(wp.float64(holding.SLOW_DEPTH)), wp.constant(wp.float64(holding.DEEPEST))
 _RECOVERY, _STEADY = wp.constant(wp.float64(holding.RECOVERY)), wp.constant(wp.float64(holding.STEADY))
 _NOTHING_NEAR = wp.constant(wp.float64(NOTHING_NEAR))
@@ -289,7 +290,9 @@ def feel_tool(
     stretch = wp.float64(gauge[2 * tool + 1]) * _NANO
     passing = ONE - depth / wp.min(kit.thinnest[tool], _DEEPEST)
     freedom = wp.min(ONE, (_MOST_FORCE - size) / _SLOW_FORCE)
-    freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
+    by_force = wp.max(freedom, _LEAST_FREE)
+    if size > ZERO:  # tissue that it does not press may lie flat
+        freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
     if stretch < _NOTHING_NEAR:
         if size > ZERO:
             steady(hands, world, tool, 0, f)
@@ -297,7 +300,7 @@ def feel_tool(
         # Tissue that springs to and fro is no freer for it.
         held = wp.max(ONE - wp.max(freedom, -BACK), hands.bound[world, tool, 3] - _RECOVERY)
         hands.bound[world, tool, 3] = held
-        hands.bound[world, tool, 4] = ONE
+        hands.bound[world, tool, 4] = by_force
     else:
         for number in range(8):
             hands.bound[world, tool, number] = ZERO

@@ -24,6 +24,7 @@ import numpy as np
 
 from viscera.bench._working_hand import WorkingHand
 from viscera.bench.registry import Case, Row, benchmark, timed
+from viscera.collecting import Collecting
 from viscera.device import Device
 from viscera.haptics.priority import SessionPriority, step_back
 from viscera.inputs import Behind, Input
@@ -143,6 +144,13 @@ def run_live(
     world: World, seconds: float, record: Record, *, first: bool = False, alone: bool = False
 ) -> dict[str, Any]:
     """What ticks and systems did over so many seconds of simulated time."""
+    with Collecting() as collecting:  # as in a session
+        return _run_live(world, seconds, record, collecting, first=first, alone=alone)
+
+
+def _run_live(
+    world: World, seconds: float, record: Record, collecting: Collecting, *, first: bool, alone: bool
+) -> dict[str, Any]:
     given = hand_of(world, seconds)
     live = world.go_live()
     priority = SessionPriority(time.perf_counter()) if first else None
@@ -179,7 +187,7 @@ def run_live(
         if number >= 0:
             work[number], gaps[number] = end - start, end - last
         last = end
-        pacer.wait()
+        collecting.look(pacer.wait())
     end, turned = time.perf_counter(), live.begun
     live.settle()
     world.wait()

@@ -28,6 +28,10 @@ STEEP = 4
 """The normal of a pair is that of the flatter one: an edge counts this power of its share."""
 
 
+OUTER = np.einsum("sa,sb->sab", STEPS, STEPS).reshape(len(STEPS), 9).astype(np.float64)
+"""The matrix s sᵀ of each step."""
+
+
 class Ties:
     """What each mass of a lattice would have at a surface, by what it is tied to; arrays have a row for each. Those
     alone are looked at anew that are tied otherwise than before."""
@@ -67,7 +71,7 @@ class Ties:
         self.leans[some] = (leans * (1 << np.arange(26))[:, None]).sum(axis=0)
         self.flat[some] = np.minimum(1.0, leans.sum(axis=0) / np.where(cut, CUT_TIES, FLAT_TIES)) ** STEEP
         self.normal[some] = -(STEPS.T @ leans).T.astype(np.float64)
-        spread = np.einsum("sm,sa,sb->mab", tied, STEPS, STEPS)
+        spread = (tied.T.astype(np.float64) @ OUTER).reshape(-1, 3, 3)
         self.lean[some] = np.einsum("mab,mb->ma", spread, self.normal[some])
 
 

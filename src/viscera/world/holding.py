@@ -15,6 +15,11 @@ leaves its tool where the bound is. q falls at once and rises slowly, as tissue 
 about the tip is bounded in the same way: of its turn, what goes against the direction of the torque on it is at most
 q²·ω_fastest·Δt, and what goes across it is q² of what was wished: a long shaft that turns sideways ploughs.
 
+A tool that is drawn out along its own bars presses nothing flatter: where they go they were. Of a way outwards along
+the shaft, 1 − sin θ is such a part, for the greatest angle θ between shaft and bars; force alone bounds it. Without
+this, scissors that have closed in gauze stay caught with next to no force on them: what they stand in lies flat, and
+rubs on them against any way that they go.
+
 Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
 the surface unseen, and into it no faster than `INTO` times that radius.
 """
@@ -49,6 +54,8 @@ RECOVERY = 0.02
 """By so much q may rise in a tick."""
 STEADY = 0.1
 """Share of the last tick's direction in n: a force that trembles must not let a tool slip down its slope."""
+LEAST_FREE = 1.0e-9
+"""Of what force alone leaves of q, so that it still says that tissue is near."""
 BACK = 0.4
 """Least q, and how fast a tool is taken back then: q·BACK times the fastest speed."""
 
@@ -57,13 +64,13 @@ class Holding:
     """Of one tool."""
 
     def __init__(self, tool: Tool, organs: Sequence[Organ]) -> None:
-        self._organs = organs
+        self._tool, self._organs = tool, organs
         self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else DEEPEST
         self._substeps = min((organ.tissue.substeps for organ in organs), default=1)
-        self.state = np.zeros(8)
-        """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then 0 where no tissue is
-        near, else 2 less the share of its sliding that is free; and the direction of the torque. Part of the world's
-        state."""
+        self.state = np.zeros(9)
+        """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then, above 0 where
+        tissue is near, what q would be by force alone; the direction of the torque; and what of its sliding is not
+        free. Part of the world's state."""
 
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
@@ -72,19 +79,33 @@ class Holding:
         if self.state[4] > 0.0 and length > PAST * radii:
             way = way * (PAST * radii / length)
         normal, freedom = self.state[:3], 1.0 - float(self.state[3])
+        out = self._drawn_out(way)
+        way = way - out
         into = -float(way @ normal)
         most = min(_eased(freedom) * FASTEST_TOOL * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
-        slides = 2.0 - float(self.state[4])
+        slides = 1.0 - float(self.state[8])
         if slides < 1.0:
             along = float(way @ normal) * normal
             way = along + slides * (way - along)
-        return way
+        return way + out
+
+    def _drawn_out(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What of a way draws the tool out along its own bars, where something holds it [m]."""
+        if self.state[3] <= 0.0:
+            return np.zeros(3)
+        shaft = np.array(self._tool.shaft)
+        outwards = max(float(way @ shaft), 0.0)
+        bars = self._tool.end[: self._tool.bars.count]
+        axes = bars[:, 1] - bars[:, 0]
+        along = np.abs(axes @ shaft) / np.maximum(np.sqrt((axes * axes).sum(axis=1)), 1e-12)
+        aside = math.sqrt(max(1.0 - float(along.min(initial=1.0)) ** 2, 0.0))
+        return outwards * (1.0 - aside) * float(self.state[4]) ** 2 * shaft
 
     def allow_turn(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this turn of a tick it may make: axis times angle [rad]."""
-        normal, freedom = self.state[5:], 1.0 - float(self.state[3])
+        normal, freedom = self.state[5:8], 1.0 - float(self.state[3])
         if not normal.any():
             return way
         leaves = float(way @ normal)
@@ -95,6 +116,7 @@ class Holding:
         """After a tick."""
         size = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
         freedom, near, slides = min(1.0, (MOST_FORCE - size) / SLOW_FORCE), False, 1.0
+        by_force = max(freedom, LEAST_FREE)
         for organ in self._organs:
             depth, stretch = organ.tissue.tool_gauge(slot)
             passing = 1.0 - depth / min(self._thinnest, DEEPEST)
@@ -108,10 +130,10 @@ class Holding:
             return
         if size > 0.0:
             _steady(self.state[:3], force)
-            _steady(self.state[5:], torque)
+            _steady(self.state[5:8], torque)
         # Tissue that springs to and fro is no freer for it.
         self.state[3] = max(1.0 - max(freedom, -BACK), float(self.state[3]) - RECOVERY)
-        self.state[4] = 2.0 - slides
+        self.state[4], self.state[8] = by_force, 1.0 - slides
 
 
 def _eased(freedom: float) -> float:
