@@ -15,29 +15,27 @@ import warp as wp
 from viscera.batch.hands import feel_tool, move_tool
 from viscera.batch.kit import Hands, Kit
 from viscera.tissue.kernels import FORCE_PARTS, LIVE_KEEP, LIVE_VISCOUS_TIME, Lattice
-from viscera.tissue.layout import TILE
-from viscera.tissue.native import step_pair, step_tile
+from viscera.tissue.native import step_pair, step_pair_in_cells, step_tile
 from viscera.tissue.touch_kernels import (
     TOOLS,
     Contacts,
     Samples,
-    count_shares,
+    count_share,
     list_near,
     list_near_alone,
     list_points,
     meet_bars,
-    move_masses,
+    move_met,
     push_masses,
     touch_points,
 )
-from viscera.tissue.volume import gather_cells, press_cells
+from viscera.tissue.volume import gather_cells, press_tile_or_pair
 
 wp.set_module_options({"enable_backward": False})
 
 LANES = 16
 """Threads that list the points of a bundle together, on cuda."""
 _LANES = wp.constant(LANES)
-_TILE = wp.constant(TILE)
 _TOOLS = wp.constant(TOOLS)
 _NO_STRETCH = wp.constant(2**31 - 1)
 
@@ -49,7 +47,7 @@ class Worlds:
     tiles: int
     bundles: int
     cells: int
-    """Elements of the volume force: tiles on cpu, places on cuda; 0 where ν = ¼."""
+    """Elements of the volume force: as many as of a step; 0 where ν = ¼."""
     steps: int
     """Elements of a step: tiles on cpu, pairs of places on cuda."""
     position: wp.array3d(dtype=wp.float32)
@@ -200,11 +198,12 @@ def press(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: in
     live = worlds.live[world]
     push = worlds.push[world]
     for element in range(thread, worlds.cells, threads):
-        press_cells(lattice, element, bulk, live, here, push)
+        press_tile_or_pair(lattice, element, bulk, live, here, push)
 
 
 @wp.func
 def gather(lattice: Lattice, worlds: Worlds, world: int, thread: int, threads: int):
+    """On cpu; on cuda a step does it."""
     push = worlds.push[world]
     extra = worlds.extra[world]
     for element in range(thread, worlds.cells, threads):
@@ -213,7 +212,7 @@ def gather(lattice: Lattice, worlds: Worlds, world: int, thread: int, threads: i
 
 @wp.func
 def step(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
-    """Springs and Verlet. The first of the two is nothing on cuda, the second nothing on cpu."""
+    """Springs and Verlet. The first of the three is nothing on cuda, the others nothing on cpu."""
     now = buffer_of(lattice, worlds, world, substep)
     here = worlds.position[world, now]
     there = worlds.position[world, 1 - now]
@@ -221,9 +220,13 @@ def step(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int
     live = worlds.live[world]
     velocity = worlds.velocity[world]
     broken = worlds.broken[world]
+    push = worlds.push[world]
     for element in range(thread, worlds.steps, threads):
         step_tile(mine, element, substep, live, here, velocity, there, broken)
-        step_pair(mine, element, substep, live, here, velocity, there, broken)
+        if worlds.cells > 0:
+            step_pair_in_cells(mine, element, substep, live, here, push, velocity, there, broken)
+        else:
+            step_pair(mine, element, substep, live, here, velocity, there, broken)
 
 
 @wp.func
@@ -257,9 +260,9 @@ def touch_meet(
 
 @wp.func
 def touch_count(samples: Samples, worlds: Worlds, world: int, thread: int, threads: int):
-    for n in range(thread, worlds.counts[world, 1], threads):
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
         contacts = contacts_of(worlds, world)
-        count_shares(samples, contacts, contacts.met[n])
+        count_share(samples, contacts, contacts.met[place // samples.corners], place % samples.corners)
 
 
 @wp.func
@@ -274,17 +277,12 @@ def touch_push(
 
 
 @wp.func
-def touch_move(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
-    """Masses take what their points asked for; the list of met points is empty again."""
-    now = worlds.clock[world, 0] * lattice.substeps + substep + 1
-    if thread == 0:
-        worlds.counts[world, 1] = 0
-    # Sixteen threads share a tile: most of them see at one glance that nothing of it was touched.
-    for tile in range(thread // _TILE, worlds.tiles, wp.max(threads // _TILE, 1)):
-        if worlds.touched[world, lattice.tile_slot[tile] // _TILE] == now:
-            there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
-            mine = lattice_of(lattice, worlds, world)
-            contacts = contacts_of(worlds, world)
-            tau = worlds.live[world, LIVE_VISCOUS_TIME]
-            for lane in range(thread % _TILE, _TILE, wp.min(threads, _TILE)):
-                move_masses(mine, tau, substep, contacts, tile, lane, worlds.velocity[world], there)
+def touch_move(
+    lattice: Lattice, samples: Samples, worlds: Worlds, world: int, substep: int, thread: int, threads: int
+):  # fmt: skip
+    """Masses take what their points asked for."""
+    there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
+    mine = lattice_of(lattice, worlds, world)
+    contacts = contacts_of(worlds, world)
+    tau = worlds.live[world, LIVE_VISCOUS_TIME]
+    move_met(mine, samples, tau, contacts, worlds.velocity[world], there, thread, threads)
