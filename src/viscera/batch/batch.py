@@ -40,9 +40,6 @@ ANATOMIES = 32
 """That the worlds of a batch draw from, unless told."""
 THREADS = 256
 """Of a world on cuda."""
-LISTING_THREADS, CONTACT_THREADS, TOOL_THREADS = 256, 128, 32
-"""Of a block on cuda: one that lists what the tools of a world may reach, one that computes contact of a world, and one
-of tools, a thread for each world."""
 ACTION_TICKS = 10
 
 SHARED = ("stiffness", "bulk", "poses", "direct")
@@ -353,18 +350,19 @@ class Batch:
     def _record_tick(self, stage: Stage) -> None:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
         count = self.count
-        _launch_blocks(stage, blocks.start_ticks, count, TOOL_THREADS, [kit, worlds, self._hands])
-        few = LISTING_THREADS if stage.device.is_cuda else 1
+        _launch_blocks(stage, blocks.start_ticks, count, blocks.TOOL_THREADS, [kit, worlds, self._hands])
+        few = blocks.LISTING_THREADS if stage.device.is_cuda else 1
         _launch_blocks(stage, blocks.look_near, count * few, few, [lattice, samples, few, worlds])
-        few = CONTACT_THREADS if stage.device.is_cuda else 1
+        few = blocks.CONTACT_THREADS if stage.device.is_cuda else 1
         for substep in range(self.tissue.substeps):
             if worlds.cells:
                 stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
-                if not stage.device.is_cuda:
-                    stage.launch(blocks.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
+                stage.launch(blocks.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
             stage.launch(blocks.step, count * worlds.steps, [lattice, worlds.steps, substep, worlds])
             _launch_blocks(stage, blocks.touch, count * few, few, [lattice, samples, few, substep, worlds])
-        _launch_blocks(stage, blocks.end_ticks, count, TOOL_THREADS, [kit, self._plan.array, worlds, self._hands])
+        _launch_blocks(
+            stage, blocks.end_ticks, count, blocks.TOOL_THREADS, [kit, self._plan.array, worlds, self._hands]
+        )
 
     def _record_reset(self, stage: Stage) -> None:
         threads = THREADS if stage.device.is_cuda else 1

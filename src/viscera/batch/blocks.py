@@ -19,6 +19,13 @@ from viscera.tissue.touch_kernels import Samples
 
 wp.set_module_options({"enable_backward": False})
 
+LISTING_THREADS, CONTACT_THREADS, TOOL_THREADS = 128, 64, 32
+"""Of a block on cuda: one that lists what the tools of a world may reach, one that computes contact of a world, and one
+of tools, a thread for each world."""
+AT_ONCE = 1024
+"""Threads of contact that a multiprocessor of cuda holds: they wait for memory most of the time, and the more worlds
+wait at once the better. This leaves 64 registers to a thread."""
+
 
 @wp.func_native("#if defined(__CUDA_ARCH__)\n__syncthreads();\n#endif\n")
 def meet_mates():
@@ -79,6 +86,8 @@ def run_blocks(
         for substep in range(lattice.substeps):
             phase.press(lattice, worlds, world, substep, thread, threads)
             meet_mates()
+            phase.gather(lattice, worlds, world, thread, threads)
+            meet_mates()
             phase.step(lattice, worlds, world, substep, thread, threads)
             meet_mates()
             touch_all(lattice, samples, worlds, world, substep, thread, threads)
@@ -96,7 +105,7 @@ def start_ticks(first: int, kit: Kit, worlds: Worlds, hands: Hands):
     phase.start_tick(worlds, kit, hands, first + wp.tid(), 0, 1)
 
 
-@wp.kernel
+@wp.kernel(launch_bounds=(LISTING_THREADS, AT_ONCE // LISTING_THREADS))
 def look_near(first: int, lattice: Lattice, samples: Samples, threads: int, worlds: Worlds):
     """`threads`, a whole block, share a world."""
     index = first + wp.tid()
@@ -111,7 +120,6 @@ def press(first: int, lattice: Lattice, threads: int, substep: int, worlds: Worl
 
 @wp.kernel
 def gather(first: int, lattice: Lattice, threads: int, worlds: Worlds):
-    """On cpu alone."""
     index = first + wp.tid()
     phase.gather(lattice, worlds, index // threads, index % threads, threads)
 
@@ -122,7 +130,7 @@ def step(first: int, lattice: Lattice, threads: int, substep: int, worlds: World
     phase.step(lattice, worlds, index // threads, substep, index % threads, threads)
 
 
-@wp.kernel
+@wp.kernel(launch_bounds=(CONTACT_THREADS, AT_ONCE // CONTACT_THREADS))
 def touch(first: int, lattice: Lattice, samples: Samples, threads: int, substep: int, worlds: Worlds):
     """`threads`, a whole block, share a world."""
     index = first + wp.tid()

@@ -289,7 +289,8 @@ def feel_tool(
     stretch = wp.float64(gauge[2 * tool + 1]) * _NANO
     passing = ONE - depth / wp.min(kit.thinnest[tool], _DEEPEST)
     freedom = wp.min(ONE, (_MOST_FORCE - size) / _SLOW_FORCE)
-    freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
+    if size > ZERO:
+        freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
     if stretch < _NOTHING_NEAR:
         if size > ZERO:
             steady(hands, world, tool, 0, f)

@@ -203,14 +203,14 @@ def make_worlds(tissue: Tissue, samples: Any, count: int, anatomies: tuple[Any, 
     """The struct `Worlds`: what changes, a row for each world."""
     slots, tiles = tissue.layout.slots, len(tissue.layout.tile_slot)
     points, bundles = len(samples.rest), len(samples.middle)
-    elements = tiles * TILE // 2 if device.is_cuda else tiles
+    places, pairs = (tiles * TILE, tiles * TILE // 2) if device.is_cuda else (tiles, tiles)
     volume = tissue.params.has_volume
 
     def rows(size: int, dtype: Any) -> wp.array[Any]:
         return wp.zeros((count, size), dtype=dtype, device=device.warp)
 
     made = Worlds()
-    made.tiles, made.bundles, made.cells, made.steps = tiles, bundles, elements if volume else 0, elements
+    made.tiles, made.bundles, made.cells, made.steps = tiles, bundles, places if volume else 0, pairs
     made.position = wp.zeros((count, 2, 3 * slots), dtype=wp.float32, device=device.warp)
     made.velocity = rows(3 * slots, wp.float32)
     made.extra, made.push = rows(3 * slots if volume else 1, wp.float32), rows(9 * slots if volume else 1, wp.float32)

@@ -15,7 +15,7 @@ import warp as wp
 from viscera.batch.hands import feel_tool, move_tool
 from viscera.batch.kit import Hands, Kit
 from viscera.tissue.kernels import FORCE_PARTS, LIVE_KEEP, LIVE_VISCOUS_TIME, Lattice
-from viscera.tissue.native import step_pair, step_pair_in_cells, step_tile
+from viscera.tissue.native import step_pair, step_tile
 from viscera.tissue.touch_kernels import (
     TOOLS,
     Contacts,
@@ -25,11 +25,11 @@ from viscera.tissue.touch_kernels import (
     list_near_alone,
     list_points,
     meet_bars,
-    move_met,
-    push_masses,
+    move_corner,
+    push_corner,
     touch_points,
 )
-from viscera.tissue.volume import gather_cells, press_tile_or_pair
+from viscera.tissue.volume import gather_cells, press_cells
 
 wp.set_module_options({"enable_backward": False})
 
@@ -47,7 +47,7 @@ class Worlds:
     tiles: int
     bundles: int
     cells: int
-    """Elements of the volume force: as many as of a step; 0 where ν = ¼."""
+    """Elements of the volume force: tiles on cpu, places on cuda; 0 where ν = ¼."""
     steps: int
     """Elements of a step: tiles on cpu, pairs of places on cuda."""
     position: wp.array3d(dtype=wp.float32)
@@ -198,12 +198,11 @@ def press(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: in
     live = worlds.live[world]
     push = worlds.push[world]
     for element in range(thread, worlds.cells, threads):
-        press_tile_or_pair(lattice, element, bulk, live, here, push)
+        press_cells(lattice, element, bulk, live, here, push)
 
 
 @wp.func
 def gather(lattice: Lattice, worlds: Worlds, world: int, thread: int, threads: int):
-    """On cpu; on cuda a step does it."""
     push = worlds.push[world]
     extra = worlds.extra[world]
     for element in range(thread, worlds.cells, threads):
@@ -212,7 +211,7 @@ def gather(lattice: Lattice, worlds: Worlds, world: int, thread: int, threads: i
 
 @wp.func
 def step(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
-    """Springs and Verlet. The first of the three is nothing on cuda, the others nothing on cpu."""
+    """Springs and Verlet. The first of the two is nothing on cuda, the second nothing on cpu."""
     now = buffer_of(lattice, worlds, world, substep)
     here = worlds.position[world, now]
     there = worlds.position[world, 1 - now]
@@ -220,13 +219,9 @@ def step(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int
     live = worlds.live[world]
     velocity = worlds.velocity[world]
     broken = worlds.broken[world]
-    push = worlds.push[world]
     for element in range(thread, worlds.steps, threads):
         step_tile(mine, element, substep, live, here, velocity, there, broken)
-        if worlds.cells > 0:
-            step_pair_in_cells(mine, element, substep, live, here, push, velocity, there, broken)
-        else:
-            step_pair(mine, element, substep, live, here, velocity, there, broken)
+        step_pair(mine, element, substep, live, here, velocity, there, broken)
 
 
 @wp.func
@@ -270,10 +265,11 @@ def touch_push(
     lattice: Lattice, samples: Samples, worlds: Worlds, world: int, substep: int, thread: int, threads: int
 ):  # fmt: skip
     keep = worlds.live[world, LIVE_KEEP]
-    for n in range(thread, worlds.counts[world, 1], threads):
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
         mine = lattice_of(lattice, worlds, world)
         contacts = contacts_of(worlds, world)
-        push_masses(mine, samples, substep, keep, contacts, contacts.met[n], worlds.force[world])
+        s = contacts.met[place // samples.corners]
+        push_corner(mine, samples, substep, keep, contacts, s, place % samples.corners, worlds.force[world])
 
 
 @wp.func
@@ -285,4 +281,7 @@ def touch_move(
     mine = lattice_of(lattice, worlds, world)
     contacts = contacts_of(worlds, world)
     tau = worlds.live[world, LIVE_VISCOUS_TIME]
-    move_met(mine, samples, tau, contacts, worlds.velocity[world], there, thread, threads)
+    velocity = worlds.velocity[world]
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
+        s = contacts.met[place // samples.corners]
+        move_corner(mine, samples, tau, contacts, s, place % samples.corners, velocity, there)

@@ -97,35 +97,6 @@ if (lattice.features & 1) {
 }
 """
 
-_PAIR_CELLS = """
-// What the eight cells around each mass push it with (volume.py): three places of a row serve both.
-float more[3][2] = {};
-#pragma unroll
-for (int side = 0; side < 4; ++side) {
-    const int y = side % 2, z = side / 2;
-    const float* q = push.data + rows[y + 3 * z] + lane;
-    float near[9][3];
-    #pragma unroll
-    for (int k = 0; k < 9; ++k) {
-        const float2 both = *(const float2*)(q + k * n);
-        near[k][0] = q[k * n - 1]; near[k][1] = both.x; near[k][2] = both.y;
-    }
-    #pragma unroll
-    for (int x = 0; x < 2; ++x)
-        #pragma unroll
-        for (int m = 0; m < 2; ++m)
-            #pragma unroll
-            for (int axis = 0; axis < 3; ++axis)
-                more[axis][m] -= (1.0f - 2.0f * x) * near[axis][m + x] + (1.0f - 2.0f * y) * near[3 + axis][m + x]
-                    + (1.0f - 2.0f * z) * near[6 + axis][m + x];
-}
-"""
-
-_PAIR_CELL_FORCE = """
-// Never fused with the product before it: the same bits as where another kernel has summed it up.
-fx = __fadd_rn(fx, more[0][m]); fy = __fadd_rn(fy, more[1][m]); fz = __fadd_rn(fz, more[2][m]);
-"""
-
 _SLEEP = """
 // A tile sleeps unless it, or a tile around it, moved or was touched in the substep before.
 const int now = lattice.clock.data[0] * lattice.substeps + substep;
@@ -240,7 +211,6 @@ for (int r = 0; r < 9; ++r) {
         }
     }
 }
-$cells
 const int first_of_pair = i;
 #pragma unroll
 for (int m = 0; m < 2; ++m) {
@@ -261,8 +231,8 @@ def _step(features: bool) -> str:
     return pulls + _move(features)
 
 
-def _move(features: bool, more: str = _EXTRA_FORCE) -> str:
-    return fill(_MOVE, more=more, doze=_WAKE if features else "")
+def _move(features: bool) -> str:
+    return fill(_MOVE, more=_EXTRA_FORCE, doze=_WAKE if features else "")
 
 
 def _tile_source(features: bool) -> str:
@@ -274,10 +244,9 @@ def _mass_source() -> str:
     return on_cuda(fill(_CUDA, threads=16, masses=1, place=_PLACE, step=_step(features=True)))
 
 
-def _pair_source(cells: bool = False) -> str:
-    """Without features; with `cells` it sums up what they push with."""
-    pulls = fill(_PAIR_PULLS, shortest2=SHORTEST2, cells=_PAIR_CELLS if cells else "")
-    step = pulls + _move(features=False, more=_PAIR_CELL_FORCE if cells else _EXTRA_FORCE) + "}"
+def _pair_source() -> str:
+    """Without features."""
+    step = fill(_PAIR_PULLS, shortest2=SHORTEST2) + _move(features=False) + "}"
     return on_cuda(fill(_CUDA, threads=8, masses=2, place=_PLACE, step=step))
 
 
@@ -318,21 +287,6 @@ def step_pair(
     next: wp.array(dtype=wp.float32),
     broken: wp.array(dtype=wp.int32),
 ): ...
-
-
-@wp.func_native(_pair_source(cells=True))
-def step_pair_in_cells(
-    lattice: Lattice,
-    element: int,
-    substep: int,
-    live: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    push: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32),
-    next: wp.array(dtype=wp.float32),
-    broken: wp.array(dtype=wp.int32),
-):
-    """`step_pair` with what cells push with as `volume.py` leaves it, not yet summed up for each mass."""
 
 
 @wp.func_native(_mass_source())

@@ -66,6 +66,8 @@ BENT = wp.constant(0.8)
 """How far a point may be from where its bundle's middle and turn would have it, over its distance from the middle."""
 STEEPEST = wp.constant(2.0)
 """How much farther than straight out a point may go in a substep: else one that a bar meets with its side jumps."""
+NEARLY = wp.constant(1.001)
+"""Of a bar's radius squared: farther from its axis no rounding makes a point lie inside."""
 STEPS = wp.constant(6)
 """In which a point finds its way out of a thin bar; more would find the last percent."""
 SLACK = wp.constant(1.0e-3)
@@ -408,21 +410,23 @@ def meet_bars(
         radius = tools[base + 1]
         if ((bars >> row) & 1) != 0 and radius < thickest:
             away, here = from_axis(tools, base, end, x)
-            distance = wp.length(away)
-            depth = radius - distance
-            out = wp.vec3(0.0, 0.0, 1.0)
-            if distance > 1.0e-9:
-                out = away / distance
-            if samples.gauged != 0 and radius < lattice.spacing:
-                # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
-                out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
-                before, _there = from_axis(tools, base, start, x - lattice.dt * v)
-                depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
-            if depth > deepest:
-                deepest = depth
-                normal = out
-                found = row
-                along = here
+            thin = samples.gauged != 0 and radius < lattice.spacing
+            if thin or wp.length_sq(away) < NEARLY * radius * radius:
+                distance = wp.length(away)
+                depth = radius - distance
+                out = wp.vec3(0.0, 0.0, 1.0)
+                if distance > 1.0e-9:
+                    out = away / distance
+                if thin:
+                    # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
+                    out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
+                    before, _there = from_axis(tools, base, start, x - lattice.dt * v)
+                    depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
+                if depth > deepest:
+                    deepest = depth
+                    normal = out
+                    found = row
+                    along = here
     if found >= 0:
         base = found * PART_FLOATS
         tick = lattice.dt * float(lattice.substeps)
@@ -483,37 +487,72 @@ def count_shares(samples: Samples, contacts: Contacts, s: int):
 
 
 @wp.func
-def push_masses(
-    lattice: Lattice, samples: Samples, substep: int, live_keep: float, contacts: Contacts, s: int,
-    force_out: wp.array(dtype=wp.int64),
-):  # fmt: skip
-    """What a touched point asks of its masses, and what its tool feels of it."""
+def push_mass(
+    lattice: Lattice, samples: Samples, substep: int, contacts: Contacts, s: int, c: int, push: wp.vec3, shift: wp.vec3
+):
+    """What a touched point asks of one of its masses."""
     slots = lattice.slots
-    found = yielding_of(lattice, samples, contacts.share, contacts.part[s], s)
-    tool = contacts.row[s] // _PARTS
-    wp.atomic_max(contacts.gauge, 2 * tool, int(contacts.depth[s] * DEPTH_UNITS))
-    for c in range(samples.corners):
-        if samples.weights[s * samples.corners + c] != 0.0:
-            # Whoever writes it writes the same.
-            i = samples.places[s * samples.corners + c]
-            contacts.touched[i // _TILE] = lattice.clock[0] * lattice.substeps + substep + 1
-    if found[1] == 0.0:
-        return
-    push = contacts.change[s] / found[0]
-    shift = contacts.move[s] / found[0]
-    for c in range(samples.corners):
-        weight = samples.weights[s * samples.corners + c]
+    weight = samples.weights[s * samples.corners + c]
+    if weight != 0.0:
         i = samples.places[s * samples.corners + c]
-        if weight != 0.0 and lattice.inverse_mass[i] > 0.0:
+        # Whoever writes it writes the same.
+        contacts.touched[i // _TILE] = lattice.clock[0] * lattice.substeps + substep + 1
+        if lattice.inverse_mass[i] > 0.0:
             for k in range(3):
                 wp.atomic_add(contacts.push, k * slots + i, wp.int64(wp.rint(weight * push[k] * PUSH_UNITS)))
                 wp.atomic_add(contacts.shift, k * slots + i, wp.int64(wp.rint(weight * shift[k] * SHIFT_UNITS)))
+
+
+@wp.func
+def feel_point(
+    lattice: Lattice, live_keep: float, contacts: Contacts, s: int, push: wp.vec3, found: wp.vec4,
+    force_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """What a tool feels of a touched point, of which this was `found` (`yielding`)."""
+    tool = contacts.row[s] // _PARTS
     # A force f changes v by keep·Δt·f/m, so momentum p took p/(keep·Δt).
     felt = -push / (lattice.dt * live_keep * found[3] / found[2])
     torque = wp.cross(contacts.arm[s], felt)
     for k in range(3):
         wp.atomic_add(force_out, FORCE_PARTS * tool + k, wp.int64(wp.rint(felt[k] * FORCE_UNITS)))
         wp.atomic_add(force_out, FORCE_PARTS * tool + 3 + k, wp.int64(wp.rint(torque[k] * TORQUE_UNITS)))
+
+
+@wp.func
+def push_masses(
+    lattice: Lattice, samples: Samples, substep: int, live_keep: float, contacts: Contacts, s: int,
+    force_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """What a touched point asks of its masses, and what its tool feels of it."""
+    found = yielding_of(lattice, samples, contacts.share, contacts.part[s], s)
+    wp.atomic_max(contacts.gauge, 2 * (contacts.row[s] // _PARTS), int(contacts.depth[s] * DEPTH_UNITS))
+    push = wp.vec3()
+    shift = wp.vec3()
+    if found[1] > 0.0:
+        push = contacts.change[s] / found[0]
+        shift = contacts.move[s] / found[0]
+        feel_point(lattice, live_keep, contacts, s, push, found, force_out)
+    for c in range(samples.corners):
+        push_mass(lattice, samples, substep, contacts, s, c, push, shift)
+
+
+@wp.func
+def push_corner(
+    lattice: Lattice, samples: Samples, substep: int, live_keep: float, contacts: Contacts, s: int, corner: int,
+    force_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """The same by one of as many threads as a point has masses, for one of them. The first does what is done once."""
+    found = yielding_of(lattice, samples, contacts.share, contacts.part[s], s)
+    push = wp.vec3()
+    shift = wp.vec3()
+    if found[1] > 0.0:
+        push = contacts.change[s] / found[0]
+        shift = contacts.move[s] / found[0]
+    if corner == 0:
+        wp.atomic_max(contacts.gauge, 2 * (contacts.row[s] // _PARTS), int(contacts.depth[s] * DEPTH_UNITS))
+        if found[1] > 0.0:
+            feel_point(lattice, live_keep, contacts, s, push, found, force_out)
+    push_mass(lattice, samples, substep, contacts, s, corner, push, shift)
 
 
 @wp.func
@@ -550,16 +589,13 @@ def wake_around(lattice: Lattice, substep: int, tile: int):
 
 
 @wp.func
-def move_met(
-    lattice: Lattice, samples: Samples, tau: float, contacts: Contacts, velocity_out: wp.array(dtype=wp.float32),
-    position_out: wp.array(dtype=wp.float32), thread: int, threads: int,
+def move_corner(
+    lattice: Lattice, samples: Samples, tau: float, contacts: Contacts, s: int, c: int,
+    velocity_out: wp.array(dtype=wp.float32), position_out: wp.array(dtype=wp.float32),
 ):  # fmt: skip
-    """The masses of all points that are inside a part; each of `threads` asks for some of them."""
-    for place in range(thread, contacts.counts[1] * samples.corners, threads):
-        s = contacts.met[place // samples.corners]
-        at = s * samples.corners + place % samples.corners
-        if samples.weights[at] != 0.0:
-            move_mass(lattice, tau, contacts, samples.places[at], velocity_out, position_out)
+    """One of the masses of a point that is inside a part."""
+    if samples.weights[s * samples.corners + c] != 0.0:
+        move_mass(lattice, tau, contacts, samples.places[s * samples.corners + c], velocity_out, position_out)
 
 
 @wp.func
@@ -600,7 +636,9 @@ def touch_points(
         count_shares(samples, contacts, contacts.met[n])
     for n in range(count):
         push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, contacts.met[n], force_out)
-    move_met(lattice, samples, tau, contacts, velocity_out, position_out, 0, 1)
+    for n in range(count):
+        for c in range(samples.corners):
+            move_corner(lattice, samples, tau, contacts, contacts.met[n], c, velocity_out, position_out)
     if (lattice.features & SKIP_REST) != 0:
         now = lattice.clock[0] * lattice.substeps + substep + 1
         for tile in range(tiles):

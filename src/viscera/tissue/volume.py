@@ -129,24 +129,22 @@ def gather_pressure(
     store3(extra_out, slots, i, total)
 
 
-_AROUND = """
+_CELL = """
 const Place n = lattice.slots;
 const Place i = lattice.tile_slot.data[tile] + lane;
 const int* rows = lattice.rows.data + 9 * tile;
 const float* p = position.data;
 const float h = lattice.spacing;
-"""
-
-_CELL = """
 V a[3] = {FILL(h), FILL(0.0f), FILL(0.0f)};
 V b[3] = {FILL(0.0f), FILL(h), FILL(0.0f)};
 V c[3] = {FILL(0.0f), FILL(0.0f), FILL(h)};
 #pragma unroll
 for (int corner = 0; corner < 8; ++corner) {
     const int x = corner % 2, y = corner / 2 % 2, z = corner / 4;
+    const Place j = rows[4 + y + 3 * z] + lane + x;
     #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        const V u = 0.25f * $there;
+        const V u = 0.25f * LOAD(p + axis * n + j);
         a[axis] += (2.0f * x - 1.0f) * u;
         b[axis] += (2.0f * y - 1.0f) * u;
         c[axis] += (2.0f * z - 1.0f) * u;
@@ -161,47 +159,13 @@ V stretch = FILL(0.0f);
 #pragma unroll
 for (int axis = 0; axis < 3; ++axis) stretch += a[axis] * a[axis] + b[axis] * b[axis] + c[axis] * c[axis];
 const V relief = AT_LEAST(stretch / (3.0f * h * h * $most_stretch), 1.0f);
-const V push = 0.25f * live.data[6] * LOAD_HALF((const Half*)bulk.data + $here) * growth / relief;
-"""
-"""With b×c, c×a, a×b and what they are to be multiplied by, `push`."""
-
-_STORE_CELL = """
+const V push = 0.25f * live.data[6] * LOAD_HALF((const Half*)bulk.data + i) * growth / relief;
 float* out = push_out.data + i;
 #pragma unroll
 for (int axis = 0; axis < 3; ++axis) {
     STORE(out + axis * n, push * bc[axis]);
     STORE(out + (3 + axis) * n, push * ca[axis]);
     STORE(out + (6 + axis) * n, push * ab[axis]);
-}
-"""
-
-_PAIR_AROUND = """
-// Three places of a row serve the cells of both.
-float near[4][3][3], pushes[9][2];
-#pragma unroll
-for (int side = 0; side < 4; ++side) {
-    const float* q = p + rows[4 + side % 2 + 3 * (side / 2)] + lane;
-    #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-        const float2 both = *(const float2*)(q + axis * n);
-        near[side][axis][0] = both.x; near[side][axis][1] = both.y; near[side][axis][2] = q[axis * n + 2];
-    }
-}
-#pragma unroll
-for (int m = 0; m < 2; ++m) {
-"""
-
-_PAIR_STORE = """
-    #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-        pushes[axis][m] = push * bc[axis]; pushes[3 + axis][m] = push * ca[axis]; pushes[6 + axis][m] = push * ab[axis];
-    }
-}
-#pragma unroll
-for (int k = 0; k < 9; ++k) {
-    float2 both;
-    both.x = pushes[k][0]; both.y = pushes[k][1];
-    *(float2*)(push_out.data + k * n + i) = both;
 }
 """
 
@@ -231,31 +195,18 @@ $body
 """
 
 _CUDA_PLACE = """
-const int tile = element / $threads;
-const int lane = element % $threads * $masses;
+const int tile = element / 16;
+const int lane = element % 16;
 $body
 """
 
 
-def _cpu(body: str) -> str:
-    """An element is a tile of 16 places."""
-    return on_cpu(fill(_CPU_PLACE, body=body), fused=False)
+def _source(body: str) -> str:
+    """An element is a tile of 16 places on cpu, a place on cuda."""
+    return on_cpu(fill(_CPU_PLACE, body=body), fused=False) + on_cuda(fill(_CUDA_PLACE, body=body))
 
 
-def _cuda(body: str, masses: int = 1) -> str:
-    """An element is a place, or two."""
-    return on_cuda(fill(_CUDA_PLACE, body=body, threads=16 // masses, masses=masses))
-
-
-def _cell(there: str, here: str) -> str:
-    return fill(_CELL, most_growth=MOST_GROWTH, most_stretch=MOST_STRETCH, there=there, here=here)
-
-
-_ONE_CELL = _AROUND + _cell("LOAD(p + axis * n + rows[4 + y + 3 * z] + lane + x)", "i") + _STORE_CELL
-_TWO_CELLS = _AROUND + _PAIR_AROUND + _cell("near[y + 2 * z][axis][m + x]", "i + m") + _PAIR_STORE
-
-
-@wp.func_native(_cpu(_ONE_CELL) + _cuda(_ONE_CELL))
+@wp.func_native(_source(fill(_CELL, most_growth=MOST_GROWTH, most_stretch=MOST_STRETCH)))
 def press_cells(
     lattice: Lattice,
     element: int,
@@ -266,19 +217,7 @@ def press_cells(
 ): ...
 
 
-@wp.func_native(_cpu(_ONE_CELL) + _cuda(_TWO_CELLS, masses=2))
-def press_tile_or_pair(
-    lattice: Lattice,
-    element: int,
-    bulk: wp.array(dtype=wp.float16),
-    live: wp.array(dtype=wp.float32),
-    position: wp.array(dtype=wp.float32),
-    push_out: wp.array(dtype=wp.float32),
-):
-    """`press_cells` with two places per element on cuda, which share most of what they read."""
-
-
-@wp.func_native(_cpu(_GATHER) + _cuda(_GATHER))
+@wp.func_native(_source(_GATHER))
 def gather_cells(
     lattice: Lattice, element: int, push: wp.array(dtype=wp.float32), extra_out: wp.array(dtype=wp.float32)
 ): ...

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Vector3
 from viscera.instruments import FASTEST_TOOL, Tool
 from viscera.instruments.tool import FASTEST_TURN
+from viscera.instruments.turning import dot
 from viscera.timing import TICK
 from viscera.tissue.touching import NOTHING_NEAR
 from viscera.world.organ import Organ
@@ -65,11 +66,11 @@ class Holding:
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
         radii = self._thinnest * self._substeps
-        length = math.sqrt(float(way @ way))
+        length = math.sqrt(dot(way, way))
         if self.state[4] > 0.0 and length > PAST * radii:
             way = way * (PAST * radii / length)
         normal, freedom = self.state[:3], 1.0 - float(self.state[3])
-        into = -float(way @ normal)
+        into = -dot(way, normal)
         most = min(_eased(freedom) * FASTEST_TOOL * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
@@ -80,7 +81,7 @@ class Holding:
         normal, freedom = self.state[5:], 1.0 - float(self.state[3])
         if not normal.any():
             return way
-        leaves = float(way @ normal)
+        leaves = dot(way, normal)
         aside = max(freedom, 0.0) ** 2 * (way - leaves * normal)
         return aside + max(leaves, -_eased(freedom) * FASTEST_TURN * TICK) * normal
 
@@ -118,4 +119,4 @@ def _steady(direction: NDArray[np.float64], felt: Vector3) -> None:
         return
     share = STEADY if direction.any() else 1.0
     mean = (1.0 - share) * direction + (share / size) * np.array(felt)
-    direction[:] = mean / max(math.sqrt(float(mean @ mean)), 1e-9)
+    direction[:] = mean / max(math.sqrt(dot(mean, mean)), 1e-9)
