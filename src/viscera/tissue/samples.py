@@ -17,6 +17,9 @@ wp.set_module_options({"enable_backward": False})
 SHARE_UNITS = wp.constant(float(2**32))
 """Integer steps of a weight of 1."""
 
+Moving = wp.types.vector(length=6, dtype=wp.float32)
+"""A place [m] and a velocity [m/s]."""
+
 
 @wp.struct
 class Samples:
@@ -138,7 +141,7 @@ def hung_at(
 def hung_moving(
     corners: int, weights: wp.array(dtype=wp.float32), places: wp.array(dtype=wp.int32), row: int, slots: int,
     tau: float, position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), start: wp.vec3,
-) -> wp.spatial_vector: ...  # fmt: skip
+) -> Moving: ...  # fmt: skip
 
 
 # Of a touched point: Σ |w|·c/m, Σ |w| of what is no anchor, Σ |w|, Σ |w|·keep.
@@ -163,7 +166,7 @@ def hanging(
     found = hung_moving(
         samples.corners, samples.weights, samples.places, s, slots, tau, position, velocity, samples.rest[s]
     )
-    return wp.spatial_top(found), wp.spatial_bottom(found)
+    return wp.vec3(found[0], found[1], found[2]), wp.vec3(found[3], found[4], found[5])
 
 
 @wp.func
