@@ -24,7 +24,8 @@ SPACING = 0.004
 
 
 def block(device: Device, cells: tuple[int, int, int], held: int = 0, **more: Any) -> Tissue:
-    """Held below, up to this layer of masses, its corner at the origin; its surface is half a cell outside its outermost masses."""
+    """Held below, up to this layer of masses, its corner at the origin; its surface is half a cell outside its
+    outermost masses."""
     axes = [np.arange(count + 1, dtype=np.int32) for count in cells]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     params = LatticeParams(
