@@ -14,7 +14,7 @@ import warp as wp
 from viscera.batch.keeping import BACK, FAR, STEP, TURN, allowed, allowed_turn, bound3, keep_out
 from viscera.batch.kit import Ends, Hands, Kit
 from viscera.batch.passive import felt_share
-from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
+from viscera.batch.turns import ONE, TINY, TWO, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
 from viscera.instruments.tool import AS_HELD, JAW_TIME
 from viscera.timing import TICK
@@ -289,7 +289,9 @@ def feel_tool(
     stretch = wp.float64(gauge[2 * tool + 1]) * _NANO
     passing = ONE - depth / wp.min(kit.thinnest[tool], _DEEPEST)
     freedom = wp.min(ONE, (_MOST_FORCE - size) / _SLOW_FORCE)
+    slides = wp.float64(1.0)
     if size > ZERO:
+        slides = wp.min(ONE, wp.max(ONE + passing, ZERO))
         freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
     if stretch < _NOTHING_NEAR:
         if size > ZERO:
@@ -298,7 +300,7 @@ def feel_tool(
         # Tissue that springs to and fro is no freer for it.
         held = wp.max(ONE - wp.max(freedom, -BACK), hands.bound[world, tool, 3] - _RECOVERY)
         hands.bound[world, tool, 3] = held
-        hands.bound[world, tool, 4] = ONE
+        hands.bound[world, tool, 4] = TWO - slides
     else:
         for number in range(8):
             hands.bound[world, tool, number] = ZERO

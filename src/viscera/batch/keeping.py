@@ -9,7 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.batch.kit import Ends, Hands, Kit
-from viscera.batch.turns import ONE, TINY, ZERO
+from viscera.batch.turns import ONE, TINY, TWO, ZERO
 from viscera.instruments.tool import FASTEST_TOOL, FASTEST_TURN
 from viscera.timing import TICK
 from viscera.world import floor, holding
@@ -114,6 +114,10 @@ def allowed(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
     most = wp.min(eased(ONE - hands.bound[world, tool, 3]) * STEP, _INTO * radii)
     if into > most and wp.length_sq(normal) > ZERO:
         way = way + (into - most) * normal
+    slides = TWO - hands.bound[world, tool, 4]
+    if slides < ONE:
+        along = wp.dot(way, normal) * normal
+        way = along + slides * (way - along)
     return way
 
 
