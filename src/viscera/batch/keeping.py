@@ -137,6 +137,10 @@ def allowed(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
     most = wp.min(eased(ONE - hands.bound[world, tool, 3]) * STEP, _INTO * radii)
     if into > most and wp.length_sq(normal) > ZERO:
         way = way + (into - most) * normal
+    slides = ONE - hands.bound[world, tool, 8]
+    if slides < ONE:
+        along = wp.dot(way, normal) * normal
+        way = along + slides * (way - along)
     return way + out
 
 

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from viscera.inputs import Vector3
 from viscera.instruments import FASTEST_TOOL, Tool
 from viscera.instruments.tool import FASTEST_TURN
+from viscera.instruments.turning import dot
 from viscera.timing import TICK
 from viscera.tissue.touching import NOTHING_NEAR
 from viscera.world.organ import Organ
@@ -75,19 +76,19 @@ class Holding:
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
         radii = self._thinnest * self._substeps
-        length = math.sqrt(float(way @ way))
+        length = math.sqrt(dot(way, way))
         if self.state[4] > 0.0 and length > PAST * radii:
             way = way * (PAST * radii / length)
         normal, freedom = self.state[:3], 1.0 - float(self.state[3])
         out = self._drawn_out(way)
         way = way - out
-        into = -float(way @ normal)
+        into = -dot(way, normal)
         most = min(_eased(freedom) * FASTEST_TOOL * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
         slides = 1.0 - float(self.state[8])
         if slides < 1.0:
-            along = float(way @ normal) * normal
+            along = dot(way, normal) * normal
             way = along + slides * (way - along)
         return way + out
 
@@ -96,19 +97,23 @@ class Holding:
         if self.state[3] <= 0.0:
             return np.zeros(3)
         shaft = np.array(self._tool.shaft)
-        outwards = max(float(way @ shaft), 0.0)
+        outwards = dot(way, shaft)
+        if outwards <= 0.0:
+            return np.zeros(3)
         bars = self._tool.end[: self._tool.bars.count]
         axes = bars[:, 1] - bars[:, 0]
-        along = np.abs(axes @ shaft) / np.maximum(np.sqrt((axes * axes).sum(axis=1)), 1e-12)
-        aside = math.sqrt(max(1.0 - float(along.min(initial=1.0)) ** 2, 0.0))
-        return outwards * (1.0 - aside) * float(self.state[4]) ** 2 * shaft
+        along = (abs(dot(axis, shaft)) / max(math.sqrt(dot(axis, axis)), 1e-12) for axis in axes)
+        least = min(1.0, *along)
+        aside = math.sqrt(max(1.0 - least * least, 0.0))
+        by_force = float(self.state[4])
+        return outwards * (1.0 - aside) * by_force * by_force * shaft
 
     def allow_turn(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this turn of a tick it may make: axis times angle [rad]."""
         normal, freedom = self.state[5:8], 1.0 - float(self.state[3])
         if not normal.any():
             return way
-        leaves = float(way @ normal)
+        leaves = dot(way, normal)
         aside = max(freedom, 0.0) ** 2 * (way - leaves * normal)
         return aside + max(leaves, -_eased(freedom) * FASTEST_TURN * TICK) * normal
 
@@ -149,4 +154,4 @@ def _steady(direction: NDArray[np.float64], felt: Vector3) -> None:
         return
     share = STEADY if direction.any() else 1.0
     mean = (1.0 - share) * direction + (share / size) * np.array(felt)
-    direction[:] = mean / max(math.sqrt(float(mean @ mean)), 1e-9)
+    direction[:] = mean / max(math.sqrt(dot(mean, mean)), 1e-9)
