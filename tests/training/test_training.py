@@ -411,9 +411,10 @@ def test_a_report_says_where_one_stands(cohort: Store) -> None:
     (curve,) = curves(cohort.trials(), "Ada")
     told = dict(facts(curve))
     assert told["Trials"] == "12, 10 passed"
-    assert told["Plateau of time"] == "15.0 s, from 55.0 s at first"
+    assert told["Where practice leads"] == "15.0 s (plateau), from 55.0 s at first"
     passed = [trial.time for trial in cohort.trials() if trial.passed]
-    assert told["Cohort, quartiles of time"].startswith(f"{np.percentile(passed, 25):.1f}")
+    low, half, high = np.percentile(passed, (25, 50, 75))
+    assert told["All who passed"] == f"half took {low:.1f} to {high:.1f} s, the middle one {half:.1f} s"
     assert told["To do better"] == "Press less."
 
 
