@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -122,17 +122,18 @@ def html(
     watch: Address = nowhere,
     person: Address = nowhere,
     words: Vocabulary | None = None,
+    titles: Mapping[str, str] | None = None,
     above: str = "",
 ) -> str:
     """The report as one page without anything from elsewhere. `watch` is where a trial is seen again, `person` where
-    the report of its trainee is; `above` is HTML that comes first."""
+    the report of its trainee is; `titles` are what people call scenarios; `above` is HTML that comes first."""
     parts = [above, f"<h1>{escape(_title(trainee))}</h1>", f"<p class=note>{escape(_note(trials, trainee))}</p>"]
     found = curves(trials, trainee, words)
     parts.append(_HOW if found else "<p>No trial has ended yet: finish a drill, with a name under “Who are you?”.</p>")
     for curve in found:
         lines = facts(curve) if trainee is not None else cohort_facts(curve)
         told = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in lines)
-        parts.append(f"<h2>{escape(_drill(curve))}</h2><table>{told}</table>")
+        parts.append(f"<h2>{escape(_drill(curve, titles or {}))}</h2><table>{told}</table>")
         parts += [_picture(one) for one in _figures(curve, trainee)]
         if trainee is None:
             parts += [_people(curve, person), _cohort_measures(curve)]
@@ -164,8 +165,8 @@ _HOW = (
 )
 
 
-def _drill(curve: Curve) -> str:
-    return f"{curve.scenario.replace('_', ' ').capitalize()}, {curve.level}"
+def _drill(curve: Curve, titles: Mapping[str, str]) -> str:
+    return f"{titles.get(curve.scenario, curve.scenario)}, {curve.level}"
 
 
 def _linked(words: str, address: str) -> str:
@@ -274,22 +275,34 @@ def _cohort_measures(curve: Curve) -> str:
 # --- files ---
 
 
-def write(trials: Sequence[KeptTrial], trainee: str | None, path: Path, words: Vocabulary | None = None) -> None:
+def write(
+    trials: Sequence[KeptTrial],
+    trainee: str | None,
+    path: Path,
+    words: Vocabulary | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> None:
     """To a file that ends in .html or .pdf."""
     if not curves(trials, trainee):
         raise InputError("there is no trial to report on.", "Finish a drill first, with a trainee's name in the page.")
     try:
         if path.suffix == ".html":
-            path.write_text(html(trials, trainee, words=words), encoding="utf-8")
+            path.write_text(html(trials, trainee, words=words, titles=titles), encoding="utf-8")
         elif path.suffix == ".pdf":
-            _write_pdf(trials, trainee, path, words)
+            _write_pdf(trials, trainee, path, words, titles or {})
         else:
             raise InputError(f"cannot write a report to {path.name!r}.", "Give a file that ends in .html or .pdf.")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.", "Choose another file.") from error
 
 
-def _write_pdf(trials: Sequence[KeptTrial], trainee: str | None, path: Path, words: Vocabulary | None = None) -> None:
+def _write_pdf(
+    trials: Sequence[KeptTrial],
+    trainee: str | None,
+    path: Path,
+    words: Vocabulary | None,
+    titles: Mapping[str, str],
+) -> None:
     """Some pages a drill: its curves with the facts, then every measure, then their CUSUMs."""
     from matplotlib.backends.backend_pdf import PdfPages
 
@@ -303,7 +316,7 @@ def _write_pdf(trials: Sequence[KeptTrial], trainee: str | None, path: Path, wor
                 page.set_size_inches(*PAPER)
                 page.get_layout_engine().set(rect=(0.04, top - height, 0.92, height))
                 page.text(0.06, 0.95, _title(trainee), fontsize=16, weight="bold", color=INK)
-                page.text(0.06, 0.92, _drill(curve), fontsize=12, color=INK)
+                page.text(0.06, 0.92, _drill(curve, titles), fontsize=12, color=INK)
                 for line, (key, value) in enumerate(first):
                     page.text(0.06, 0.885 - LINE * line, key, fontsize=8.5, color="#5f6d74")
                     page.text(0.32, 0.885 - LINE * line, value, fontsize=8.5, color=INK)
