@@ -278,12 +278,12 @@ button{font:inherit;font-size:14px;padding:6px 14px;border-radius:8px;border:1px
 color:#1b2529;cursor:pointer}
 button.go{background:#1b8f86;border-color:#1b8f86;color:#fff}button.danger{border-color:#d3543f;color:#b23a27}
 .said{background:#e6f3f1;border-left:4px solid #1b8f86;padding:10px 14px;border-radius:6px}
-td .downloads{margin:2px 0;white-space:nowrap}
+td .downloads{margin:2px 0;flex-wrap:nowrap}
 .people td:nth-child(2){color:#5f6d74;font-size:13px}td .button,td button{padding:3px 10px;font-size:13px}
 td details p{margin:6px 0}section{border-top:1px solid #dde3e6;margin-top:24px;padding-top:8px}
-.downloads{line-height:2.6}
+.downloads{display:flex;flex-wrap:wrap;gap:6px}
 @media(max-width:640px){tr,td{display:block}th{display:none}tr+tr{border-top:1px solid #dde3e6;padding-top:8px}
-td .downloads{white-space:normal}}
+td .downloads{flex-wrap:wrap}}
 section h2{border:0;margin:6px 0;padding:0}
 """
 
