@@ -437,7 +437,7 @@ def test_a_measure_that_some_trials_lack_keeps_their_numbers(address: str) -> No
     """A path over the straight one is none where nothing moved."""
     store = Store(open_database(address))
     for trial in range(1, 6):
-        store.keep("Ada", scored(10.0, **({"ratio": float(trial)} if trial != 2 else {})))
+        store.keep("Ada", scored(10.0) if trial == 2 else scored(10.0, ratio=float(trial)))
     (curve,) = curves(store.trials(), "Ada")
     (ratio,) = (place for place in curve.places() if place.name == "ratio")
     assert (ratio.numbers, ratio.values) == ((1, 3, 4, 5), (1.0, 3.0, 4.0, 5.0))

@@ -7,7 +7,7 @@ not matter. A drill that has ended stops it, when its turn lands.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Trace:
             "trace/now": np.array([float(self._going), float(self._ticks), *self._sums, *self._peaks]),
         }
 
-    def load(self, saved: dict[str, NDArray[np.float64]]) -> None:
+    def load(self, saved: Mapping[str, NDArray[np.float64] | NDArray[np.float32]]) -> None:
         self._count = len(saved["trace/rows"])
         self._rows[: self._count] = saved["trace/rows"]
         going, ticks, *rest = saved["trace/now"].tolist()
