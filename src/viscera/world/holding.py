@@ -8,10 +8,12 @@ only as fast as that can bear. Let n be the direction of the force on it, smooth
 for the force F, the least stretch s of the tissue beneath it (1 at rest, 0 flat), and the depth d to which points
 sprang into its thinnest bar of radius r within a substep. Of its way, what points against n is at most
 q²·v_fastest·Δt: less and less as a bound comes near, and beyond it the tool is taken back a little. Sliding and leaving
-are free. So a hand that goes on pressing, at any speed and in any direction, leaves its tool where the bound is. q
-falls at once and rises slowly, as tissue that is hit springs to and fro. Turning about the tip is bounded in the same
-way: of its turn, what goes against the direction of the torque on it is at most q²·ω_fastest·Δt, and what goes across
-it is q² of what was wished: a long shaft that turns sideways ploughs.
+are free. Where d is more than r, sliding is only 2 − d/r of what was wished: a bar between two lobes is pushed by both,
+and ploughs through what it slides along. That is not asked of tissue that can be cut: a blade or a hook lies deep in
+what it has opened, and has to come along it. So a hand that goes on pressing, at any speed and in any direction,
+leaves its tool where the bound is. q falls at once and rises slowly, as tissue that is hit springs to and fro. Turning
+about the tip is bounded in the same way: of its turn, what goes against the direction of the torque on it is at most
+q²·ω_fastest·Δt, and what goes across it is q² of what was wished: a long shaft that turns sideways ploughs.
 
 Near tissue a tool is also no faster than half the radius of its thinnest bar per substep, so that it passes no point of
 the surface unseen, and into it no faster than `INTO` times that radius.
@@ -59,8 +61,9 @@ class Holding:
         self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else DEEPEST
         self._substeps = min((organ.tissue.substeps for organ in organs), default=1)
         self.state = np.zeros(8)
-        """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then whether tissue is
-        near, and the direction of the torque. Part of the world's state."""
+        """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then 0 where no tissue is
+        near, else 2 less the share of its sliding that is free; and the direction of the torque. Part of the world's
+        state."""
 
     def allow(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
         """What of this way of a tick it may go [m]."""
@@ -73,6 +76,10 @@ class Holding:
         most = min(_eased(freedom) * FASTEST_TOOL * TICK, INTO * radii)
         if into > most and normal.any():
             way = way + (into - most) * normal
+        slides = 2.0 - float(self.state[4])
+        if slides < 1.0:
+            along = float(way @ normal) * normal
+            way = along + slides * (way - along)
         return way
 
     def allow_turn(self, way: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,12 +94,14 @@ class Holding:
     def feel(self, force: Vector3, torque: Vector3, slot: int) -> None:
         """After a tick."""
         size = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
-        freedom, near = min(1.0, (MOST_FORCE - size) / SLOW_FORCE), False
+        freedom, near, slides = min(1.0, (MOST_FORCE - size) / SLOW_FORCE), False, 1.0
         for organ in self._organs:
             depth, stretch = organ.tissue.tool_gauge(slot)
             passing = 1.0 - depth / min(self._thinnest, DEEPEST)
             if size > 0.0:  # tissue that it does not press may lie flat after cuts, and holds nothing
                 freedom = min(freedom, (stretch - LEAST_STRETCH) / SLOW_STRETCH, passing / SLOW_DEPTH)
+                if organ.tissue.cutting is None:
+                    slides = min(slides, max(1.0 + passing, 0.0))
             near = near or stretch < NOTHING_NEAR
         if not near:
             self.state[:] = 0.0
@@ -102,7 +111,7 @@ class Holding:
             _steady(self.state[5:], torque)
         # Tissue that springs to and fro is no freer for it.
         self.state[3] = max(1.0 - max(freedom, -BACK), float(self.state[3]) - RECOVERY)
-        self.state[4] = 1.0
+        self.state[4] = 2.0 - slides
 
 
 def _eased(freedom: float) -> float:
