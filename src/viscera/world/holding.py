@@ -60,6 +60,9 @@ LEAST_FREE = 1.0e-9
 BACK = 0.4
 """Least q, and how fast a tool is taken back then: q·BACK times the fastest speed."""
 
+HELD = 9
+"""Numbers that one tool's holding remembers."""
+
 
 class Holding:
     """Of one tool."""
@@ -68,7 +71,7 @@ class Holding:
         self._tool, self._organs = tool, organs
         self._thinnest = float(tool.bars.radii.min()) if tool.bars.count else DEEPEST
         self._substeps = min((organ.tissue.substeps for organ in organs), default=1)
-        self.state = np.zeros(9)
+        self.state = np.zeros(HELD)
         """Direction of the force that last was on it, and 1 − q; zero where nothing holds it. Then, above 0 where
         tissue is near, what q would be by force alone; the direction of the torque; and what of its sliding is not
         free. Part of the world's state."""
@@ -103,7 +106,7 @@ class Holding:
         bars = self._tool.end[: self._tool.bars.count]
         axes = bars[:, 1] - bars[:, 0]
         along = (abs(dot(axis, shaft)) / max(math.sqrt(dot(axis, axis)), 1e-12) for axis in axes)
-        least = min(1.0, *along)
+        least = min([1.0, *along])
         aside = math.sqrt(max(1.0 - least * least, 0.0))
         by_force = float(self.state[4])
         return outwards * (1.0 - aside) * by_force * by_force * shaft

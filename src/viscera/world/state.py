@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from viscera.inputs import Reset
 from viscera.instruments import Tool
+from viscera.world.holding import HELD
 from viscera.world.system import Saved
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def put_back(world: World, state: Saved) -> None:
     world.contact.slots = {tool.number: slot for tool, slot in slots if slot >= 0}
     for passive, saved in zip(world.contact.passives, state["passives"].reshape(-1, 6), strict=True):
         passive.state[:] = saved
-    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, 8), strict=True):
+    for holding, saved in zip(world.contact.holdings, state["holdings"].reshape(-1, HELD), strict=True):
         holding.state[:] = saved
     for number, motion in enumerate(contents.motions):
         motion.state[:] = state[f"motions/{number}"]
