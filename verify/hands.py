@@ -120,7 +120,9 @@ class Played:
     inputs: dict[int, list[ToolInput]] = field(default_factory=dict)
     """By their tick."""
     digests: dict[int, str] = field(default_factory=dict)
-    """Of the world, every `DIGEST_EACH` ticks."""
+    """Of the world, by the tick."""
+    each: int = DIGEST_EACH
+    """Ticks between two digests."""
 
 
 def play(world: World, seconds: float, two_hands: bool = False, kept: Played | None = None) -> Found:
@@ -151,7 +153,7 @@ def play(world: World, seconds: float, two_hands: bool = False, kept: Played | N
 def _keep(kept: Played, world: World, tick: int, given: list[ToolInput]) -> None:
     if given:
         kept.inputs[tick] = given
-    if world.tick % DIGEST_EACH == 0:
+    if world.tick % kept.each == 0:
         world.wait()
         kept.digests[world.tick] = world.state_hash()
 

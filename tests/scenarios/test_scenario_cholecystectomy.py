@@ -8,6 +8,7 @@ import pytest
 import viscera
 from viscera.blood.wounds.wounds import BURNT
 from viscera.geometry import icosphere
+from viscera.geometry.tools import FOOT
 from viscera.geometry.topology import components
 from viscera.inputs import Input
 from viscera.scenarios.cholecystectomy import LEVELS, body
@@ -15,7 +16,16 @@ from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
 from viscera.scenarios.cholecystectomy.patient import NECK, draw_patient
 from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at, operation
-from viscera.scenarios.cholecystectomy.surgeon import EACH, GRASPER, SCISSORS, Surgeon
+from viscera.scenarios.cholecystectomy.surgeon import (
+    DOWN,
+    EACH,
+    ENTERS,
+    GRASPER,
+    HOOK,
+    SCISSORS,
+    Stroke,
+    Surgeon,
+)
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.world.world import World
 
@@ -178,9 +188,30 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
             masses = world.organs[0].body.positions[tube]
             here = masses[np.abs(masses[:, 0] - x) < 1e-4, 1]
             assert side.towards * y == pytest.approx((side.towards * here).max() + 0.0015, abs=1e-6)
+        # Beyond a tube the middle of the hook's wire, half a foot higher, is over the tube's cells.
+        if side.towards > 0:
+            line = dict(eyes.tubes())[side.tube]
+            least = np.interp(way[1:-1, 0], line[:, 0], line[:, 2]) + 0.0015 - 0.5 * FOOT
+            assert (way[1:-1, 2] > least).all()
     # What crosses the plane of the cuts is all that joins the gall bladder to the common duct, but for the bed.
     across = eyes.across_fold(cut_at(eyes))
     assert eyes.middles(across)[:, 0] == pytest.approx(cut_at(eyes), abs=0.0031)
+
+
+@pytest.mark.parametrize(("aside", "pressed"), [(0.002, 1.0), (0.004, 0.0)])
+def test_a_hook_burns_its_way_in_only_straight_below_it(world: World, aside: float, pressed: float) -> None:
+    """Tissue keeps it 4 mm above its place for longer than `ENTERS`, and so far aside."""
+    surgeon = Surgeon(iter([Stroke(HOOK, np.array([[-0.02, 0.0, 0.015], [0.0, 0.0, 0.015]]), 1.0, DOWN)]))
+    surgeon.script(world, 0)
+    assert surgeon.now is not None
+    surgeon._stages[:], surgeon._waited = ["go in", "work", "leave"], 2.0 * ENTERS
+    tool = world.hands[HOOK]
+    before = tool.tip.copy()
+    try:
+        tool.tip[:] = tool.hand + np.array([aside, 0.0, 0.004])
+        assert surgeon._input(world, surgeon.now).grip == pressed
+    finally:
+        tool.tip[:] = before
 
 
 def test_the_hand_that_holds_does_not_turn_while_the_other_comes() -> None:
@@ -213,14 +244,7 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
-@pytest.mark.parametrize(
-    "seed",
-    [
-        0,
-        pytest.param(1, marks=pytest.mark.xfail(reason="the artery parts while the fold is cleared, bile leaks")),
-        2,
-    ],
-)
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
     """An inflamed bed, a thick wall, two arteries: all goals of the first level."""
     world = viscera.make("cholecystectomy", device="cpu", seed=seed)

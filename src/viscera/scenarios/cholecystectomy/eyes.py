@@ -129,9 +129,9 @@ class Eyes:
 
     def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
         """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
-        side are left; the foot ends below the lowest of them, but beyond a tube the wire, which comes across it from the
-        surgeon's side, stays over it [m], shape (points, 3). It keeps off the gall bladder and the common duct, and may
-        have no points for that."""
+        side are left [m], shape (points, 3). The foot ends below the lowest of them, but beyond a tube the wire, which
+        comes across it from the surgeon's side, stays over it. The way keeps off the gall bladder and the common duct,
+        and may have no points for that."""
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
