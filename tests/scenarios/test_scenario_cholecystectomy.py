@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from viscera.inputs import Input
 from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
+from viscera.scenarios.cholecystectomy.judge import Judge
 from viscera.scenarios.cholecystectomy.patient import NECK, draw_patient
 from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at, operation
 from viscera.scenarios.cholecystectomy.surgeon import (
@@ -147,6 +150,78 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
         judge.look()
         judge.values[:] = seen
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
+
+
+@pytest.fixture
+def judge(world: World) -> Iterator[Judge]:
+    """That of the world, which has it back as it was."""
+    found, tubes = world.system("judge").holds, world.system("tubes").holds
+    kept = found.values.copy(), found.frozen.copy(), tubes.clips.copy(), found._lower_freed
+    yield found
+    found.values[:], found.frozen[:], tubes.clips[:], found._lower_freed = kept
+    for channel in tubes.channels:
+        channel.cut_at = float("nan")
+
+
+CALOT, VIEW, SECURED, FREED, TAKEN_OUT, DUCT_BURN = range(6)
+"""Places in `Judge.values`."""
+
+
+@pytest.mark.parametrize(("calot", "lower", "seen"), [(59.0, 99.0, 0.0), (99.0, 59.0, 0.0), (60.0, 60.0, 1.0)])
+def test_the_critical_view_needs_fold_and_lower_bed_and_whole_tubes(
+    judge: Judge, calot: float, lower: float, seen: float
+) -> None:
+    judge.values[CALOT], judge._lower_freed = calot, lower
+    judge._judge_view()
+    assert judge.values[VIEW] == seen
+    # A tube that is cut before leaves it as it was, whatever is cleared later.
+    judge._tubes.channels[2].cut_at = 0.5
+    judge.values[CALOT] = judge._lower_freed = 100.0
+    for _ in range(2):
+        judge._judge_view()
+        assert judge.values[VIEW] == seen
+    assert judge.frozen[0]
+
+
+def test_the_critical_view_is_decided_by_the_first_clip(judge: Judge) -> None:
+    judge._tubes.clips[0] = 0.0, 0.4, 1.0, 1.0
+    judge._judge_view()
+    judge.values[CALOT] = judge._lower_freed = 100.0
+    judge._judge_view()
+    assert judge.frozen[0]
+    assert judge.values[VIEW] == 0.0
+
+
+def test_a_tube_is_secured_by_a_clip_on_either_side_of_its_cut(judge: Judge) -> None:
+    """Of duct and one artery; the common duct does not count."""
+    tubes = judge._tubes
+    assert [len(tubes.channels), judge.values[SECURED]] == [3, 0.0]
+    tubes.clips[0], tubes.clips[1] = (0.0, 0.3, 1.0, 1.0), (0.0, 0.7, 1.0, 1.0)
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0  # clipped, not cut
+    tubes.channels[0].cut_at = 0.8
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0  # cut beyond both
+    tubes.channels[0].cut_at = 0.5
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 50.0
+    tubes.clips[1, 2] = -1.0  # it slipped
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0
+
+
+def test_the_worst_burn_of_the_ducts_stays(judge: Judge) -> None:
+    burn = judge._burning.burn.numpy()
+    before = burn.copy()
+    try:
+        burn[judge._ducts[3]] = 0.4
+        judge.frame(None)  # type: ignore[arg-type]
+        assert judge.values[DUCT_BURN] == pytest.approx(40.0)
+        burn[:] = before
+        judge.frame(None)  # type: ignore[arg-type]
+        assert judge.values[DUCT_BURN] == pytest.approx(40.0)
+    finally:
+        burn[:] = before
 
 
 def test_a_face_that_is_burnt_oozes_no_more(world: World) -> None:
