@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from viscera.scenarios.cholecystectomy.surgeon import (
     Surgeon,
 )
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.world.system import Moment
 from viscera.world.world import World
 
 SEEDS = range(12)
@@ -215,10 +217,10 @@ def test_the_worst_burn_of_the_ducts_stays(judge: Judge) -> None:
     before = burn.copy()
     try:
         burn[judge._ducts[3]] = 0.4
-        judge.frame(None)  # type: ignore[arg-type]
+        judge.frame(cast(Moment, None))
         assert judge.values[DUCT_BURN] == pytest.approx(40.0)
         burn[:] = before
-        judge.frame(None)  # type: ignore[arg-type]
+        judge.frame(cast(Moment, None))
         assert judge.values[DUCT_BURN] == pytest.approx(40.0)
     finally:
         burn[:] = before
