@@ -127,11 +127,11 @@ class Eyes:
         parts = np.array_split(middle, min(PARTS, len(middle)))
         return _longer(np.array([part.mean(axis=0) for part in parts]))
 
-    def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
+    def way_beside(self, side: Side, left: Springs, deeper: float = 0.0) -> NDArray[np.float64]:
         """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
         side are left [m], shape (points, 3). The foot ends below the lowest of them, but beyond a tube the wire, which
-        comes across it from the surgeon's side, stays over it. The way keeps off the gall bladder and the common duct,
-        and may have no points for that."""
+        comes across it from the surgeon's side, stays over it, or goes so much deeper [m]. The way keeps off the gall
+        bladder and the common duct, and may have no points for that."""
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
@@ -150,7 +150,7 @@ class Eyes:
             y = side.towards * ((side.towards * self._rest[mine, 1]).max() + 0.5 * cell) + moved[1]
             x, z = self._rest[mine, 0].mean(), here[:, 2].min() + 0.5 * FOOT - UNDER
             if side.towards > 0:
-                z = max(z, np.interp(x, line[:, 0], line[:, 2]) + moved[2] + 0.5 * cell + OVER - 0.5 * FOOT)
+                z = max(z, np.interp(x, line[:, 0], line[:, 2]) + moved[2] + 0.5 * cell + OVER - deeper - 0.5 * FOOT)
             points.append((x + moved[0], y, z))
         if not points:
             return np.zeros((0, 3))
