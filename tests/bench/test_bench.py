@@ -18,6 +18,7 @@ from viscera.bench.registry import Benchmark, Row
 from viscera.bench.sources import SourceTree
 from viscera.device import Device
 from viscera.errors import InputError, RecordingError
+from viscera.scenarios import catalogue
 
 COLUMNS = [
     "name",
@@ -171,6 +172,53 @@ def test_every_benchmark_has_a_headline() -> None:
     found = registry.discover()
     assert len(found) >= 15
     assert all(callable(one.headline) for one in found.values())
+
+
+def lazy(measured: list[str], ms: float = 1.0) -> Benchmark:
+    """Rows of two worlds, seen and unseen, that say when they are measured."""
+
+    def row(case: str) -> Row:
+        measured.append(case)
+        return Row("toy", case, 1, "cpu", ms, 1000.0)
+
+    def run(device: Device, quick: bool) -> Iterator[registry.Case]:
+        for case in ("one", "one, headless", "two", "two, headless"):
+            yield registry.Case(case, lambda case=case: row(case))
+
+    return Benchmark("toy", "", run, lambda device: row("one"))
+
+
+def test_rows_that_nobody_wants_are_not_measured(cpu: Device) -> None:
+    measured: list[str] = []
+    found = list(report.measure([lazy(measured)], cpu, False, lambda text: None, only=["two", "*, headless"]))
+    assert [row.case for row in found] == measured == ["one, headless", "two", "two, headless"]
+    with pytest.raises(InputError, match="three"):
+        list(report.measure([lazy(measured)], cpu, False, lambda text: None, only=["three"]))
+
+
+def test_rows_measured_one_by_one_join_in_one_table(cpu: Device, tmp_path: Path) -> None:
+    def measure(only: str, ms: float) -> None:
+        mine = [lazy([], ms)]
+        kept = report.kept_rows(tmp_path, mine, cpu)
+        rows = list(report.measure(mine, cpu, False, lambda text: None, only=[only]))
+        report.save(report.joined(kept, rows), cpu, tmp_path, lambda text: None)
+
+    for only, ms in (("one", 1.0), ("two*", 2.0), ("two", 3.0)):
+        measure(only, ms)
+    table = tmp_path / "bench.json"
+    saved = json.loads(table.read_text())
+    assert [(row["case"], row["ms"]) for row in saved["rows"]] == [("one", 1.0), ("two", 3.0), ("two, headless", 2.0)]
+    for change in ({"cpu_kind": "another"}, {"sources": {"toy": "viscera:000000000000"}}):
+        table.write_text(json.dumps(saved | change))
+        with pytest.raises(InputError, match="other code or on another machine"):
+            measure("one", 4.0)
+
+
+def test_live_has_a_case_for_each_way_a_world_runs(cpu: Device) -> None:
+    cases = [one.case for one in registry.discover()["live"].run(cpu, False)]
+    ways = ("", ", priority", " beside a busy process", ", priority beside a busy process", ", headless")
+    assert cases[:5] == [f"{cases[0]}{way}" for way in ways]
+    assert len(set(cases)) == len(cases) == 5 * len(catalogue())
 
 
 def test_saved_files_tell_machine_and_rows(cpu: Device, tmp_path: Path) -> None:

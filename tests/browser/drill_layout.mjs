@@ -11,11 +11,11 @@ const [address, folder] = process.argv.slice(2);
 const WINDOWS = { laptop: [1280, 720], small: [1024, 700], tablet: [820, 1180], phone: [390, 844] };
 
 const boxes = (page) => page.evaluate(() => {
-  const parts = { header: "#header > *", bar: ".drill-bar", card: ".drill-result", tools: "#tools", transport: "#transport" };
+  const parts = { header: "#header > *", bar: ".drill-bar", card: ".drill-result", tools: "#tools", transport: "#transport", guide: "#guide summary" };
   const found = [];
   for (const [part, selector] of Object.entries(parts)) {
     for (const element of document.querySelectorAll(selector)) {
-      if (element.getClientRects().length === 0) continue;
+      if (element.getClientRects().length === 0 || getComputedStyle(element).visibility === "hidden") continue;
       const { left, top, right, bottom } = element.getBoundingClientRect();
       found.push({ part, name: element.className || element.id, left, top, right, bottom });
     }

@@ -226,7 +226,7 @@ export const HANDS = {
     done: async (page, { line }) => {
       await slowly(page, async () => {
         await take(page, 1, line[0]);
-        await wheel(page, 5);
+        await wheel(page, 3);
         await page.mouse.down();
         await follow(page, line, 0.02);
         await page.mouse.up();
@@ -236,7 +236,7 @@ export const HANDS = {
     failed: async (page, { line: [first] }) => {
       const across = [-0.014, -0.007, 0.007, 0.014].flatMap((dy, row) => (row % 2 ? [add(first, 0, dy), add(first, 0.04, dy)] : [add(first, 0.04, dy), add(first, 0, dy)]));
       await take(page, 1, across[0]);
-      await wheel(page, 6);
+      await wheel(page, 3);
       await page.mouse.down();
       await follow(page, across, 0.02);
       await page.mouse.up();
@@ -316,7 +316,7 @@ async function cutAcross(page, places) {
   const top = Array.isArray(places) ? places : places.top;
   const line = [add(top, 0.001, -0.016), add(top, 0.001, 0.016)];
   await take(page, 1, line[0]);
-  await wheel(page, 16);
+  await wheel(page, 10); // the tip 20 mm deeper: below the vessel, and the edge, 22 mm of it, still reaches above
   await wait(page, 0.3);
   await page.mouse.down();
   await follow(page, line, 0.03);

@@ -6,17 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_browser import checked, serving
 
 import viscera
-from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments
+from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments, steps
 from viscera.scenarios.cholecystectomy.eyes import Eyes
-from viscera.scenarios.cholecystectomy.patient import draw_patient
+from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, draw_patient
 from viscera.scenarios.cholecystectomy.steps import BESIDE_CUT, LOWER, place_of
 from viscera.scenarios.cholecystectomy.surgeon import TAKES_AT
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 LONGEST = 3_000
 """On a slow machine [s]."""
@@ -24,21 +25,48 @@ SEED = 0
 
 
 def places(seed: int) -> dict[str, Any]:
-    """Where a hand goes in the tissue at rest, phase by phase, and its trocars [m]."""
+    """Where a hand goes in the tissue at rest, phase by phase, how far the grasper pulls, and its trocars [m]."""
     world = viscera.make("cholecystectomy", device="cpu", cores=1, seed=seed)
     patient = draw_patient(seed)
     eyes = Eyes(world.organs[0], patient, body.make_field(patient, SPACING))
     tubes = [line for _, line in eyes.tubes()]
+    cut_at = place_of(eyes, tubes[0])[0, 0]
     return {
         "skin": world.organs[0].name,
         "trocars": [one.trocar for one in instruments()],
-        "hold": list(TAKES_AT),
-        "fold": [eyes.way_beside(side, side.springs).tolist() for side in eyes.ties()],
+        "hold": TAKES_AT,
+        "light": steps.LIGHT,
+        "more": steps.MORE,
+        "most": steps.MOST,
+        "higher": steps.HIGHER,
+        "out": steps.OUT,
+        "fold": [way.tolist() for side in eyes.ties() if len(way := eyes.way_beside(side, side.springs))],
         "lower": [eyes.path(row).tolist() for row in eyes.bed(up_to=LOWER)],
-        "clips": [place_of(eyes, line, side * BESIDE_CUT)[0].tolist() for line in tubes for side in (-1, 1)],
+        "clips": [
+            {"at": place_of(eyes, line, side * BESIDE_CUT)[0].tolist(), "towards": side}
+            for line in tubes
+            for side in (-1, 1)
+        ],
         "cuts": [place_of(eyes, line)[0].tolist() for line in tubes],
+        "across": _across_fold(eyes, float(cut_at)),
         "bed": [eyes.path(row).tolist() for row in eyes.bed()],
+        "coagulated": [_along_bed(y) for y in steps.COAGULATED],
+        "rinsed": [_along_bed(0.0, 0.004)],
+        "sucked": [_along_bed(y) for y in steps.SUCKED],
     }
+
+
+def _across_fold(eyes: Eyes, x: float) -> list[list[float]]:
+    """A row of places across the fold where it is cut, a snip apart [m]."""
+    middles = eyes.middles(eyes.across_fold(x))
+    y = np.arange(middles[:, 1].min() + steps.SNIP, middles[:, 1].max() + steps.SNIP, 2.0 * steps.SNIP)
+    nearest = np.abs(middles[None, :, 1] - y[:, None]).argmin(axis=1)
+    return [[x, float(one), float(middles[k, 2])] for one, k in zip(y, nearest, strict=True)]
+
+
+def _along_bed(y: float, above: float = 0.0) -> list[list[float]]:
+    """From the common duct's side to the fundus [m]."""
+    return [[-0.006, y, LIVER_TOP + above], [0.030, y, LIVER_TOP + above]]
 
 
 def by_mouse(folder: Path, *last: str) -> dict[str, Any]:
@@ -50,12 +78,15 @@ def by_mouse(folder: Path, *last: str) -> dict[str, Any]:
     return told["found"]
 
 
-def test_the_hook_frees_some_of_the_fold_while_the_other_hand_holds(tmp_path: Path) -> None:
-    found = by_mouse(tmp_path, "free")
-    assert found["operation-free"]["calot_cleared"] > found["operation-hold"]["calot_cleared"] + 20.0
+def test_a_hook_opens_the_peritoneum_while_the_other_hand_holds(tmp_path: Path) -> None:
+    found = by_mouse(tmp_path, "open")
+    assert found["operation-open"]["calot_cleared"] > found["operation-hold"]["calot_cleared"] + 4.0
+    assert found["operation-open"]["force_of_grasper"] > 0.1
 
 
-@pytest.mark.xfail(reason="not done by mouse from start to end yet: docs/operation.md says how far", strict=False)
+@pytest.mark.xfail(
+    reason="done by mouse phase by phase, not seen in one unattended run: docs/operation.md", strict=False
+)
 def test_the_whole_operation_is_done_by_mouse_and_keys(tmp_path: Path) -> None:
     values = by_mouse(tmp_path)["operation-out"]
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values

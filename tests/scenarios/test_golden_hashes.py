@@ -1,9 +1,11 @@
 """Worlds stay what they were: state hashes of all scenarios, kept beside this file, computed again.
 
-The same seed and inputs give the same bits on one kind of processor with one Warp and one NumPy. Another processor has
-other instructions (fused multiply-add, wider vectors), another compiler orders sums in another way: its bits differ in
-the last place, and after some ticks anywhere. So a hash counts only where all three are as they were when it was taken;
-elsewhere the test is skipped and says why. A change that is meant to change a world takes the hashes again:
+The same seed and inputs give the same bits on one kind of processor with one Warp, one NumPy and one library of linear
+algebra behind it. Another processor has other instructions (fused multiply-add, wider vectors), another compiler orders
+sums in another way: its bits differ in the last place, and after some ticks anywhere. NumPy's products of matrices are
+such sums: OpenBLAS chooses its loops by the processor, or by a variable of the environment. So a hash counts only where
+all four are as they were when it was taken; elsewhere the test is skipped and says why. A change that is meant to
+change a world takes the hashes again:
 
     python tests/scenarios/test_golden_hashes.py        # all scenarios, some minutes
 
@@ -12,6 +14,7 @@ and its commit says which ones changed and why.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -38,7 +41,20 @@ QUICK = ("palpation", "cautery", "bleeding", "river")
 def place() -> dict[str, str]:
     """What the bits of a world depend on besides its own code."""
     kind = str(machine.describe()["cpu_kind"])
-    return {"cpu_kind": kind, "machine": platform.machine(), "warp": str(wp.__version__), "numpy": np.__version__}
+    versions = {"warp": str(wp.__version__), "numpy": np.__version__}
+    return {"cpu_kind": kind, "machine": platform.machine(), **versions, "products": digest_of_products()}
+
+
+def digest_of_products() -> str:
+    """Of what NumPy makes of some matrices: other loops of its linear algebra give other last bits."""
+    rng = np.random.default_rng(0)
+    digest = hashlib.sha256()
+    for rows, inner, columns in ((3, 3, 3), (4, 3, 1), (64, 3, 3), (40, 70, 50), (300, 5, 300)):
+        a, b = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
+        for kind in (np.float32, np.float64):
+            digest.update((a.astype(kind) @ b.astype(kind)).tobytes())
+        digest.update(np.linalg.svd(a, compute_uv=False).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def played(name: str) -> str:

@@ -7,10 +7,12 @@ import pytest
 
 import viscera
 from viscera import ToolInput
+from viscera.scenarios.pattern import HEIGHT
 from viscera.scenarios.pattern.drill import RADIUS, SECTORS, score
 from viscera.scenarios.pattern.surgeon import BITE_TICKS, BITES, SCISSORS, SNIP_TICKS, SNIPS, START
 from viscera.scores.table import FORMS
 from viscera.units import SQUARE_MILLIMETRE
+from viscera.world.holding import MOST_FORCE
 
 
 def circle(radius: float, part: float = 1.0, count: int = 1_000) -> np.ndarray:
@@ -49,6 +51,33 @@ def test_a_bite_is_counted_and_the_goals_are_not_met_by_it() -> None:
     assert 0.0 < values["circle_cut"] < 20.0
     assert FORMS["pattern"].measure in values, "the form of MISTELS counts a measure that there is"
     assert not all(goal.met(values[goal.measure]) for goal in goals)
+
+
+def test_scissors_that_have_closed_in_gauze_come_out_with_their_hand() -> None:
+    """Below the frame there is air, so they go down through the sheet; lifted, closed or open, nothing keeps them."""
+    world = viscera.make("pattern", device="cpu", cores=1)
+
+    def go(height: float, grip: float, ticks: int) -> float:
+        world.apply(ToolInput(SCISSORS, (1.03 * RADIUS, 0.0, HEIGHT + height), upright_along_y, grip=grip))
+        strongest = 0.0
+        for _ in range(ticks):
+            world.advance()
+            strongest = max(strongest, float(np.linalg.norm(world.tools[SCISSORS].force)))
+        return strongest
+
+    upright_along_y = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
+    scissors = world.hands[SCISSORS]
+    lowest = HEIGHT
+    for lifted in (0.0, 1.0, 0.0):
+        go(0.012, 0.0, 100)
+        go(-0.006, 0.0, 100)
+        go(-0.006, 1.0, 120)
+        lowest = min(lowest, float(scissors.tip[2]))
+        assert go(0.02, lifted, 200) < MOST_FORCE
+        assert np.linalg.norm(scissors.tip - scissors.hand) < 1e-4
+    assert lowest < HEIGHT - 0.004
+    world.wait()
+    assert world.measure_values()["cut_area"] > 5.0
 
 
 @pytest.mark.slow

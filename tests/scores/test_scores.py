@@ -206,6 +206,16 @@ def test_the_sentence_says_the_gravest(given: Trial, words: str) -> None:
     assert words in score(given).advice
 
 
+def test_who_holds_still_and_works_does_not_wait() -> None:
+    """A suction in its pool, a needle that turns: while the pedal is pressed nothing is to be planned."""
+    still = hand(0.3, np.concatenate([hold(np.zeros(3), 9.0), hand(0.3).positions]))
+    at_work = replace(still, working=np.arange(len(still.active)) * DT < 9.0)
+    idle = replace(still, working=np.zeros(len(still.active), dtype=np.bool_))
+    assert score(trial(hands=(idle,))).advice.startswith("Plan the next")
+    assert score(trial(hands=(at_work,))).advice.startswith("All goals were met")
+    assert score(trial(hands=(at_work,))).values() == score(trial(hands=(idle,))).values(), "the numbers are the same"
+
+
 def test_what_made_a_trial_fail_comes_before_what_is_not_done_yet() -> None:
     done = Wanted("done", "Line done", "%", 0, 90.0, None, 2.0)
     gap = Wanted("gap", "Gap", "mm", 1, None, 1.0, 2.0)

@@ -13,6 +13,7 @@ from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
+from viscera.tissue.pieces import Pieces
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.tissue.touching import NOTHING_NEAR, touch_surface
 from viscera.world.organ import Body, block
@@ -109,3 +110,21 @@ def test_a_gauge_tells_of_tissue_that_is_stretched_far(made: tuple[Body, Tissue]
     tissue.remove_tool(0)
     tissue.load(arrays, 0)
     assert 1.0 < stretch < NOTHING_NEAR
+
+
+def test_what_meets_is_the_same_cut_bit_by_bit_and_at_once(made: tuple[Body, Tissue]) -> None:
+    body, tissue = made
+    index = NodeIndex(body.nodes)
+    other = np.stack([index.find(body.nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
+    rng, whole = np.random.default_rng(5), other >= 0
+    slowly, at_once = (Pieces(tissue, np.zeros(3)) for _ in range(2))
+    for _ in range(4):
+        whole = whole & (rng.random(whole.shape) > 0.2)
+        slowly.hang(whole)
+        slowly.land()
+    at_once.hang(whole)
+    at_once.land()
+    assert slowly.landing.pieces > 1
+    assert len(slowly.edge.mass) > len(Pieces(tissue, np.zeros(3)).edge.mass)
+    for name, column in slowly.landing.columns.items():
+        assert np.array_equal(column, at_once.landing.columns[name]), name

@@ -23,12 +23,13 @@ Array = NDArray[np.float64]
 SPACING = 0.004
 
 
-def block(device: Device, cells: tuple[int, int, int], **more: Any) -> Tissue:
-    """Held below, its corner at the origin; its surface is half a cell outside its outermost masses."""
+def block(device: Device, cells: tuple[int, int, int], held: int = 0, **more: Any) -> Tissue:
+    """Held below, up to this layer of masses, its corner at the origin; its surface is half a cell outside its
+    outermost masses."""
     axes = [np.arange(count + 1, dtype=np.int32) for count in cells]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     params = LatticeParams(
-        nodes=nodes, spacing=SPACING, origin=(0.0, 0.0, 0.0), anchored=nodes[:, 2] == 0,
+        nodes=nodes, spacing=SPACING, origin=(0.0, 0.0, 0.0), anchored=nodes[:, 2] <= held,
         material=Material("jelly", 3_000.0, 1_060.0), stiffest=3_000.0, poisson=0.25, viscous_time=1e-4,
         longest_viscous_time=1e-4, drag=5.0, **more,
     )  # fmt: skip
@@ -214,6 +215,18 @@ def test_contact_takes_energy_and_gives_none(device: Device) -> None:
         before, after = ((tissue.mass[free] * (one[free] ** 2).sum(axis=1)).sum() for one in (v, v2))
         assert met > 5
         assert after < (1.0 - 1e-4) * before, shape
+
+
+def test_what_is_held_remembers_no_touch(device: Device) -> None:
+    """A bar in tissue that is anchored all around moves nothing, and leaves nothing behind for the next substep."""
+    tissue = block(device, (6, 6, 4), held=1)
+    ends = np.array([[[0.0123, 0.0117, -0.5 * SPACING - 0.0035]] * 2])
+    tissue.set_bars(0, ends, ends, np.array([0.0048]), 0.3, np.array([ends[0, 0]] * 2))
+    tissue.step()
+    device.synchronize()
+    contacts = tissue.need_touching().contacts
+    assert tissue.tool_gauge(0)[0] > 1e-4, "nothing was touched"
+    assert not contacts.share.numpy().any()
 
 
 def test_cores_do_not_change_a_touched_surface(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,9 +30,10 @@ from viscera.session.recorder import Recorder, make_header
 from viscera.training import codes
 from viscera.training.database import open_database
 from viscera.training.export import statement, write
-from viscera.training.report import curves, facts, html
+from viscera.training.places import places
+from viscera.training.report import curves, facts, html, weakest
 from viscera.training.report import write as write_report
-from viscera.training.store import Store
+from viscera.training.store import Counted, Store
 
 # --- formulas ---
 
@@ -411,10 +412,47 @@ def test_a_report_says_where_one_stands(cohort: Store) -> None:
     (curve,) = curves(cohort.trials(), "Ada")
     told = dict(facts(curve))
     assert told["Trials"] == "12, 10 passed"
-    assert told["Plateau of time"] == "15.0 s, from 55.0 s at first"
+    assert told["Where practice leads"] == "15.0 s (plateau), from 55.0 s at first"
     passed = [trial.time for trial in cohort.trials() if trial.passed]
-    assert told["Cohort, quartiles of time"].startswith(f"{np.percentile(passed, 25):.1f}")
+    low, half, high = np.percentile(passed, (25, 50, 75))
+    assert told["All who passed"] == f"half took {low:.1f} to {high:.1f} s, the middle one {half:.1f} s"
     assert told["To do better"] == "Press less."
+
+
+def test_the_list_of_trainees_counts_their_trials(address: str) -> None:
+    store = Store(open_database(address))
+    store.add("Ada")
+    store.keep("Grace", scored(30.0, "failed"))
+    store.keep("Grace", scored(20.0))
+    newest = store.trials("Grace")[-1].ended.replace(tzinfo=None)
+    counts = store.counts()
+    assert counts["Ada"] == Counted(0, 0, None)
+    assert (counts["Grace"].trials, counts["Grace"].passed) == (2, 1)
+    assert counts["Grace"].last is not None
+    assert counts["Grace"].last.replace(tzinfo=None) == newest
+    store.close()
+
+
+def test_a_measure_that_some_trials_lack_keeps_their_numbers(address: str) -> None:
+    """A path over the straight one is none where nothing moved."""
+    store = Store(open_database(address))
+    for trial in range(1, 6):
+        store.keep("Ada", scored(10.0) if trial == 2 else scored(10.0, ratio=float(trial)))
+    (curve,) = curves(store.trials(), "Ada")
+    (ratio,) = (place for place in curve.places() if place.name == "ratio")
+    assert (ratio.numbers, ratio.values) == ((1, 3, 4, 5), (1.0, 3.0, 4.0, 5.0))
+    store.close()
+
+
+def test_a_cohort_s_report_says_what_somebody_needs_work_on(cohort: Store) -> None:
+    """Everybody burns more from trial to trial and is quicker: in the newest trials too much is charred, in the first
+    one it took too long."""
+    (curve,) = curves(cohort.trials(), None, cohort.every_word())
+    assert weakest(places(curve.of("Ada"), curve.cohort, curve.words)) == "charred"
+    assert weakest(places(curve.of("Ada")[:1], curve.cohort, curve.words)) == "Time"
+    page = html(cohort.trials(), None, titles={"cautery": "Burning a line"})
+    assert "Burning a line, Standard" in page
+    assert "Needs work" in page
 
 
 @pytest.mark.slow

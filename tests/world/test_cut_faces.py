@@ -14,6 +14,7 @@ from viscera.blood.film.surface import set_triangles
 from viscera.blood.wounds.vessels import VESSELS
 from viscera.blood.wounds.wounds import set_place
 from viscera.errors import InputError
+from viscera.skin import rebuild_skin
 from viscera.skin.spare import GUTTER, squares_for
 from viscera.tissue.burning import make_burning, with_burn_headroom
 from viscera.tissue.burnt_faces import make_face_sampling, sample_faces, set_faces
@@ -23,12 +24,14 @@ from viscera.tissue.params import LatticeParams
 from viscera.world.cut_surface import CutSurface
 from viscera.world.organ import Body
 from viscera.world.system import Saved
+from viscera.world.systems.tint import tinting
 from viscera.world.systems.wounds import Wound
 
 FLESH = Material("flesh", 8_000.0, 1_000.0, poisson=0.35, viscous_time=2e-4, toughness=300.0)
 SPACING, CELLS = 0.003, (8, 6, 4)
 TOP = CELLS[2] * SPACING
 TEXELS, ROOM, OOZING = 128, 150, 12
+PALE, DARK = (0.8, 0.6, 0.5), (0.5, 0.1, 0.1)
 
 
 def build(setting: Setting, room: int = ROOM) -> Contents:
@@ -44,7 +47,7 @@ def build(setting: Setting, room: int = ROOM) -> Contents:
     waiting = Wound((0.0, 0.0, TOP), VESSELS["capillary bed"], 5e-5, oozes=True)
     bleeders = systems.bleeding(organ, opened, [waiting] * OOZING)
     parts = [systems.cutting(organ), systems.oozing(organ, bleeders.holds, range(OOZING)), bleeders]
-    parts += [systems.flowing(blood), systems.painting(organ, blood)]
+    parts += [systems.flowing(blood), systems.painting(organ, blood), tinting(organ, {0: (PALE, DARK)})]
     camera, bounds = viscera.looking_down([organ], (0.1, -0.9, 0.9))
     tools = kit.hand_out([kit.scalpel()], place=(-0.02, 0.0, TOP + 0.01))
     return Contents(organs=[organ], tools=tools, systems=parts, camera=camera, bounds=bounds)
@@ -154,6 +157,47 @@ def test_a_film_goes_from_the_outside_over_the_edge_into_the_cut(cut: World) -> 
     outside = len(cuts_of(cut).linked.shape.triangles) - cuts_of(cut).linked.shape.inner
     over = (face < outside) & (across[face, edge] >= outside)
     assert over.sum() > 10
+
+
+def test_edges_that_were_turned_as_it_was_cut_are_those_of_all_triangles(cut: World) -> None:
+    surface = cut.system("film").holds.surface
+    triangles, across = surface.view.triangles.numpy(), surface.across.numpy()
+    behind: dict[frozenset[int], list[tuple[int, int]]] = {}
+    around: dict[int, list[int]] = {}
+    for face, corners in enumerate(triangles.tolist()):
+        if len(set(corners)) == 3:
+            for k in range(3):
+                behind.setdefault(frozenset((corners[k], corners[(k + 1) % 3])), []).append((face, k))
+                around.setdefault(corners[k], []).append(face)
+    expected = np.full_like(across, -1)
+    for pair in behind.values():
+        if len(pair) == 2:
+            expected[pair[0]], expected[pair[1]] = pair[1][0], pair[0][0]
+    assert np.array_equal(across, expected)
+    start, fan = surface.fan_start.numpy(), surface.fan.numpy()
+    assert all(
+        fan[start[v] : start[v + 1]].tolist() == around.get(v, []) for v in range(len(surface.vertices))
+    )  # fmt: skip
+
+
+def test_maps_of_texels_are_those_of_all_triangles_made_anew(cut: World) -> None:
+    skin = cut.organs[0].need_skin()
+    cut.turns.show_now()
+    names = ("position", "tangent_u", "tangent_v", "metric", "area")
+    before = {name: getattr(skin, name).numpy().copy() for name in names}
+    skin.forget()
+    skin.device.record(lambda stage: rebuild_skin(stage, skin), work=skin.count).run()
+    for name in names:
+        assert np.array_equal(before[name], getattr(skin, name).numpy(), equal_nan=True)
+
+
+def test_faces_have_the_colour_of_what_lies_behind_as_they_come(cut: World) -> None:
+    tint = cut.system("flesh.tint").holds
+    pixels = tint.ink_system.holds.pixels.numpy().copy()
+    dark = np.rint(255.0 * np.array(DARK)).astype(np.uint8)
+    assert (pixels[..., :3] == dark).all(axis=-1).sum() > 500
+    tint.loaded()
+    assert np.array_equal(pixels, tint.ink_system.holds.pixels.numpy())
 
 
 def test_cut_faces_ooze_and_all_blood_is_there(cut: World) -> None:

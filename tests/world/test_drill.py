@@ -11,14 +11,17 @@ import pytest
 from viscera.device import Device
 from viscera.errors import InputError
 from viscera.inputs import EndDrill, Input, SetParameter, StartDrill
+from viscera.instruments import kit
 from viscera.scenarios import Scenario, make
 from viscera.scores import Score
 from viscera.session.archive import convert, read_recording
 from viscera.session.recorder import Recorder, make_header
 from viscera.session.replay import feed
-from viscera.view import Camera, DrillState, Goal, Level, Measure, Parameter
+from viscera.timing import TICKS_PER_FRAME
+from viscera.view import Camera, DrillState, Goal, Level, Measure, Parameter, ToolState
 from viscera.world import Contents, LiveParameter, Moment, System, World
 from viscera.world.systems.drill import LOOK, Drill
+from viscera.world.trace import Trace
 
 LINE = Measure("line", "Line", "%", "Done.")
 BLACK = Measure("black", "Black", "mm²", "Never falls.", grows=True)
@@ -300,3 +303,18 @@ def test_a_drill_is_recorded_as_inputs_and_replayed_bit_for_bit(world: World, tm
     assert other.drill_state() == after
     assert [one.outcome for one in scores] == ["met", "given_up"]
     assert scores[0].values() == {"time": state.time, "line": 120.0}
+
+
+def test_the_trace_tells_a_hand_at_work_from_one_that_waits_and_one_that_is_out() -> None:
+    trace = Trace([kit.hook()])
+    trace.start()
+    for active, grip in ((True, 0.0), (True, 1.0), (False, 1.0)):
+        for _ in range(TICKS_PER_FRAME):
+            trace.add([ToolState(0, grip=grip, active=active)])
+    again = Trace([kit.hook()])
+    again.load(trace.save())
+    for one in (trace, again):
+        (seen,) = one.hands(seconds=1.0)
+        assert seen.active.tolist() == [True, True, False]
+        assert seen.working is not None
+        assert seen.working.tolist() == [False, True, False]

@@ -62,6 +62,20 @@ def test_what_is_remembered_of_a_tool_changes_no_way(floor: Floor, monkeypatch: 
     assert looks - 2 * held < steps / 4
 
 
+def test_only_what_is_held_from_below_lies_on_a_table(cpu: Device) -> None:
+    """A sheet that a frame holds at its edge, or a bridge between its ends, has air below it."""
+    box = box_nodes((0.06, 0.06, 0.008), spacing=0.004)
+    x, y, z = box.nodes.T
+    edge = (x == 0) | (x == x.max()) | (y == 0) | (y == y.max())
+    for held, lies in ((z == 0, True), ((z == 0) & (x > 1), True), (edge, False), ((x == 0) | (x == x.max()), False)):
+        tissue = make_lattice(
+            cpu, LatticeParams(box.nodes, box.spacing, tuple(box.origin), held, LIVER, stiffest=LIVER.young)
+        )
+        at = tissue.rest_positions()
+        table = Floor(_box(at.min(axis=0), at.max(axis=0)), tissue).table
+        assert table == (pytest.approx(at[:, 2].min()) if lies else -np.inf)
+
+
 def _box(low: np.ndarray, high: np.ndarray) -> TriangleMesh:
     corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]

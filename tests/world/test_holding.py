@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +13,11 @@ from numpy.typing import ArrayLike
 import viscera
 from viscera.device import Device
 from viscera.inputs import ToolInput
-from viscera.instruments import Instrument, kit
+from viscera.instruments import Instrument, Tool, kit
 from viscera.scenarios import Scenario, Setting
 from viscera.tissue.materials import SOFT_TISSUE
 from viscera.world import Contents, World, block, looking_down, organ
-from viscera.world.holding import MOST_FORCE
+from viscera.world.holding import MOST_FORCE, Holding
 
 HIGH = 0.024
 SIDE = 0.024
@@ -88,6 +90,21 @@ def test_pressed_below_an_edge_it_stays_over_the_table(world: World, tool: int) 
     assert low.min() > -5e-5
     assert world.hands[tool].tip[1] < -SIDE + 0.006
     leave(world, tool)
+
+
+@pytest.mark.parametrize(("depth", "share"), [(0.0005, 1.0), (0.001, 1.0), (0.0015, 0.5), (0.0025, 0.0)])
+def test_what_is_about_to_pass_tissue_does_not_slide_through_it(depth: float, share: float) -> None:
+    """A shaft between two lobes feels a force that leads neither way along it."""
+    tissue = SimpleNamespace(substeps=3, cutting=None, tool_gauge=lambda slot: (depth, 1.0))
+    organ: Any = SimpleNamespace(tissue=tissue)
+    holding = Holding(Tool(0, kit.probe(0.004)), [organ])
+    holding.feel((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0)
+    aside, away = np.array([1e-4, -5e-5, 0.0]), np.array([0.0, 0.0, 2e-4])
+    assert holding.allow(aside)[:2] == pytest.approx(share * aside[:2])
+    assert holding.allow(away) == pytest.approx(away)
+    tissue.cutting = object()
+    holding.feel((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 0)
+    assert holding.allow(aside)[:2] == pytest.approx(aside[:2])
 
 
 def test_a_blow_is_no_harder_than_a_tool_may_press(world: World) -> None:

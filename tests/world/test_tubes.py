@@ -24,7 +24,7 @@ from viscera.world.system import Moment
 from viscera.world.systems.cuts import cutting
 from viscera.world.systems.film import flowing, make_film_on
 from viscera.world.systems.lumen import lumen_of
-from viscera.world.systems.tubes import PLACES, Channel, Tube, Tubes, tubes_through
+from viscera.world.systems.tubes import CLIP_SIZE, PLACES, Channel, Tube, Tubes, tubes_through
 from viscera.world.systems.wounds import Wound, bleeding
 from viscera.world.world import World
 
@@ -238,6 +238,20 @@ def test_an_applier_that_tissue_holds_back_clips_where_it_stands_and_none_on_its
         assert clips_at(0.0) == 1  # one for each press
     finally:
         tubes.clips[:], tubes._down[:] = 0.0, False
+
+
+def test_a_clip_is_drawn_on_the_sheath_of_its_tube_where_it_is_seen(world: World) -> None:
+    tubes = world.system("tubes").holds
+    cell = world.organs[0].tissue.params.spacing
+    tubes.clips[0] = 0.0, 0.5, 1.0, 3.0
+    tubes._draw()
+    place = int(np.abs(tubes.channels[0].shares - 0.5).argmin())
+    assert tubes._shown[0, 7] == 1.0
+    assert tubes._shown[0, 2] >= channel_place(tubes, place)[2] + 0.5 * cell
+    assert cell < 2.0 * CLIP_SIZE
+    tubes.clips[:] = 0.0
+    tubes._draw()
+    assert tubes._shown[0, 7] == 0.0
 
 
 def channel_place(tubes: Tubes, place: int) -> np.ndarray:

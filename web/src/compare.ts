@@ -71,7 +71,7 @@ export class Compare {
     for (const { frame, title } of this.sides) {
       const one = found.find(({ name }) => name === frame.title);
       if (one === undefined) continue;
-      const words = [one.scenario, ...(one.trainees.length === 0 ? [] : [one.trainees.join(", ")]), new Date(one.created).toLocaleString()];
+      const words = [one.title, ...(one.trainees.length === 0 ? [] : [one.trainees.join(", ")]), new Date(one.created).toLocaleString()];
       title.replaceChildren(h("b", {}, words.join(" · ")), ...trialsOf(one));
     }
   }

@@ -26,15 +26,16 @@ export function freeArea(): FreeArea {
   return { left, top, width: Math.max(SMALLEST, right - left), height: Math.max(SMALLEST, bottom - top) };
 }
 
-/** What is left of it for the view below the bar of a recording. */
-function belowWatch(area: FreeArea): FreeArea {
-  const below = (seen(document.getElementById("watch"))?.bottom ?? 0) - area.top;
+/** What is left of it for the view below the bar of a recording, and in narrow windows below that of a drill. */
+function belowBars(area: FreeArea): FreeArea {
+  const bars = ["#watch", ...(window.innerWidth < NARROW ? [".drill-bar"] : [])];
+  const below = Math.max(...bars.map((one) => seen(document.querySelector(one))?.bottom ?? 0)) - area.top;
   return below > 0 && area.height - below >= SMALLEST ? { ...area, top: area.top + below, height: area.height - below } : area;
 }
 
 /** What is left of it for the view beside or below the result of a trial: what was hidden is shown there. Bars stay where they are. */
 export function besideCards(whole: FreeArea): FreeArea {
-  const area = belowWatch(whole);
+  const area = belowBars(whole);
   const result = seen(document.querySelector(".drill-result"));
   if (result === undefined) return area;
   const [right, bottom] = [area.left + area.width, area.top + area.height];
@@ -88,8 +89,7 @@ export function giveFocusBack(canvas: HTMLCanvasElement): void {
 export function watchLayout(guide: HTMLElement, canvas: HTMLCanvasElement, fit: () => void): void {
   const observer = new ResizeObserver(fit);
   for (const id of ["view", "header", "guide", "side", "tools", "transport", "watch"]) observer.observe(part(id));
-  const result = document.querySelector(".drill-result");
-  if (result !== null) observer.observe(result);
+  for (const one of document.querySelectorAll(".drill-bar, .drill-result")) observer.observe(one);
   guide.addEventListener("toggle", fit);
   markScroll(part("side"));
   giveFocusBack(canvas);

@@ -344,7 +344,8 @@ class Page {
   private placeLabels(): void {
     const arrow = this.view.arrows.shown.at(0);
     this.overlay.placeForce(arrow === undefined ? null : this.view.project(arrow.end), arrow?.newtons ?? 0, this.precise ? 3 : 2);
-    this.overlay.placeAction(this.hand.acting ? this.hand.cursor : null, this.hand.instrument()?.action ?? "");
+    const words = [this.hand.acting ? (this.hand.instrument()?.action ?? "") : "", this.hand.keepsDepth() ? "keeps its depth (D)" : ""];
+    this.overlay.placeAction(this.hand.cursor, words.filter((word) => word !== "").join(" · "));
     if (this.handle.firstFrame === null) return;
     this.overlay.placeHint(this.view.hintPlace(), this.hand.cursor !== null);
   }

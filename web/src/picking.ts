@@ -67,3 +67,18 @@ function nearestTriangle(ray: Ray, p: Float32Array, triangles: Uint32Array): Nea
   }
   return best;
 }
+
+/** The first place where a ray meets one of these. */
+export function nearest(ray: Ray, meshes: PickMesh[], outsideOnly: boolean): Hit | null {
+  let best: Hit | null = null;
+  for (const mesh of meshes) {
+    const hit = pick(ray, mesh, outsideOnly);
+    if (hit !== null && (best === null || hit.distance < best.distance)) best = hit;
+  }
+  return best;
+}
+
+/** As it is now, whatever becomes of it. */
+export function copied(mesh: PickMesh): PickMesh {
+  return { ...mesh, positions: mesh.positions.slice(), normals: mesh.normals.slice() };
+}

@@ -40,8 +40,6 @@ ANATOMIES = 32
 """That the worlds of a batch draw from, unless told."""
 THREADS = 256
 """Of a world on cuda."""
-CONTACT_THREADS, MOVING_THREADS = 64, 256
-"""Of a world on cuda: in a phase of contact, and where masses take what was asked of them."""
 ACTION_TICKS = 10
 
 SHARED = ("stiffness", "bulk", "poses", "direct")
@@ -346,26 +344,25 @@ class Batch:
         if not stage.device.is_cuda:
             stage.launch(kernels.run_worlds, self.count, [*shared, *changing], block=1)
             return
-        inputs = [0, *shared, THREADS, *changing]
-        dim, warp = self.count * THREADS, stage.device.warp
-        stage.once(lambda: wp.launch(blocks.run_blocks, dim=dim, inputs=inputs, block_dim=THREADS, device=warp))
+        inputs = [*shared, THREADS, *changing]
+        _launch_blocks(stage, blocks.run_blocks, self.count * THREADS, THREADS, inputs)
 
     def _record_tick(self, stage: Stage) -> None:
         lattice, samples, worlds, kit = self.tissue.constants, self._samples, self._worlds, self._kit
-        count, few = self.count, CONTACT_THREADS
-        stage.launch(blocks.start_ticks, count * few, [kit, few, worlds, self._hands])
-        stage.launch(blocks.look_near, count * few, [lattice, samples, few, worlds])
-        stage.launch(blocks.list_near_points, count * few, [lattice, samples, few, worlds])
+        count = self.count
+        _launch_blocks(stage, blocks.start_ticks, count, blocks.TOOL_THREADS, [kit, worlds, self._hands])
+        few = blocks.LISTING_THREADS if stage.device.is_cuda else 1
+        _launch_blocks(stage, blocks.look_near, count * few, few, [lattice, samples, few, worlds])
+        few = blocks.CONTACT_THREADS if stage.device.is_cuda else 1
         for substep in range(self.tissue.substeps):
             if worlds.cells:
                 stage.launch(blocks.press, count * worlds.cells, [lattice, worlds.cells, substep, worlds])
                 stage.launch(blocks.gather, count * worlds.cells, [lattice, worlds.cells, worlds])
             stage.launch(blocks.step, count * worlds.steps, [lattice, worlds.steps, substep, worlds])
-            stage.launch(blocks.touch_meet, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(blocks.touch_count, count * few, [samples, few, worlds])
-            stage.launch(blocks.touch_push, count * few, [lattice, samples, few, substep, worlds])
-            stage.launch(blocks.touch_move, count * MOVING_THREADS, [lattice, MOVING_THREADS, substep, worlds])
-        stage.launch(blocks.end_ticks, count, [kit, self._plan.array, worlds, self._hands])
+            _launch_blocks(stage, blocks.touch, count * few, few, [lattice, samples, few, substep, worlds])
+        _launch_blocks(
+            stage, blocks.end_ticks, count, blocks.TOOL_THREADS, [kit, self._plan.array, worlds, self._hands]
+        )
 
     def _record_reset(self, stage: Stage) -> None:
         threads = THREADS if stage.device.is_cuda else 1
@@ -374,6 +371,15 @@ class Batch:
         )
         args = [self._kit, self._begin, self._mask, self._episodes, self._worlds, self._hands]
         stage.launch(reset.reset_worlds, self.count, args, block=1)
+
+
+def _launch_blocks(stage: Stage, kernel: Any, count: int, block: int, args: list[Any]) -> None:
+    """On cuda in blocks of so many threads."""
+    if not stage.device.is_cuda:
+        stage.launch(kernel, count, args)
+        return
+    warp = stage.device.warp
+    stage.once(lambda: wp.launch(kernel, dim=count, inputs=[0, *args], block_dim=block, device=warp))
 
 
 def make(  # noqa: PLR0913

@@ -14,7 +14,7 @@ import warp as wp
 from viscera.batch.keeping import BACK, FAR, STEP, TURN, allowed, allowed_turn, bound3, keep_out
 from viscera.batch.kit import Ends, Hands, Kit
 from viscera.batch.passive import felt_share
-from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
+from viscera.batch.turns import ONE, TINY, TWO, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
 from viscera.instruments.tool import AS_HELD, JAW_TIME
 from viscera.timing import TICK
@@ -31,6 +31,7 @@ _JAWS = wp.constant(wp.float64(TICK / JAW_TIME))
 _MOST_FORCE, _SLOW_FORCE = wp.constant(wp.float64(holding.MOST_FORCE)), wp.constant(wp.float64(holding.SLOW_FORCE))
 _LEAST_STRETCH = wp.constant(wp.float64(holding.LEAST_STRETCH))
 _SLOW_STRETCH = wp.constant(wp.float64(holding.SLOW_STRETCH))
+_LEAST_FREE = wp.constant(wp.float64(holding.LEAST_FREE))
 _SLOW_DEPTH, _DEEPEST = wp.constant(wp.float64(holding.SLOW_DEPTH)), wp.constant(wp.float64(holding.DEEPEST))
 _RECOVERY, _STEADY = wp.constant(wp.float64(holding.RECOVERY)), wp.constant(wp.float64(holding.STEADY))
 _NOTHING_NEAR = wp.constant(wp.float64(NOTHING_NEAR))
@@ -180,7 +181,7 @@ def move_tool(kit: Kit, hands: Hands, world: int, tool: int, tools_out: wp.array
         hands.inside[world, tool] = 0
         for bar in range(_BARS):
             tools_out[(tool * _PARTS + bar) * PART_FLOATS] = 0.0
-        for number in range(8):
+        for number in range(9):
             hands.bound[world, tool, number] = ZERO
         for number in range(6):
             hands.work[world, tool, number] = ZERO
@@ -289,7 +290,11 @@ def feel_tool(
     stretch = wp.float64(gauge[2 * tool + 1]) * _NANO
     passing = ONE - depth / wp.min(kit.thinnest[tool], _DEEPEST)
     freedom = wp.min(ONE, (_MOST_FORCE - size) / _SLOW_FORCE)
-    freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
+    by_force = wp.max(freedom, _LEAST_FREE)
+    slides = wp.float64(1.0)
+    if size > ZERO:  # tissue that it does not press may lie flat
+        slides = wp.min(ONE, wp.max(ONE + passing, ZERO))
+        freedom = wp.min(freedom, wp.min((stretch - _LEAST_STRETCH) / _SLOW_STRETCH, passing / _SLOW_DEPTH))
     if stretch < _NOTHING_NEAR:
         if size > ZERO:
             steady(hands, world, tool, 0, f)
@@ -297,9 +302,10 @@ def feel_tool(
         # Tissue that springs to and fro is no freer for it.
         held = wp.max(ONE - wp.max(freedom, -BACK), hands.bound[world, tool, 3] - _RECOVERY)
         hands.bound[world, tool, 3] = held
-        hands.bound[world, tool, 4] = ONE
+        hands.bound[world, tool, 4] = by_force
+        hands.bound[world, tool, 8] = ONE - slides
     else:
-        for number in range(8):
+        for number in range(9):
             hands.bound[world, tool, number] = ZERO
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.batch.kit import Ends, Hands, Kit
-from viscera.batch.turns import ONE, TINY, ZERO
+from viscera.batch.turns import ONE, TINY, ZERO, placed
 from viscera.instruments.tool import FASTEST_TOOL, FASTEST_TURN
 from viscera.timing import TICK
 from viscera.world import floor, holding
@@ -103,18 +103,45 @@ def bound3(hands: Hands, world: int, tool: int, at: int):
 
 
 @wp.func
+def drawn_out(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
+    """What of a way draws a tool out along its own bars, where something holds it [m]: `Holding._drawn_out`."""
+    shaft = placed(wp.vec3d(), hands.turn[world, tool], wp.vec3d(ZERO, ZERO, ONE))
+    outwards = wp.dot(way, shaft)
+    if hands.bound[world, tool, 3] <= ZERO or outwards <= ZERO:
+        return wp.vec3d()
+    ends = hands.ends[world, tool]
+    least = wp.float64(1.0)
+    for bar in range(kit.bars[tool]):
+        axis = wp.vec3d(
+            ends[2 * bar + 1, 0] - ends[2 * bar, 0],
+            ends[2 * bar + 1, 1] - ends[2 * bar, 1],
+            ends[2 * bar + 1, 2] - ends[2 * bar, 2],
+        )
+        least = wp.min(least, wp.abs(wp.dot(axis, shaft)) / wp.max(wp.length(axis), TINY))
+    aside = wp.sqrt(wp.max(ONE - least * least, ZERO))
+    by_force = hands.bound[world, tool, 4]
+    return outwards * (ONE - aside) * by_force * by_force * shaft
+
+
+@wp.func
 def allowed(kit: Kit, hands: Hands, world: int, tool: int, way: wp.vec3d):
     """What of this way of a tick a tool may go [m]: `Holding.allow`."""
     radii = kit.thinnest[tool] * wp.float64(kit.substeps)
     length = wp.length(way)
     if hands.bound[world, tool, 4] > ZERO and length > _PAST * radii:
         way = way * (_PAST * radii / length)
+    out = drawn_out(kit, hands, world, tool, way)
+    way = way - out
     normal = bound3(hands, world, tool, 0)
     into = -wp.dot(way, normal)
     most = wp.min(eased(ONE - hands.bound[world, tool, 3]) * STEP, _INTO * radii)
     if into > most and wp.length_sq(normal) > ZERO:
         way = way + (into - most) * normal
-    return way
+    slides = ONE - hands.bound[world, tool, 8]
+    if slides < ONE:
+        along = wp.dot(way, normal) * normal
+        way = along + slides * (way - along)
+    return way + out
 
 
 @wp.func

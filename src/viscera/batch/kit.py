@@ -80,7 +80,8 @@ class Hands:
     ends: wp.array2d(dtype=Ends)
     """Its bars as the last tick ended [m]."""
     bound: wp.array3d(dtype=wp.float64)
-    """`Holding.state`: direction of the force, 1 − q, whether tissue is near, direction of the torque."""
+    """`Holding.state`: direction of the force, 1 − q, q by force alone if tissue is near, direction of the torque, what
+    of a slide is not free."""
     way: wp.array2d(dtype=wp.vec3d)
     """That its tip went in the last tick [m]."""
     work: wp.array3d(dtype=wp.float64)

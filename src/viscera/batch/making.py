@@ -246,7 +246,7 @@ def make_hands(count: int, tools: int, device: Device) -> Any:
     made.direct, made.friction = wp.zeros(1, dtype=wp.int32, device=device.warp), rows(wp.float64)
     made.inside, made.tip = rows(wp.int32, tools), rows(wp.vec3d, tools)
     made.turn, made.held, made.ends = rows(wp.vec4d, tools), rows(wp.vec4d, tools), rows(Ends, tools)
-    made.bound, made.pose = rows(wp.float64, tools, 8), rows(wp.float32, tools, 7)
+    made.bound, made.pose = rows(wp.float64, tools, 9), rows(wp.float32, tools, 7)
     made.way, made.work = rows(wp.vec3d, tools), rows(wp.float64, tools, 6)
     made.last, made.mean, made.peak = (rows(wp.float32, tools, size) for size in (6, 6, 2))
     made.strongest = rows(wp.float32, tools, 6)

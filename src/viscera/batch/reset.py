@@ -128,7 +128,7 @@ def reset_worlds(
         hands.jaws[world, tool] = wp.float64(0.0)
         hands.tip[world, tool] = tip
         hands.turn[world, tool] = turn
-        for number in range(8):
+        for number in range(9):
             hands.bound[world, tool, number] = wp.float64(0.0)
         for number in range(3):
             hands.pose[world, tool, number] = float(tip[number])

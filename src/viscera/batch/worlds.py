@@ -15,19 +15,18 @@ import warp as wp
 from viscera.batch.hands import feel_tool, move_tool
 from viscera.batch.kit import Hands, Kit
 from viscera.tissue.kernels import FORCE_PARTS, LIVE_KEEP, LIVE_VISCOUS_TIME, Lattice
-from viscera.tissue.layout import TILE
 from viscera.tissue.native import step_pair, step_tile
 from viscera.tissue.touch_kernels import (
     TOOLS,
     Contacts,
     Samples,
-    count_shares,
+    count_share,
     list_near,
     list_near_alone,
     list_points,
     meet_bars,
-    move_masses,
-    push_masses,
+    move_corner,
+    push_corner,
     touch_points,
 )
 from viscera.tissue.volume import gather_cells, press_cells
@@ -37,7 +36,6 @@ wp.set_module_options({"enable_backward": False})
 LANES = 16
 """Threads that list the points of a bundle together, on cuda."""
 _LANES = wp.constant(LANES)
-_TILE = wp.constant(TILE)
 _TOOLS = wp.constant(TOOLS)
 _NO_STRETCH = wp.constant(2**31 - 1)
 
@@ -257,9 +255,9 @@ def touch_meet(
 
 @wp.func
 def touch_count(samples: Samples, worlds: Worlds, world: int, thread: int, threads: int):
-    for n in range(thread, worlds.counts[world, 1], threads):
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
         contacts = contacts_of(worlds, world)
-        count_shares(samples, contacts, contacts.met[n])
+        count_share(samples, contacts, contacts.met[place // samples.corners], place % samples.corners)
 
 
 @wp.func
@@ -267,24 +265,23 @@ def touch_push(
     lattice: Lattice, samples: Samples, worlds: Worlds, world: int, substep: int, thread: int, threads: int
 ):  # fmt: skip
     keep = worlds.live[world, LIVE_KEEP]
-    for n in range(thread, worlds.counts[world, 1], threads):
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
         mine = lattice_of(lattice, worlds, world)
         contacts = contacts_of(worlds, world)
-        push_masses(mine, samples, substep, keep, contacts, contacts.met[n], worlds.force[world])
+        s = contacts.met[place // samples.corners]
+        push_corner(mine, samples, substep, keep, contacts, s, place % samples.corners, worlds.force[world])
 
 
 @wp.func
-def touch_move(lattice: Lattice, worlds: Worlds, world: int, substep: int, thread: int, threads: int):
-    """Masses take what their points asked for; the list of met points is empty again."""
-    now = worlds.clock[world, 0] * lattice.substeps + substep + 1
-    if thread == 0:
-        worlds.counts[world, 1] = 0
-    # Sixteen threads share a tile: most of them see at one glance that nothing of it was touched.
-    for tile in range(thread // _TILE, worlds.tiles, wp.max(threads // _TILE, 1)):
-        if worlds.touched[world, lattice.tile_slot[tile] // _TILE] == now:
-            there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
-            mine = lattice_of(lattice, worlds, world)
-            contacts = contacts_of(worlds, world)
-            tau = worlds.live[world, LIVE_VISCOUS_TIME]
-            for lane in range(thread % _TILE, _TILE, wp.min(threads, _TILE)):
-                move_masses(mine, tau, substep, contacts, tile, lane, worlds.velocity[world], there)
+def touch_move(
+    lattice: Lattice, samples: Samples, worlds: Worlds, world: int, substep: int, thread: int, threads: int
+):  # fmt: skip
+    """Masses take what their points asked for."""
+    there = worlds.position[world, 1 - buffer_of(lattice, worlds, world, substep)]
+    mine = lattice_of(lattice, worlds, world)
+    contacts = contacts_of(worlds, world)
+    tau = worlds.live[world, LIVE_VISCOUS_TIME]
+    velocity = worlds.velocity[world]
+    for place in range(thread, worlds.counts[world, 1] * samples.corners, threads):
+        s = contacts.met[place // samples.corners]
+        move_corner(mine, samples, tau, contacts, s, place % samples.corners, velocity, there)

@@ -1,6 +1,6 @@
 """`python -m viscera.bench`: the benchmarks with NumPy and Warp alone, for a machine with nothing else.
 
-python -m viscera.bench [NAME…] [--device cuda:0] [--quick] [--json] [--out DIR]
+python -m viscera.bench [NAME…] [--device cuda:0] [--quick] [--only CASE]… [--json] [--out DIR]
 python -m viscera.bench --stale    saved tables whose code has changed since
 """
 
@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", help="cpu or cuda:0; the best one when not given")
     parser.add_argument("--quick", action="store_true", help="the headline of every benchmark, within a minute")
     parser.add_argument("--stale", action="store_true", help="only name saved tables whose code has changed since")
+    parser.add_argument("--only", action="append", default=[], metavar="CASE", help="rows whose case is like this")
     parser.add_argument("--json", action="store_true", help="print one JSON array")
     parser.add_argument("--out", type=Path, help="write bench.json, bench.md and bench.png here")
     chosen = parser.parse_args(arguments)
@@ -43,14 +44,15 @@ def _run(chosen: argparse.Namespace) -> int:
         return 0
     benchmarks = registry.choose(chosen.names)
     device = open_device(chosen.device)
+    kept = report.kept_rows(chosen.out, benchmarks, device) if chosen.only and chosen.out else []
     notice(f"{device.description}: {', '.join(one.name for one in benchmarks) or 'no benchmarks'}")
     rows = []
-    for row in report.measure(benchmarks, device, chosen.quick, notice):
+    for row in report.measure(benchmarks, device, chosen.quick, notice, only=chosen.only):
         rows.append(row)
         notice(f"  {row.name} · {row.case} · {row.size}: {report.short(row.ms)} ms{' (headline)' * row.headline}")
     print(json.dumps(report.to_json(rows)) if chosen.json else report.to_markdown(rows))
     if chosen.out:
-        for path in report.save(rows, device, chosen.out, notice):
+        for path in report.save(report.joined(kept, rows), device, chosen.out, notice):
             notice(f"wrote {path}")
     return 0
 

@@ -54,8 +54,11 @@ PADS = {1_000: SMALL_CELLS, 5_800: CELLS}
 """Cells of the block, by about how many masses it has."""
 WORLDS = {True: (1, 64, 1_024, 4_096, 16_384), False: (1, 8, 64, 256, 1_024, 4_096, 16_384)}
 """On cuda and on cpu."""
-MOST_WORK = 2.0e8
-"""Masses times actions that a row measures on cpu at most: about two minutes of two cores."""
+MOST_WORK = 3.3e7
+"""Masses times actions that a row measures on cpu at most, about ten seconds of two cores: the protocol's 500 actions
+for 64 worlds of 1 000 masses, fewer for more."""
+BESIDES_WORK = 4.0
+"""How many times that of tissue an action costs with burns and film, about."""
 FEWEST = 5
 """Actions that a row measures at least."""
 MEMORY_SHARE = 0.85
@@ -126,11 +129,12 @@ def bytes_of_a_world(device: Device, masses: int) -> int:
     return made.bytes_per_world
 
 
-def actions_of(device: Device, masses: int, worlds: int, quick: bool) -> tuple[int, int]:
+def actions_of(device: Device, masses: int, worlds: int, quick: bool, besides: Besides = "") -> tuple[int, int]:
     """To warm up, and measured."""
     warm_up, measured = (QUICK_WARM_UP, QUICK_MEASURED) if quick else (WARM_UP, MEASURED)
     if not device.is_cuda:
-        measured = min(measured, max(FEWEST, round(MOST_WORK / (worlds * masses))))
+        work = worlds * masses * (BESIDES_WORK if besides else 1.0)
+        measured = min(measured, max(FEWEST, round(MOST_WORK / work)))
     return min(warm_up, measured), measured
 
 
@@ -158,7 +162,7 @@ def measure(
     wp.synchronize_device(device.warp)
     making = time.perf_counter() - start
     act = actor(made, hot, blood, cuts)
-    warm_up, measured = actions_of(device, masses, worlds, quick)
+    warm_up, measured = actions_of(device, masses, worlds, quick, besides)
     for _ in range(warm_up):
         act()
     wp.synchronize_device(device.warp)

@@ -6,7 +6,7 @@ the minute (`_working_hand.py`). `ms` is the median of a tick, hand in to force 
 feel: moments in which no new force came for more than 2 ms, after which the haptic loop lets go. `tissue` and `systems`
 are shares of real time, `systems_full` the same of the last third, when the world is as full as it gets. Rows `beside a
 busy process` run while another process keeps one core busy; rows `headless` run as fast as they can, ticks and systems
-side by side.
+side by side. A whole run takes hours: `--only` measures some rows, as `--only river --only "*, headless"`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from viscera.bench._working_hand import WorkingHand
-from viscera.bench.registry import Row, benchmark, timed
+from viscera.bench.registry import Case, Row, benchmark, timed
+from viscera.collecting import Collecting
 from viscera.device import Device
 from viscera.haptics.priority import SessionPriority, step_back
 from viscera.inputs import Behind, Input
@@ -44,6 +46,8 @@ SCRIPTED = 10.0
 """For so long a scenario's own hand works before the other one takes over [s]."""
 LASTING = ("palpation", "liver", "cholecystectomy")
 """Whose own hand works for the whole minute."""
+PRIORITY, BUSY, UNSEEN = ", priority", " beside a busy process", ", headless"
+"""Cases have the scenario's name, and these."""
 WARM_TICKS = round(WARM_UP / TICK)
 STALL = 2e-3
 """Without a new force for so long, the haptic loop lets go of the hand [s]."""
@@ -54,42 +58,56 @@ Given = Callable[[int], list[Input]]
 
 
 def headline(device: Device) -> Row:
-    return live_row(device, FIRST, QUICK_SECONDS)
+    return live_row(device, FIRST, QUICK_SECONDS, FIRST)
 
 
 @benchmark("live", title="Every scenario in real time, over a minute", headline=headline)
-def run(device: Device, quick: bool) -> Iterator[Row]:
+def run(device: Device, quick: bool) -> Iterator[Case]:
     seconds = QUICK_SECONDS if quick else SECONDS
     for name in catalogue():
-        yield live_row(device, name, seconds)
+        yield live_case(device, name, seconds)
         if not quick:
-            yield live_row(device, name, seconds, first=True)
-            with busy_process():
-                yield live_row(device, name, seconds, beside=" beside a busy process")
-                yield live_row(device, name, seconds, first=True, beside=" beside a busy process")
-        yield headless_row(device, name, seconds)
+            yield live_case(device, name, seconds, first=True)
+            yield live_case(device, name, seconds, busy=True)
+            yield live_case(device, name, seconds, first=True, busy=True)
+        yield Case(f"{name}{UNSEEN}", partial(headless_row, device, name, seconds))
     if device.is_cuda:
         for name in LARGE:
             for alone in (False, True):
-                yield large_row(device, name, QUICK_SECONDS if quick else LARGE_SECONDS, alone=alone)
+                yield large_case(device, name, QUICK_SECONDS if quick else LARGE_SECONDS, alone=alone)
 
 
-def large_row(device: Device, name: str, seconds: float, *, alone: bool = False) -> Row:
+def live_case(device: Device, name: str, seconds: float, *, first: bool = False, busy: bool = False) -> Case:
+    """`busy` beside a process that keeps a core busy."""
+
+    def measure() -> Row:
+        with busy_process() if busy else contextlib.nullcontext():
+            return live_row(device, name, seconds, case, first=first)
+
+    case = f"{name}{PRIORITY * first}{BUSY * busy}"
+    return Case(case, measure)
+
+
+def large_case(device: Device, name: str, seconds: float, *, alone: bool) -> Case:
     """With about a million masses, skin and particles to match; `alone` without the work of the systems."""
-    small = make(name, device=device, seed=1)
-    detail = MILLION / sum(len(organ.tissue.params.nodes) for organ in small.organs)
-    small.close()
-    beside = f", a million masses{' alone' if alone else ''}"
-    return live_row(device, name, seconds, first=True, beside=beside, alone=alone, detail=detail)
+
+    def measure() -> Row:
+        small = make(name, device=device, seed=1)
+        detail = MILLION / sum(len(organ.tissue.params.nodes) for organ in small.organs)
+        small.close()
+        return live_row(device, name, seconds, case, first=True, alone=alone, detail=detail)
+
+    case = f"{name}{PRIORITY}, a million masses{' alone' if alone else ''}"
+    return Case(case, measure)
 
 
 def live_row(
     device: Device,
     name: str,
     seconds: float,
+    case: str,
     *,
     first: bool = False,
-    beside: str = "",
     alone: bool = False,
     **made_with: Any,
 ) -> Row:
@@ -99,7 +117,6 @@ def live_row(
     with recording(world) as record:
         columns = run_live(world, seconds, record, first=first, alone=alone)
     columns |= {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
-    case = f"{name}{', priority' if first else ''}{beside}"
     size = sum(len(organ.tissue.params.nodes) for organ in world.organs)
     world.close()
     return timed("live", case, size, device, columns.pop("work_p50_ms"), goal=REAL_TIME, extra=columns)
@@ -120,13 +137,20 @@ def headless_row(device: Device, name: str, seconds: float) -> Row:
     columns: dict[str, Any] = {"tissue": factor, "peak_force": world.peak_force}
     columns |= {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
     world.close()
-    return timed("live", f"{name}, headless", size, device, 1.0 / factor, goal=HEADLESS * REAL_TIME, extra=columns)
+    return timed("live", f"{name}{UNSEEN}", size, device, 1.0 / factor, goal=HEADLESS * REAL_TIME, extra=columns)
 
 
 def run_live(
     world: World, seconds: float, record: Record, *, first: bool = False, alone: bool = False
 ) -> dict[str, Any]:
     """What ticks and systems did over so many seconds of simulated time."""
+    with Collecting() as collecting:  # as in a session
+        return _run_live(world, seconds, record, collecting, first=first, alone=alone)
+
+
+def _run_live(
+    world: World, seconds: float, record: Record, collecting: Collecting, *, first: bool, alone: bool
+) -> dict[str, Any]:
     given = hand_of(world, seconds)
     live = world.go_live()
     priority = SessionPriority(time.perf_counter()) if first else None
@@ -163,7 +187,7 @@ def run_live(
         if number >= 0:
             work[number], gaps[number] = end - start, end - last
         last = end
-        pacer.wait()
+        collecting.look(pacer.wait())
     end, turned = time.perf_counter(), live.begun
     live.settle()
     world.wait()

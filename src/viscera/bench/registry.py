@@ -25,8 +25,9 @@ import itertools
 import pkgutil
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import warp as wp
@@ -66,7 +67,16 @@ class Row:
         return asdict(self)
 
 
-Run = Callable[["Device", bool], Iterator[Row]]
+@dataclass(frozen=True)
+class Case:
+    """A row that is measured where somebody wants it: those before it need not be."""
+
+    case: str
+    """As its row's."""
+    measure: Callable[[], Row]
+
+
+Run = Callable[["Device", bool], Iterator[Row | Case]]
 Headline = Callable[["Device"], Row]
 
 
@@ -78,6 +88,17 @@ class Benchmark:
     """Called with the device and `quick`; quick benchmarks end within seconds."""
     headline: Headline
     """Measures the one row that says most, in a few seconds."""
+
+    def rows(self, device: Device, quick: bool, only: Sequence[str] = ()) -> Iterator[Row]:
+        """All of them, or those whose case is like one of the patterns in `only`, as "river" or "*, headless"."""
+        found = self.run(device, quick)
+        try:
+            for one in found:
+                if not only or any(fnmatchcase(one.case, pattern) for pattern in only):
+                    yield one if isinstance(one, Row) else one.measure()
+        finally:
+            if isinstance(found, Generator):
+                found.close()  # a benchmark may hold processes and devices
 
 
 _registered: dict[str, Benchmark] = {}

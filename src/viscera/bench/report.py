@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from viscera import machine
 from viscera.bench.registry import Benchmark, Row, registered
 from viscera.bench.sources import Fingerprint, SourceTree, State, current_commit, our_sources, parse_parts, state_of
-from viscera.errors import RecordingError
+from viscera.errors import InputError, RecordingError
 
 if TYPE_CHECKING:
     from viscera.device import Device
@@ -33,16 +33,26 @@ Progress = Callable[[str, float], None]
 
 
 def measure(
-    benchmarks: list[Benchmark], device: Device, quick: bool, notice: Notice, progress: Progress | None = None
+    benchmarks: list[Benchmark],
+    device: Device,
+    quick: bool,
+    notice: Notice,
+    progress: Progress | None = None,
+    only: Sequence[str] = (),
 ) -> Iterator[Row]:
-    """Yield every row of the benchmarks. A quick run begins with all headlines and says what it left out."""
+    """Yield every row of the benchmarks, or those `only` whose case is like one of these patterns. A quick run of all
+    begins with all headlines and says what it left out."""
     tell = progress or (lambda text, fraction: None)
-    if not quick:
+    if not quick or only:
+        some = False
         for number, chosen in enumerate(benchmarks):
             tell(f"{chosen.name}: {chosen.title}", number / len(benchmarks))
-            for row in chosen.run(device, False):
+            for row in chosen.rows(device, quick, only):
+                some = True
                 yield row
                 tell(f"{row.name} · {row.case} · {row.size}: {short(row.ms)} ms", number / len(benchmarks))
+        if only and not some:
+            raise InputError(f"No row has a case like {' or '.join(only)}.", "Saved tables have their names.")
         return
     end = time.monotonic() + QUICK_BUDGET
     shown: set[tuple[str, str, int]] = set()
@@ -69,7 +79,7 @@ def _more(
         if share - now < LEAST_SHARE:
             cut.append(chosen.name)
             continue
-        rows = chosen.run(device, True)
+        rows = chosen.rows(device, True)
         for row in rows:
             if (row.name, row.case, row.size) not in shown:
                 yield row
@@ -77,7 +87,7 @@ def _more(
                 cut.append(chosen.name)
                 break
         if isinstance(rows, Generator):
-            rows.close()  # a benchmark may hold processes and devices
+            rows.close()
     if cut:
         notice(f"A quick run has no time for more rows of {', '.join(cut)}; name a benchmark to see more of it.")
 
@@ -133,6 +143,35 @@ def save(rows: list[Row], device: Device, out: Path, notice: Notice) -> list[Pat
             f"Cannot write benchmark results to {out}: {error.strerror}.", "Choose another --out."
         ) from error
     return [data, table] + ([picture] if _plot(rows, picture, notice) else [])
+
+
+def kept_rows(out: Path, benchmarks: list[Benchmark], device: Device) -> list[Row]:
+    """The rows that `out` has already, for those of `benchmarks` measured next to join. They are about one machine and
+    one state of the code, or else this is refused before anything is measured."""
+    path = out / "bench.json"
+    if not path.exists():
+        return []
+    saved, tree = json.loads(path.read_text()), our_sources()
+    names = dict.fromkeys([row["name"] for row in saved["rows"]] + [one.name for one in benchmarks])
+    old = saved["sources"]
+    same = all(old[name] == _fingerprint(tree, name).as_text() for name in names if name in old)
+    here = {**machine.describe(), "device": device.name}
+    if not same or any(saved.get(key) != value for key, value in here.items()):
+        raise InputError(
+            f"The rows in {out} were measured with other code or on another machine.", "Choose another --out."
+        )
+    return [Row(**row) for row in saved["rows"]]
+
+
+def joined(kept: list[Row], rows: list[Row]) -> list[Row]:
+    """A row that was measured again stands where the one before stood."""
+    now = {_key(row): row for row in rows}
+    before = [now.pop(_key(row), row) for row in kept]
+    return [*before, *now.values()]
+
+
+def _key(row: Row) -> tuple[str, str, int, str]:
+    return row.name, row.case, row.size, row.device
 
 
 @dataclass(frozen=True)

@@ -346,9 +346,14 @@ def bench(
     stale: Annotated[
         bool, typer.Option("--stale", help="Only name saved tables whose code has changed since.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CASE", help='Rows whose case is like this, as "river" or "*, headless".'),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array of rows.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write JSON, a table and a plot here.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write JSON, a table and a plot here; --only joins what is there."),
     ] = None,
 ) -> None:
     """Measure what a step costs, beside what the documents report and what we aim for."""
@@ -363,13 +368,14 @@ def bench(
     stderr = console.err()
     benchmarks = registry.choose(names or [])
     chosen = open_device(device)
+    kept = report.kept_rows(out, benchmarks, chosen) if only and out else []
     with console.progress_bar() as progress:
-        rows = list(report.measure(benchmarks, chosen, quick, stderr.print, progress))
+        rows = list(report.measure(benchmarks, chosen, quick, stderr.print, progress, only or []))
     if as_json:
         console.print_json(report.to_json(rows))
     else:
         print(report.to_markdown(rows))
-    written = report.save(rows, chosen, out, stderr.print) if out else []
+    written = report.save(report.joined(kept, rows), chosen, out, stderr.print) if out else []
     for path in written:
         stderr.print(f"wrote {path}")
 

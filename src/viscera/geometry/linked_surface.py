@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.geometry.linked_cells import BITS, Ints, Lattice, ring_around
+from viscera.geometry.linked_loops import HANGS_ON, nearest_eight
 from viscera.geometry.mesh import TriangleMesh
 from viscera.geometry.queries import build_query, closest_points
 from viscera.geometry.untangling import normals, untangled
 
 Floats = NDArray[np.float64]
 
-HANGS_ON = 8
-"""Masses of a point, at most."""
 PULL = 0.02
 """Of a point towards where it would be without planes, over that of one plane: decides where planes do not."""
 FLAT = 0.05
@@ -345,6 +344,12 @@ class LinkedSurface:
         self._point_of = np.concatenate([self._point_of, fresh + kind * INNER])
         return table[keys]
 
+    def first_of_one(self) -> NDArray[np.int32]:
+        """Of each point the first one that is the same: its own number, or that of the other one on the rim of a
+        cut."""
+        numbers = self._number[:, self.shape.key]
+        return np.where(numbers.min(axis=0) < 0, numbers.max(axis=0), numbers.min(axis=0))
+
     def _keys(self, quads: Quads) -> Ints:
         return quads.cell * 8 + self._sides[quads.cell, quads.corner]
 
@@ -356,23 +361,6 @@ INNER = 1 << 40
 def _halves(quads: Ints) -> Ints:
     """Two triangles for each quad."""
     return np.stack([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]], axis=1).reshape(-1, 3)
-
-
-def nearest_eight(every: NDArray[np.int32], positions: Ints, point: Floats, first: int) -> NDArray[np.int32]:
-    """Of each row's nodes (-1 for none, several times the same) eight: the `first` columns before all others, then the
-    nearest to the point."""
-    distance = ((positions[every] - point[:, None, :]) ** 2).sum(axis=2) + np.where(
-        np.arange(every.shape[1]) < first, 0, 100.0
-    )
-    order = np.lexsort((distance, every), axis=1)
-    ranked = np.take_along_axis(every, order, axis=1)
-    distance = np.take_along_axis(distance, order, axis=1)
-    again = np.zeros_like(ranked, dtype=bool)
-    again[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
-    distance = np.where(again | (ranked < 0), np.inf, distance)
-    best = np.argsort(distance, axis=1, kind="stable")[:, :HANGS_ON]
-    found = np.take_along_axis(ranked, best, axis=1)
-    return np.where(np.isfinite(np.take_along_axis(distance, best, axis=1)), found, -1)
 
 
 def fit_weights(nodes: NDArray[np.int32], positions: Ints, point: Floats) -> tuple[NDArray[np.int32], Floats]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +25,7 @@ from viscera.errors import InputError
 from viscera.geometry.distance import DistanceField, FarField, distance_field, sample
 from viscera.geometry.mesh import FloatArray, TriangleMesh
 from viscera.geometry.queries import checked_points
+from viscera.geometry.vectors import cross
 
 wp.set_module_options({"enable_backward": False})
 
@@ -96,10 +97,18 @@ class JointedTool:
     """Of each part: position [m] and quaternion (x, y, z, w) as the frame starts, shape (parts, 7)."""
     end: FloatArray
     """As it ends."""
+    _where: tuple[float, ...] = ()
+    """Position, orientation and grip that it was last given."""
+    _poses: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """Those of its parts there, as `end` has them."""
 
     def place(self, position: ArrayLike, orientation: ArrayLike, grip: float = 0.0, *, jump: bool = False) -> None:
         """Where the tool is as the next frame ends; it comes from where it was, or, if it jumps, was there before."""
-        poses = [part_pose(part.joint, position, orientation, grip) for part in self.parts]
+        where = (*np.asarray(position).tolist(), *np.asarray(orientation).tolist(), grip)
+        if where == self._where and (self.start == self._poses).all() and (self.end == self._poses).all():
+            return  # it rests
+        poses = np.array([part_pose(part.joint, position, orientation, grip) for part in self.parts])
+        self._where, self._poses = where, poses
         self.start[:] = poses if jump else self.end
         self.end[:] = poses
         rows = self.poses.host.reshape(len(self.parts), PART_FLOATS)
@@ -156,14 +165,14 @@ def part_pose(joint: Joint | None, position: ArrayLike, orientation: ArrayLike, 
 
 def multiplied(a: FloatArray, b: FloatArray) -> FloatArray:
     """Quaternion of the rotation `b`, then `a`."""
-    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    vector = a[3] * b[:3] + b[3] * a[:3] + cross(a[:3], b[:3])
     return np.append(vector, a[3] * b[3] - a[:3] @ b[:3])
 
 
 def rotated(q: FloatArray, points: FloatArray) -> FloatArray:
     """Points, shape (…, 3), turned by the unit quaternion q."""
-    once = np.cross(q[:3], points)
-    return points + 2.0 * (q[3] * once + np.cross(q[:3], once))
+    once = cross(q[:3], points)
+    return points + 2.0 * (q[3] * once + cross(q[:3], once))
 
 
 def transformed(pose: FloatArray, points: FloatArray) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.geometry.vectors import cross
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -15,7 +17,7 @@ ROUNDS = 5
 def normals(points: Floats, triangles: Ints) -> Floats:
     """Of triangles, as long as twice their area."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
-    return np.cross(b - a, c - a)
+    return cross(b - a, c - a)
 
 
 def untangled(points: Floats, home: Floats, triangles: Ints, before: Floats) -> tuple[Floats, Ints]:

@@ -23,7 +23,8 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "invert_diagonal": (solids.invert_diagonal, "cells"),
     "coarsen_faces": (solids.coarsen_faces, "faces"),
     "find_divergence": (pressure.find_divergence, "cells"),
-    "begin_residual": (pressure.begin_residual, "cells"),
+    "take_mean": (pressure.take_mean, "cells"),
+    "take_pressure": (pressure.take_pressure, "cells"),
     "relax": (pressure.relax, "half"),
     "relax_first": (pressure.relax_first, "half"),
     "find_residual": (pressure.find_residual, "half"),
@@ -52,7 +53,8 @@ NATIVE: dict[str, tuple[Any, str]] = {
     "invert_diagonal": (solids_in_c.invert_diagonal_blocks, "blocks"),
     "coarsen_faces": (solids_in_c.coarsen_faces_rows, "face rows"),
     "find_divergence": (pressure_in_c.find_divergence_blocks, "blocks"),
-    "begin_residual": (pressure_in_c.begin_residual_blocks, "blocks"),
+    "take_mean": (pressure_in_c.take_mean_blocks, "blocks"),
+    "take_pressure": (pressure_in_c.take_pressure_blocks, "blocks"),
     "relax": (pressure_in_c.relax_blocks, "blocks"),
     "relax_first": (pressure_in_c.relax_first_blocks, "blocks"),
     "find_residual": (pressure_in_c.find_residual_blocks, "blocks"),
@@ -74,13 +76,24 @@ NATIVE: dict[str, tuple[Any, str]] = {
 
 CPU_BLOCK = 1024
 """Entries that one element of a loop over blocks covers, and one partial sum on cpu."""
-CUDA_PARTS = 65_536
+CUDA_PARTS = 262_144
 """Partial sums on cuda: threads enough for a large device."""
+ADDED_BY_ONE = 16
+"""Partial sums that one thread adds, on cuda: it waits for memory."""
 
 
 def part_count(device: Device, layout: Layout) -> int:
     """Partial sums over a grid."""
     return min(CUDA_PARTS, layout.count) if device.is_cuda else -(-layout.count // CPU_BLOCK)
+
+
+def sum_counts(device: Device, layout: Layout) -> list[int]:
+    """How many sums of partial sums there are, sums of those, and so on until one thread adds the rest."""
+    counts, left = [], part_count(device, layout)
+    while device.is_cuda and left > ADDED_BY_ONE:
+        left = -(-left // ADDED_BY_ONE)
+        counts.append(left)
+    return counts
 
 
 def run(stage: Stage, native: bool, name: str, layout: Layout, args: list[Any]) -> None:

@@ -82,13 +82,19 @@ third += LOAD(inverse.data + t) > none ? FILL(1.0f) : none;
     after="part.data[block] = wp::vec_t<3, double>(SUM(first), SUM(second), SUM(third));",
 )
 
-_BEGIN = _loop(
+_MEAN = _loop(
+    """
+STORE(residual.data + t, LOAD(inverse.data + t) > none ? LOAD(residual.data + t) - mean : none);
+""",
+    before="const V none = FILL(0.0f); const float mean = (float)numbers.data[3];",
+)
+
+_PRESSURE = _loop(
     """
 const V done = all_faces(t) * LOAD(p.data + t) - around(p.data, t);
-const V left = LOAD(residual.data + t) - mean - done;
-STORE(residual.data + t, LOAD(inverse.data + t) > none ? left : none);
+STORE(residual.data + t, LOAD(inverse.data + t) > none ? LOAD(residual.data + t) - done : none);
 """,
-    before=_AROUND + "const float mean = less_mean ? (float)numbers.data[3] : 0.0f;",
+    before=_AROUND,
 )
 
 _RELAX = _loop(
@@ -176,13 +182,32 @@ for (int b = 0; b < z; ++b)
 _SPREAD = on_cpu("""
 const int k = 1 + line / shape.ny, j = 1 + line % shape.ny;
 const Place at = (Place)k * shape.layer + (Place)j * shape.row;
-const float* from = coarse_p.data + (Place)(shape.nz > 1 ? (k + 1) / 2 : k) * coarse.layer
-                  + (Place)(shape.ny > 1 ? (j + 1) / 2 : j) * coarse.row;
+const Place from = (Place)(shape.nz > 1 ? (k + 1) / 2 : k) * coarse.layer
+                 + (Place)(shape.ny > 1 ? (j + 1) / 2 : j) * coarse.row;
+const int first = 1 + ((int)(at + 1) + colour) % 2;
+const Place x = shape.nx > 1 ? 1 - 2 * (first % 2) : 0;
+const Place y = shape.ny > 1 ? (1 - 2 * (j % 2)) * (Place)coarse.row : 0;
+const Place z = shape.nz > 1 ? (1 - 2 * (k % 2)) * (Place)coarse.layer : 0;
+const float* found = coarse_p.data;
+const float per_x = 0.25f / coarse.unit[0], per_y = 0.25f / coarse.unit[1], per_z = 0.25f / coarse.unit[2];
+const auto a_quarter = [&](V near, V far, V open, float per) { FUSED return near + per * open * (far - near); };
+const float* open_y = coarse_faces.y.data + (y > 0 ? y : 0);
+const float* open_z = coarse_faces.z.data + (z > 0 ? z : 0);
+const float* open_x = coarse_faces.x.data + (x > 0 ? x : 0);
+const auto along_y = [&](Place c) { return a_quarter(LOAD(found + c), LOAD(found + c + y), LOAD(open_y + c), per_y); };
+const auto column = [&](Place c) {
+    const V low = along_y(c);
+    return z == 0 ? low : a_quarter(low, along_y(c + z), LOAD(open_z + c), per_z);
+};
 float* to = p.data + at;
 const float* inside = inverse.data + at;
-for (int i = 1 + ((int)(at + 1) + colour) % 2; i <= shape.nx; i += 2)
-    if (inside[i] > 0.0f) to[i] += from[shape.nx > 1 ? (i + 1) / 2 : i];
+for (int i = first; i <= shape.nx; i += 32) {
+    const Place c = from + (shape.nx > 1 ? (i + 1) / 2 : i);
+    const V value = a_quarter(column(c), column(c + x), LOAD(open_x + c), per_x);
+    EACH(n) if (i + 2 * n <= shape.nx && inside[i + 2 * n] > 0.0f) to[i + 2 * n] += OF(value, n);
+}
 """)
+"""Sixteen coarse cells at once: each has one cell of this colour in a row."""
 
 A = wp.array[wp.float32]
 
@@ -205,17 +230,12 @@ def _divergence(
 def _sum(block: int, shape: GridShape, inverse: A, needed: A, part: wp.array[wp.vec3d]): ...
 
 
-@wp.func_native(_BEGIN)
-def _begin(
-    block: int,
-    shape: GridShape,
-    less_mean: int,
-    faces: Three,
-    inverse: A,
-    p: A,
-    numbers: wp.array[wp.float64],
-    residual: A,
-): ...
+@wp.func_native(_MEAN)
+def _mean(block: int, shape: GridShape, inverse: A, numbers: wp.array[wp.float64], residual: A): ...
+
+
+@wp.func_native(_PRESSURE)
+def _pressure(block: int, shape: GridShape, faces: Three, inverse: A, p: A, residual: A): ...
 
 
 @wp.func_native(_RELAX)
@@ -275,7 +295,9 @@ def _gather(line: int, fine: GridShape, shape: GridShape, residual: A, needed: A
 
 
 @wp.func_native(_SPREAD)
-def _spread(line: int, shape: GridShape, coarse: GridShape, colour: int, inverse: A, coarse_p: A, p: A): ...
+def _spread(
+    line: int, shape: GridShape, coarse: GridShape, colour: int, inverse: A, coarse_faces: Three, coarse_p: A, p: A
+): ...
 
 
 @wp.kernel
@@ -311,17 +333,13 @@ def sum_needed_blocks(
 
 
 @wp.kernel
-def begin_residual_blocks(
-    first: int,
-    shape: GridShape,
-    less_mean: int,
-    faces: Three,
-    inverse: A,
-    p: A,
-    numbers: wp.array[wp.float64],
-    residual_out: A,
-):
-    _begin(first + wp.tid(), shape, less_mean, faces, inverse, p, numbers, residual_out)
+def take_mean_blocks(first: int, shape: GridShape, inverse: A, numbers: wp.array[wp.float64], residual_out: A):
+    _mean(first + wp.tid(), shape, inverse, numbers, residual_out)
+
+
+@wp.kernel
+def take_pressure_blocks(first: int, shape: GridShape, faces: Three, inverse: A, p: A, residual_out: A):
+    _pressure(first + wp.tid(), shape, faces, inverse, p, residual_out)
 
 
 @wp.kernel
@@ -402,6 +420,13 @@ def gather_residual_lines(first: int, fine: GridShape, shape: GridShape, residua
 
 @wp.kernel
 def spread_coarse_lines(
-    first: int, shape: GridShape, coarse: GridShape, colour: int, inverse: A, coarse_p: A, p_out: A
+    first: int,
+    shape: GridShape,
+    coarse: GridShape,
+    colour: int,
+    inverse: A,
+    coarse_faces: Three,
+    coarse_p: A,
+    p_out: A,
 ):
-    _spread(first + wp.tid(), shape, coarse, colour, inverse, coarse_p, p_out)
+    _spread(first + wp.tid(), shape, coarse, colour, inverse, coarse_faces, coarse_p, p_out)

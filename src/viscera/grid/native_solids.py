@@ -153,6 +153,10 @@ const auto face = [](int coarse, int step, int cells) {
     const int at = step * (coarse - 1) + 1;
     return step == 2 && at > cells + 1 ? cells + 1 : at;
 };
+const auto shortened = [](int coarse, int step, int cells, float rim) {
+    const float half = step == 2 ? 0.5f : 1.0f;
+    return coarse == 1 || coarse == cells + 1 ? half * rim : half;
+};
 const auto entry = [&](int k, int j, int i) { return (Place)k * fine.layer + (Place)j * fine.row + i; };
 const int fj = first(j, sy), fk = first(k, sz), mj = many(j, sy, fine.ny), mk = many(k, sz, fine.nz);
 const int row_j = face(j, sy, fine.ny), row_k = face(k, sz, fine.nz);
@@ -169,9 +173,9 @@ for (int i = 1; i <= shape.nx + 1; ++i) {
     if (i <= shape.nx && j <= shape.ny)
         for (int b = 0; b < mj; ++b)
             for (int a = 0; a < mi; ++a) z += finer.z.data[entry(row_k, fj + b, fi + a)];
-    faces.x.data[to + i] = sx == 2 ? 0.5f * x : x;
-    faces.y.data[to + i] = sy == 2 ? 0.5f * y : y;
-    faces.z.data[to + i] = sz == 2 ? 0.5f * z : z;
+    faces.x.data[to + i] = x * shortened(i, sx, shape.nx, shape.rim[0]);
+    faces.y.data[to + i] = y * shortened(j, sy, shape.ny, shape.rim[1]);
+    faces.z.data[to + i] = z * shortened(k, sz, shape.nz, shape.rim[2]);
 }
 """)
 

@@ -7,10 +7,12 @@ With the open share a of faces, the velocity s of solids and sources q [1/s], th
 p in m/s. The system is solved by a fixed number of cycles of generalised conjugate residuals with one kept direction
 (Eisenstat, Elman and Schultz 1983), preconditioned by one V-cycle of multigrid each: cells are joined by eights, coarse
 faces are half the sum of fine ones (Shao et al. 2022), two colours are relaxed in turn, once before and twice after the
-coarse grid. Each cycle leaves the least L2 norm of the divergence that it can, so that it never grows, also in a
-pocket that a tool has closed off, where no solution exists. A solve begins from 0: from the last pressure it is no
-better while tools stir, and where the flow has become steady, or a tool has just started, that pressure is wrong and
-cycles are spent on taking it away.
+coarse grid. What a coarse grid finds is spread linearly between the middles of its cells, where the source gives a fine
+cell its coarse cell's value: so a cycle leaves a tenth whatever the number of cells, as orders of spreading and summing
+must add up to more than that of the equation (Hackbusch 1985), and 1 + 1 do not. Each cycle leaves the least L2 norm
+of the divergence that it can, so that it never grows, also in a pocket that a tool has closed off, where no solution
+exists. A solve begins from 0: from the last pressure it is no better while tools stir, and where the flow has become
+steady, or a tool has just started, that pressure is wrong and cycles are spent on taking it away.
 
 Differs from the source (Andersson §3.3, after Stam), which takes 20 sweeps of Gauss–Seidel on cells with velocities in
 their middles: that is `solver="gauss_seidel"`, here on faces.
@@ -35,10 +37,17 @@ def flux(a: float, u: float, s: float):
 def around(
     shape: GridShape,
     c: int,
+    inverse: float,
     faces: Three,
     p: wp.array[wp.float32],
 ):
-    """Σ a p_neighbour"""
+    """Σ a p_neighbour. Where all faces are open, which one over their sum tells, none of them is read: on a GPU memory
+    is what a pass costs."""
+    if inverse == shape.whole:
+        open_sum = p[c - 1] + p[c + 1]
+        open_sum += p[c - shape.row] + p[c + shape.row]
+        open_sum += p[c - shape.layer] + p[c + shape.layer]
+        return open_sum
     total = faces.x[c] * p[c - 1] + faces.x[c + 1] * p[c + 1]
     total += faces.y[c] * p[c - shape.row] + faces.y[c + shape.row] * p[c + shape.row]
     total += faces.z[c] * p[c - shape.layer] + faces.z[c + shape.layer] * p[c + shape.layer]
@@ -49,8 +58,11 @@ def around(
 def all_faces(
     shape: GridShape,
     c: int,
+    inverse: float,
     faces: Three,
 ):
+    if inverse == shape.whole:
+        return 6.0
     return faces.x[c] + faces.x[c + 1] + faces.y[c] + faces.y[c + shape.row] + faces.z[c] + faces.z[c + shape.layer]
 
 
@@ -106,24 +118,38 @@ def sum_needed(
 
 
 @wp.kernel
-def begin_residual(
+def take_mean(
     first: int,
     # params
     shape: GridShape,
-    less_mean: int,
     # in
-    faces: Three,
     inverse: wp.array[wp.float32],
-    p: wp.array[wp.float32],
     numbers: wp.array[wp.float64],
     # out
     residual_out: wp.array[wp.float32],
 ):
-    """What is needed, less its mean where the box is closed, less what this pressure does."""
+    """What is needed, less its mean, which is 0 where the box is open: what is left of it while the pressure is 0."""
     c = shape.layer + first + wp.tid()
-    done = all_faces(shape, c, faces) * p[c] - around(shape, c, faces, p)
-    needed = residual_out[c] - wp.where(less_mean != 0, float(numbers[MEAN]), 0.0)
-    residual_out[c] = wp.where(inverse[c] > 0.0, needed - done, 0.0)
+    residual_out[c] = wp.where(inverse[c] > 0.0, residual_out[c] - float(numbers[MEAN]), 0.0)
+
+
+@wp.kernel
+def take_pressure(
+    first: int,
+    # params
+    shape: GridShape,
+    # in
+    faces: Three,
+    inverse: wp.array[wp.float32],
+    p: wp.array[wp.float32],
+    # out
+    residual_out: wp.array[wp.float32],
+):
+    """What is needed, less what this pressure does."""
+    c = shape.layer + first + wp.tid()
+    one = inverse[c]
+    done = all_faces(shape, c, one, faces) * p[c] - around(shape, c, one, faces, p)
+    residual_out[c] = wp.where(one > 0.0, residual_out[c] - done, 0.0)
 
 
 @wp.kernel
@@ -141,8 +167,9 @@ def relax(
 ):
     """Gauss–Seidel on the cells of one colour: every second entry."""
     c = shape.layer + 2 * (first + wp.tid()) + (colour + shape.layer) % 2
-    if inverse[c] > 0.0:
-        p_out[c] = inverse[c] * (needed[c] + around(shape, c, faces, p_out))
+    one = inverse[c]
+    if one > 0.0:
+        p_out[c] = one * (needed[c] + around(shape, c, one, faces, p_out))
 
 
 @wp.kernel
@@ -178,8 +205,9 @@ def find_residual(
 ):
     """Of one colour; that of the other, which was relaxed last, is 0."""
     c = shape.layer + 2 * (first + wp.tid()) + (colour + shape.layer) % 2
-    done = all_faces(shape, c, faces) * p[c] - around(shape, c, faces, p)
-    residual_out[c] = wp.where(inverse[c] > 0.0, needed[c] - done, 0.0)
+    one = inverse[c]
+    done = all_faces(shape, c, one, faces) * p[c] - around(shape, c, one, faces, p)
+    residual_out[c] = wp.where(one > 0.0, needed[c] - done, 0.0)
 
 
 @wp.kernel
@@ -211,6 +239,24 @@ def gather_residual(
     needed_out[c] = total
 
 
+@wp.func
+def a_quarter(near: float, far: float, face: float, unit: float):
+    """Of the way from the middle of a coarse cell to the next one's, where a fine cell lies: so far as the face between
+    them is open. Beyond an open side of the box the pressure is 0."""
+    return near + 0.25 * face / unit * (far - near)
+
+
+@wp.func
+def coarse_column(c: int, y: int, z: int, shape: GridShape, faces: Three, p: wp.array[wp.float32]):
+    """Linear along y and z between a coarse cell and those so many entries further."""
+    low = a_quarter(p[c], p[c + y], faces.y[c + wp.max(y, 0)], shape.unit[1])
+    if z == 0:
+        return low
+    up = c + z
+    high = a_quarter(p[up], p[up + y], faces.y[up + wp.max(y, 0)], shape.unit[1])
+    return a_quarter(low, high, faces.z[c + wp.max(z, 0)], shape.unit[2])
+
+
 @wp.kernel
 def spread_coarse(
     first: int,
@@ -220,19 +266,28 @@ def spread_coarse(
     colour: int,
     # in
     inverse: wp.array[wp.float32],
+    coarse_faces: Three,
     coarse_p: wp.array[wp.float32],
     # out
     p_out: wp.array[wp.float32],
 ):
-    """What the coarse grid found is added to the cells of one colour; those of the other are relaxed next."""
+    """What the coarse grid found, linear between the middles of its cells, is added to the cells of one colour; those
+    of the other are relaxed next."""
     c = shape.layer + 2 * (first + wp.tid()) + (colour + shape.layer) % 2
     if inverse[c] <= 0.0:
         return
     k = c // shape.layer
     j = (c - k * shape.layer) // shape.row
     i = c - k * shape.layer - j * shape.row
+    # The nearest other coarse cell along each axis: below for odd cells, above for even ones.
+    x = wp.where(shape.nx > 1, 1 - 2 * (i % 2), 0)
+    y = wp.where(shape.ny > 1, 1 - 2 * (j % 2), 0) * coarse.row
+    z = wp.where(shape.nz > 1, 1 - 2 * (k % 2), 0) * coarse.layer
     at = wp.where(shape.nz > 1, (k + 1) // 2, k) * coarse.layer + wp.where(shape.ny > 1, (j + 1) // 2, j) * coarse.row
-    p_out[c] = p_out[c] + coarse_p[at + wp.where(shape.nx > 1, (i + 1) // 2, i)]
+    at += wp.where(shape.nx > 1, (i + 1) // 2, i)
+    value = coarse_column(at, y, z, coarse, coarse_faces, coarse_p)
+    beside = coarse_column(at + x, y, z, coarse, coarse_faces, coarse_p)
+    p_out[c] = p_out[c] + a_quarter(value, beside, coarse_faces.x[at + wp.max(x, 0)], coarse.unit[0])
 
 
 @wp.kernel
@@ -258,8 +313,9 @@ def apply_matrix(
     i = t
     while i < count:
         c = shape.layer + i
-        image = all_faces(shape, c, faces) * z[c] - around(shape, c, faces, z)
-        image = wp.where(inverse[c] > 0.0, image, 0.0)
+        one = inverse[c]
+        image = all_faces(shape, c, one, faces) * z[c] - around(shape, c, one, faces, z)
+        image = wp.where(one > 0.0, image, 0.0)
         image_out[c] = image
         exact = wp.float64(image)
         total += exact * wp.vec3d(wp.float64(residual[c]), exact, wp.float64(moved[c]))

@@ -24,13 +24,18 @@ TAIL = 32
 
 @wp.struct
 class GridShape:
-    """Cells along x, y, z; entries from row to row and from layer to layer."""
+    """Cells along x, y, z; entries from row to row and from layer to layer; what an open face across x, y, z counts;
+    how much more one in a side of the box does than its share of a finer grid's; one over all faces of a cell that are
+    open, where kernels may go by that alone, else −1."""
 
     nx: int
     ny: int
     nz: int
     row: int
     layer: int
+    unit: wp.vec3
+    rim: wp.vec3
+    whole: float
 
 
 @wp.struct
@@ -97,6 +102,7 @@ class Layout:
         shape: Any = GridShape()
         shape.nx, shape.ny, shape.nz = self.cells
         shape.row, shape.layer = self.row, self.layer
+        shape.unit, shape.rim, shape.whole = wp.vec3(1.0, 1.0, 1.0), wp.vec3(1.0, 1.0, 1.0), -1.0
         return shape
 
     def box(self, values: NDArray[Any], beyond: tuple[int, int, int] = (0, 0, 0)) -> NDArray[Any]:

@@ -226,6 +226,13 @@ def fine_many(coarse: int, cells: int):
     return wp.where(cells > 1 and 2 * coarse <= cells, 2, 1)
 
 
+@wp.func
+def shortened(coarse: int, fine_cells: int, cells: int, rim: float):
+    """What the sum of fine faces counts less, as the way across is longer; on the sides of the box not by as much."""
+    half = wp.where(fine_cells > 1, 0.5, 1.0)
+    return wp.where(coarse == 1 or coarse == cells + 1, half * rim, half)
+
+
 @wp.kernel
 def coarsen_faces(
     first: int,
@@ -238,7 +245,8 @@ def coarsen_faces(
     faces_out: Three,
 ):
     """Open faces of the next coarser grid: half the sum of the fine ones that lie in each, as a coarse cell is twice
-    as long (Shao et al. 2022). Faces of the far side of the last cells, too."""
+    as long (Shao et al. 2022). Faces of the far side of the last cells, too. Beyond an open side the pressure is 0 half
+    a cell of the finest grid further on, whatever the grid: `GridShape.rim`."""
     c = shape.layer + first + wp.tid()
     k = c // shape.layer
     j = (c - k * shape.layer) // shape.row
@@ -266,6 +274,6 @@ def coarsen_faces(
         for b in range(mj):
             for a in range(mi):
                 z += finer.z[fine_face(k, fine.nz) * fine.layer + (fj + b) * fine.row + fi + a]
-    faces_out.x[c] = wp.where(fine.nx > 1, 0.5 * x, x)
-    faces_out.y[c] = wp.where(fine.ny > 1, 0.5 * y, y)
-    faces_out.z[c] = wp.where(fine.nz > 1, 0.5 * z, z)
+    faces_out.x[c] = x * shortened(i, fine.nx, shape.nx, shape.rim[0])
+    faces_out.y[c] = y * shortened(j, fine.ny, shape.ny, shape.rim[1])
+    faces_out.z[c] = z * shortened(k, fine.nz, shape.nz, shape.rim[2])

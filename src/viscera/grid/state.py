@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from viscera.device import Device, Port, Stage
 from viscera.errors import InputError
 from viscera.grid.dye import COUNTERS
-from viscera.grid.loops import part_count
+from viscera.grid.loops import part_count, sum_counts
 from viscera.grid.numbers import NUMBERS
 from viscera.grid.params import GridParams, Side, Substance
 from viscera.grid.shape import Layout
@@ -24,8 +24,6 @@ COARSEST = 4
 """A grid of no more cells than this along each axis is not coarsened further."""
 COARSE_SWEEPS = 6
 """Over both colours, on the coarsest grid."""
-CUDA_SECOND = 256
-"""Sums of partial sums, on cuda."""
 
 EPSILON, RATE, VISCOSITY, FIRST_SUBSTANCE = 0, 1, 2, 4
 """Places in a flow's live numbers: εΔt of confinement, Δt/h of the dye, νΔt/h², then four for each substance."""
@@ -118,8 +116,8 @@ class Grid:
     """… and what it made of the last one."""
     parts: Any
     """Partial sums, vec3d."""
-    second: Any
-    """Sums of them on cuda, vec3d."""
+    sums: list[Any]
+    """On cuda sums of them, fewer and fewer, vec3d."""
     solve: Any
     """Numbers of the solver, float64."""
     live: Any
@@ -185,7 +183,7 @@ def make_grid(params: GridParams, distance: ArrayLike | None, device: Device, na
         image=zeros(),
         moved=zeros(),
         parts=zeros(wp.vec3d, part_count(device, layout)),
-        second=zeros(wp.vec3d, CUDA_SECOND),
+        sums=[zeros(wp.vec3d, count) for count in sum_counts(device, layout)],
         solve=zeros(wp.float64, NUMBERS),
         live=zeros(wp.float32, FIRST_SUBSTANCE + PER_SUBSTANCE * substances),
         curl=zeros(wp.vec4) if params.confinement > 0.0 else zeros(wp.vec4, 1),
@@ -204,13 +202,22 @@ def _make_carried(one: Substance, zeros: Any) -> Carried:
 
 
 def _make_levels(params: GridParams, device: Device) -> list[Level]:
-    cells, levels = params.cells, []
+    cells, unit, longer, rim, levels = params.cells, np.ones(3), np.ones(3), np.ones(3), []
     while True:
         layout = Layout(cells)
         arrays = [wp.zeros(layout.size, dtype=wp.float32, device=device.warp) for _ in range(7)]
-        levels.append(Level(layout, layout.struct(), (arrays[0], arrays[1], arrays[2]), *arrays[3:]))
+        shape = layout.struct()
+        # Of the finest grid alone, where an open face counts 1 and so no more than six add up to 6.
+        shape.whole = 1.0 / 6.0 if not levels else -1.0
+        shape.unit, shape.rim = wp.vec3(*unit), wp.vec3(*rim)
+        levels.append(Level(layout, shape, (arrays[0], arrays[1], arrays[2]), *arrays[3:]))
         if max(cells) <= COARSEST:
             return levels
+        joined = np.where(np.array(cells) > 1, 2.0, 1.0)
+        unit = unit * joined.prod() / joined**2  # see `coarsen_faces`
+        # From the middle of a cell, n of the finest long, to where the pressure is 0 beyond a side: (n + 1)/2, not n.
+        rim = joined * (longer + 1.0) / (joined * longer + 1.0)
+        longer = longer * joined
         x, y, z = ((count + 1) // 2 for count in cells)
         cells = (x, y, z)
 

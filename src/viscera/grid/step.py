@@ -16,7 +16,6 @@ from viscera.grid.loops import part_count, run
 from viscera.grid.shape import three
 from viscera.grid.state import (
     COARSE_SWEEPS,
-    CUDA_SECOND,
     FIRST_SUBSTANCE,
     LIFT,
     PER_SUBSTANCE,
@@ -86,8 +85,7 @@ def project(stage: Stage, grid: Grid) -> None:
     _sum(stage, grid, "sum_needed", [fine.inverse, fine.needed])
     _finish(stage, grid, numbers.begin_solve, [int(grid.closed)])
     stage.once(grid.pressure.zero_)
-    begun = [fine.shape, 1, three(fine.faces), fine.inverse, grid.pressure, grid.solve, fine.needed]
-    run(stage, grid.native, "begin_residual", layout, begun)
+    run(stage, grid.native, "take_mean", layout, [fine.shape, fine.inverse, grid.solve, fine.needed])
     if grid.params.solver == "gauss_seidel":
         _sweep(stage, grid)
     else:
@@ -130,7 +128,7 @@ def _v_cycle(stage: Stage, grid: Grid, number: int) -> None:
     gathered = [level.shape, coarse.shape, level.residual, coarse.needed]
     run(stage, grid.native, "gather_residual", coarse.layout, gathered)
     _v_cycle(stage, grid, number + 1)
-    found = [level.shape, coarse.shape, BLACK, level.inverse, coarse.pressure, level.pressure]
+    found = [level.shape, coarse.shape, BLACK, level.inverse, three(coarse.faces), coarse.pressure, level.pressure]
     run(stage, grid.native, "spread_coarse", level.layout, found)
     for _ in range(2):
         _relax(stage, grid, level, RED)
@@ -150,8 +148,8 @@ def _sweep(stage: Stage, grid: Grid) -> None:
         _relax(stage, grid, fine, RED)
         _relax(stage, grid, fine, BLACK)
     stage.once(lambda: wp.copy(grid.pressure, fine.pressure))
-    done = [fine.shape, 0, three(fine.faces), fine.inverse, grid.pressure, grid.solve, fine.needed]
-    run(stage, grid.native, "begin_residual", grid.layout, done)
+    done = [fine.shape, three(fine.faces), fine.inverse, grid.pressure, fine.needed]
+    run(stage, grid.native, "take_pressure", grid.layout, done)
     _sum(stage, grid, "sum_needed", [fine.inverse, fine.needed])
     _finish(stage, grid, numbers.end_sweeps, [])
 
@@ -164,9 +162,9 @@ def _sum(stage: Stage, grid: Grid, name: str, arrays: list[Any]) -> None:
 def _finish(stage: Stage, grid: Grid, kernel: Any, params: list[Any]) -> None:
     """From partial sums to the solver's numbers."""
     parts, sums = part_count(grid.device, grid.layout), grid.parts
-    if grid.device.is_cuda and parts > CUDA_SECOND:
-        stage.launch(numbers.add_parts, CUDA_SECOND, [parts, CUDA_SECOND, grid.parts, grid.second])
-        parts, sums = CUDA_SECOND, grid.second
+    for fewer in grid.sums:
+        stage.launch(numbers.add_parts, fewer.size, [parts, fewer.size, sums, fewer])
+        parts, sums = fewer.size, fewer
     args = [parts, *params, sums, grid.solve]
     stage.once(lambda: wp.launch(kernel, dim=1, inputs=args, device=grid.device.warp))
 

@@ -6,12 +6,12 @@ its guard lets go of the hand. `cycle` is one round on any clock; `run` holds it
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from viscera.collecting import Collecting
 from viscera.errors import DeviceError
 from viscera.haptics.coupling import PERIOD, Coupled, CouplingParams, EnergyTank, couple
 from viscera.haptics.device import HapticDevice, Pose
@@ -201,20 +201,16 @@ class HapticLoop:
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """A cycle per millisecond until `stopping`; ends with no force."""
-        gc.collect()
-        gc.freeze()
-        gc.disable()  # a cycle leaves no reference cycles behind
-        try:
-            beat = Beat(self._clock)
-            while not stopping():
-                self.cycle()
-                beat.nudge(self.phase_error())
-                beat.wait()
-        finally:
-            for one in self.driven:
-                one.let_go()
-            gc.enable()
-            gc.unfreeze()
+        with Collecting():  # a cycle leaves no reference cycles behind
+            try:
+                beat = Beat(self._clock)
+                while not stopping():
+                    self.cycle()
+                    beat.nudge(self.phase_error())
+                    beat.wait()
+            finally:
+                for one in self.driven:
+                    one.let_go()
 
 
 class Beat:

@@ -63,8 +63,9 @@ class Bars:
                 (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
             )
         )
-        np.matmul(self._local, matrix, out=out[: self.count])
-        out[: self.count] += tip
+        # Not NumPy's own product, which may fuse: see `turning.dot`.
+        along = self._local[..., :1] * matrix[0] + self._local[..., 1:2] * matrix[1] + self._local[..., 2:] * matrix[2]
+        out[: self.count] = along + tip
 
     def _bend(self, grip: float) -> None:
         """Jaws stand open by their swing at grip 0, about y through their start."""

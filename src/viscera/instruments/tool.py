@@ -26,7 +26,7 @@ from viscera.instruments.effects import PRESSED, Effect
 from viscera.instruments.instrument import Instrument
 from viscera.instruments.room import Room
 from viscera.instruments.trocar import keep_depth, through_trocar
-from viscera.instruments.turning import between, turned_by
+from viscera.instruments.turning import between, dot, turned_by
 
 FASTEST_TOOL = 0.6
 """[m/s]; hands in laparoscopy move at up to about 0.5 m/s."""
@@ -148,7 +148,7 @@ class Tool:
     def wish(self, dt: float) -> NDArray[np.float64]:
         """How far the tip would go in a tick of dt [s] to follow its hand [m]."""
         way = (self.hand - self.tip) * self._share(dt)
-        length = math.sqrt(float(way @ way))
+        length = math.sqrt(dot(way, way))
         if length > FASTEST_TOOL * dt:
             way *= FASTEST_TOOL * dt / length
         return way
@@ -158,7 +158,7 @@ class Tool:
         if (self.held == self.asked).all():
             return None
         way = between(self.held, self.asked)
-        angle = math.sqrt(float(way @ way))
+        angle = math.sqrt(dot(way, way))
         if angle < AS_HELD:
             self.held[:] = self.asked
             self._stand_as_held()

@@ -52,7 +52,7 @@ def through_trocar(orientation: NDArray[np.float64], tip: NDArray[np.float64], t
     about the shaft is kept. The orientation is split into q = swing · spin, the spin about +z, the swing the shortest
     turn of +z to the shaft; another swing takes the place of that one."""
     z, w = float(orientation[2]), float(orientation[3])
-    spin = math.hypot(z, w)
+    spin = math.sqrt(z * z + w * w)
     z, w = (0.0, 1.0) if spin < 1e-9 else (z / spin, w / spin)
     sx, sy, sz = shaft_of(tip, trocar)
     # The shortest turn of +z to s is (−s_y, s_x, 0, 1 + s_z), not yet of unit length.

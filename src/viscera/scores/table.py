@@ -86,8 +86,8 @@ class Form:
 
 
 FORMS = {
-    "pattern": Form(300.0, "off_line", 1.0, 98.0, "MISTELS form; FLS: 98 s, within 2 mm"),
-    "suture": Form(600.0, "off_target", 10.0, 112.0, "MISTELS form; FLS: 112 s, within 1 mm"),
+    "pattern": Form(300.0, "off_line", 1.0, 98.0, "FLS: proficient within 98 s and 2 mm"),
+    "suture": Form(600.0, "off_target", 10.0, 112.0, "FLS: proficient within 112 s and 1 mm"),
 }
 """By scenario; a penalty per mm² off the line and per mm off the mark is our own choice."""
 
@@ -246,7 +246,9 @@ def _about_motion(used: list[HandTrace]) -> str:
         inside = hand.dt * float(hand.active.sum())
         if ratio > MUCH_DETOUR:
             return f"Go straighter with the {hand.label.lower()}: its path was {ratio:.1f} times the straight one."
-        if motion.idle_time(hand.positions, hand.active, hand.dt) > MUCH_REST * inside:
+        # What is held still and works does not wait: suction in a pool, a needle that turns.
+        waiting = hand.active if hand.working is None else hand.active & ~hand.working
+        if motion.idle_time(hand.positions, waiting, hand.dt) > MUCH_REST * inside:
             return f"Plan the next move before you stop: the {hand.label.lower()} rested for most of the time."
     return ""
 

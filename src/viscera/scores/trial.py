@@ -28,6 +28,8 @@ class HandTrace:
     """Whether it was in the body."""
     trocar: tuple[float, float, float] | None = None
     """Where it goes through the body wall [m]; None: a free hand holds it."""
+    working: NDArray[np.bool_] | None = None
+    """Whether its pedal or handle was pressed in the body; None: never."""
 
 
 @dataclass(frozen=True)

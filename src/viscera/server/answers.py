@@ -62,8 +62,10 @@ class Answers:
 
         def look() -> list[dict[str, Any]]:
             whose = self._classroom.whose(visitor)
+            titles = self._hub.choices.titles
             found = [msgspec.to_builtins(one) for one in list_recordings(self._hub.choices.recordings)]
             for one in found:
+                one["title"] = titles.get(one["scenario"], one["scenario"])
                 one["trainees"] = whose.get(Path(one["name"]).stem, [])
                 for trial in one["trials"]:
                     del trial["trainee"], trial["id"]  # what only a database has to know

@@ -28,6 +28,11 @@ class Choices:
         """Where recordings are."""
         return self.first.recordings or default_folder()
 
+    @property
+    def titles(self) -> dict[str, str]:
+        """What people call a scenario, by its name."""
+        return {one.name: one.title for one in self.scenarios}
+
     def scenario(self, message: m.Choose, now: SessionSpec) -> SessionSpec:
         known = [scenario.name for scenario in self.scenarios]
         if message.scenario not in known:

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -32,6 +32,9 @@ from viscera.server.entrance import NOBODY, Visitor
 from viscera.server.guard import message_page
 from viscera.server.hub import Hub
 from viscera.timing import TICK
+
+if TYPE_CHECKING:
+    from viscera.training.store import Counted
 
 FRESH = {"Cache-Control": "no-store"}
 LONGEST_BODY = 4_096
@@ -192,10 +195,10 @@ class TrainingPages:
         from viscera.training.report import html
 
         store = self._room.store
-        links = _downloads(trainee, html_too=False)
+        links = _downloads(trainee, "PDF", "CSV", "Parquet", "xAPI")
         return html(
             store.trials(), trainee, watch_address, lambda one: f"./report?trainee={quote(one.trainee)}",
-            words=store.every_word(), above=f'<nav><a href="./">Training</a></nav>{links}',
+            store.every_word(), self._hub.choices.titles, above=f'<nav><a href="./">Training</a></nav>{links}',
         )  # fmt: skip
 
     async def export(self, request: Request) -> Response:
@@ -222,7 +225,7 @@ class TrainingPages:
         with tempfile.TemporaryDirectory(prefix="viscera-") as folder:
             path = Path(folder) / f"trials.{kind}"
             if kind == "pdf":
-                report.write(store.trials(), trainee, path, words=store.every_word())
+                report.write(store.trials(), trainee, path, store.every_word(), self._hub.choices.titles)
             else:
                 export.write(store.trials(trainee), path)
             return path.read_bytes()
@@ -275,19 +278,19 @@ button{font:inherit;font-size:14px;padding:6px 14px;border-radius:8px;border:1px
 color:#1b2529;cursor:pointer}
 button.go{background:#1b8f86;border-color:#1b8f86;color:#fff}button.danger{border-color:#d3543f;color:#b23a27}
 .said{background:#e6f3f1;border-left:4px solid #1b8f86;padding:10px 14px;border-radius:6px}
-td .downloads{margin:2px 0;white-space:nowrap}td .button,td button{padding:3px 10px;font-size:13px}
+td .downloads{margin:2px 0;flex-wrap:nowrap}
+.people td:nth-child(2){color:#5f6d74;font-size:13px}td .button,td button{padding:3px 10px;font-size:13px}
 td details p{margin:6px 0}section{border-top:1px solid #dde3e6;margin-top:24px;padding-top:8px}
-.downloads{line-height:2.6}
+.downloads{display:flex;flex-wrap:wrap;gap:6px}
 @media(max-width:640px){tr,td{display:block}th{display:none}tr+tr{border-top:1px solid #dde3e6;padding-top:8px}
-td .downloads{white-space:normal}}
+td .downloads{flex-wrap:wrap}}
 section h2{border:0;margin:6px 0;padding:0}
 """
 
 
-def _form(action: str, fields: Sequence[str], word: str, kind: str = "") -> str:
-    return (
-        f'<form method=post action="./{action}">{"".join(fields)}<button class="{kind}">{escape(word)}</button></form>'
-    )
+def _form(action: str, fields: Sequence[str], word: str, kind: str = "", title: str = "") -> str:
+    button = f'<button class="{kind}" title="{escape(title)}">{escape(word)}</button>'
+    return f'<form method=post action="./{action}">{"".join(fields)}{button}</form>'
 
 
 def _field(name: str, label: str, kind: str = "text", more: str = "") -> str:
@@ -316,13 +319,21 @@ _ENTER_TRAINER = (
 )
 
 
-def _downloads(trainee: str | None, *, html_too: bool = True) -> str:
+def _downloads(trainee: str | None, *words: str) -> str:
+    """Ways out, all or those that are named."""
     page, after = ("cohort", "") if trainee is None else ("report", f"trainee={quote(trainee)}")
-    links = [("Report", f"./{page}?{after}")] if html_too else []
-    links.append(("PDF", f"./{page}?{after}&as=pdf"))
-    for word, kind in (("CSV", "csv"), ("Parquet", "parquet"), ("xAPI", "json")):
-        links.append((word, f"./export?{after}&as={kind}"))
-    shown = "".join(f'<a class=button href="{escape(at)}">{word}</a> ' for word, at in links)
+    links = {
+        "Report": (f"./{page}?{after}", "Learning curves, here"),
+        "PDF": (f"./{page}?{after}&as=pdf", "The report, to print or send"),
+        "CSV": (f"./export?{after}&as=csv", "All numbers, for a spreadsheet"),
+        "Parquet": (f"./export?{after}&as=parquet", "All numbers, for programs that analyse data"),
+        "xAPI": (f"./export?{after}&as=json", "Statements for a learning-record store"),
+    }
+    shown = "".join(
+        f'<a class=button href="{escape(at)}" title="{title}">{word}</a> '
+        for word, (at, title) in links.items()
+        if word in words or not words
+    )
     return f"<p class=downloads>{shown}</p>"
 
 
@@ -335,12 +346,23 @@ def _own(name: str) -> str:
     return f"<section><h2>Your trials</h2>{_downloads(name)}{_delete(name)}</section>"
 
 
-def _cohort(counts: dict[str, int]) -> str:
+def _cohort(counts: dict[str, Counted]) -> str:
     rows = "".join(
-        f"<tr><td><b>{escape(name)}</b></td><td>{count}</td><td>{_downloads(name)}</td>"
-        f"<td>{_form('code', [_hidden(name)], 'New code')}</td><td>{_delete(name)}</td></tr>"
-        for name, count in counts.items()
+        f"<tr><td><b>{escape(name)}</b></td><td>{_told(one)}</td><td>{_downloads(name, 'Report', 'PDF', 'CSV')}</td>"
+        f"<td>{_form('code', [_hidden(name)], 'New code', title='Where the old one is lost')}</td>"
+        f"<td>{_delete(name)}</td></tr>"
+        for name, one in counts.items()
     )
-    table = f"<table><tr><th>Trainee</th><th>Trials</th><th></th><th></th><th></th></tr>{rows}</table>"
+    table = f"<table class=people><tr><th>Trainee</th><th>Trials</th><th></th><th></th><th></th></tr>{rows}</table>"
     add = _form("add", [_field("trainee", "New trainee", more="required maxlength=120")], "Add", "go")
-    return f"<section><h2>Everybody</h2>{_downloads(None)}{table if rows else ''}<p>{add}</p></section>"
+    note = (
+        "<p class=note>A report has the learning curves. CSV opens in a spreadsheet, Parquet is for programs that "
+        "analyse data, xAPI for a learning-record store.</p>"
+    )
+    return f"<section><h2>Everybody</h2>{_downloads(None)}{note}{table if rows else ''}<p>{add}</p></section>"
+
+
+def _told(one: Counted) -> str:
+    if one.last is None:
+        return "none yet"
+    return f"{one.trials}, {one.passed} passed, last {one.last:%Y-%m-%d}"

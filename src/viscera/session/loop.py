@@ -10,7 +10,6 @@ after it. A source of gaze outside the page (`gaze/looking.py`) is asked once a 
 
 from __future__ import annotations
 
-import gc
 import math
 import threading
 import time
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from viscera.collecting import Collecting
 from viscera.errors import InputError
 from viscera.gaze.looking import Looking
 from viscera.haptics.port import SessionPort
@@ -41,9 +41,6 @@ from viscera.session.stills import StillWriter
 from viscera.session.wire import pack
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import AnyArray, DrillState, Frame
-
-COLLECT_S = 5.0
-"""Between two garbage collections; the loop itself makes no cycles, so there is little to find [s]."""
 
 PAUSED_WAIT_S = 0.1
 """A paused loop looks after its recording this often [s]."""
@@ -115,7 +112,8 @@ class Loop:
         self._new_seed: int | None = None
         self._notice = ""
         now = time.perf_counter()
-        self._published = self._flushed = self._collected = self._alive = now
+        self._published = self._flushed = self._alive = now
+        self._collecting = Collecting()
         self._refused: dict[int, float] = {}
         """When each browser was last told of a refusal [s]."""
         self._show_settings = False
@@ -131,10 +129,7 @@ class Loop:
 
     def run(self) -> None:
         """Until a `Stop` command; raises `ChannelClosed` when the server is gone, and what the world raises."""
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        try:
+        with self._collecting:
             self._publish(time.perf_counter(), must=True)
             self._tell_pace()
             self._pacer.restart()
@@ -144,9 +139,6 @@ class Loop:
                     self._rest()
                 else:
                     self._tick()
-        finally:
-            gc.enable()
-            gc.unfreeze()
 
     # --- one tick ------------------------------------------------------------------------------------------------
 
@@ -184,9 +176,7 @@ class Loop:
         self._look_after_recording(now, between_ticks=True)
         self._tell_notice()
         self._say_alive(now)
-        if now - self._collected >= COLLECT_S:
-            gc.collect()
-            self._collected = now
+        self._collecting.look(now)
 
     def _look(self, looking: Looking) -> None:
         for given in looking.inputs(self.world.tick):

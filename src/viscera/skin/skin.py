@@ -20,7 +20,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from viscera.device import BLOCK, Device, Stage, open_device
+from viscera.device import BLOCK, Device, Stage, open_device, put
 from viscera.errors import InputError, MeshError
 from viscera.geometry.atlas import RESOLUTIONS, Atlas, AtlasSettings, shared_texels, signed_areas, unique_atlas
 from viscera.geometry.coverage import Pieces, cut_by_texels
@@ -130,6 +130,17 @@ class Skin:
         self.known = wp.zeros(len(vertices), dtype=wp.vec3, device=vertices.device)
         self.moved = wp.zeros(len(vertices), dtype=wp.float32, device=vertices.device)
         self.forget()
+
+    def set_triangles(self, triangles: NDArray[np.int32]) -> None:
+        """Other corners for its triangles, shape (triangles, 3), as when a cut has opened it; maps of those that have
+        others now are made anew the next time."""
+        before = self.triangles.numpy().reshape(-1, 3)
+        changed = np.flatnonzero((triangles != before).any(axis=1))
+        put(self.triangles, triangles, changed)
+        known = self.known.numpy()
+        known[np.unique(triangles[changed])] = np.nan
+        if self.device.is_cuda:
+            self.known.assign(known)
 
     def forget(self) -> None:
         """All of its maps are made anew the next time, as when its triangles have changed."""

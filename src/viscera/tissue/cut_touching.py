@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from viscera.device import put
 from viscera.geometry.linked_cells import Lattice
-from viscera.geometry.linked_surface import fit_weights, nearest_eight
+from viscera.geometry.linked_loops import nearest_eight
+from viscera.geometry.linked_surface import fit_weights
 from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.springs import DIRECTIONS
 

@@ -21,6 +21,7 @@ from viscera.tissue.needle_kernels import (
     take_up,
     turn_needle,
 )
+from viscera.tissue.samples import Samples, hanging
 from viscera.tissue.thread_kernels import (
     ANGLE,
     CLAMPED,
@@ -53,7 +54,6 @@ from viscera.tissue.thread_kernels import (
     needle_at,
     path_length,
 )
-from viscera.tissue.touch_kernels import Samples, hanging
 
 # Loops stay loops: unrolled they take a minute to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})

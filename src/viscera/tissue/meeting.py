@@ -43,7 +43,17 @@ from viscera.tissue import meeting_kernels, partner_kernels, stepping
 from viscera.tissue.cutting import record_keep
 from viscera.tissue.fresh_cuts import FreshCuts
 from viscera.tissue.grasping import record_take
-from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, FRESH, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS
+from viscera.tissue.meeting_kernels import (
+    BUCKETS,
+    CANDIDATES,
+    FAR,
+    FRESH,
+    MATES,
+    NEIGHBOURS,
+    PARTNERS,
+    PIECES,
+    RUNAWAYS,
+)
 from viscera.tissue.pieces import Pieces
 from viscera.tissue.substeps import set_substeps
 from viscera.tissue.tissue import Tissue
@@ -240,6 +250,7 @@ def _arrays(tissues: Sequence[Tissue], friction: float, table: float | None) -> 
     meet.low, meet.high = zeros(BUCKETS), zeros(BUCKETS)
     meet.at, meet.candidates, meet.candidate = zeros(room, wp.vec3), zeros(room), zeros(CANDIDATES * room)
     meet.runaway, meet.runs = zeros(RUNAWAYS), zeros(room)
+    meet.box = wp.array([FAR] * 3 + [-FAR] * 3, dtype=wp.float32, device=device)
     meet.head, meet.after, meet.listed, meet.partners = zeros(BUCKETS), zeros(room), zeros(room), zeros(room)
     meet.partner, meet.along = zeros(PARTNERS * room), zeros(PARTNERS * room, wp.vec3)
     meet.weight, meet.reach = zeros(PARTNERS * room, wp.float32), zeros(PARTNERS * room, wp.float32)

@@ -19,6 +19,8 @@ CANDIDATES = 48
 """Of a mass, that are listed: the masses near it, of those that it may meet."""
 RUNAWAYS = 32
 """Masses that may be farther from where they were when candidates were found than these allow for."""
+FAR = 1.0e6
+"""Farther than anything [m]."""
 PIECES = 64
 """That are told apart; what more there are count as one."""
 BUCKETS = 4096
@@ -89,6 +91,8 @@ class Meet:
     """In the order of their numbers, CANDIDATES each."""
     runaway: wp.array(dtype=wp.int32)
     """Masses that have moved too far for the candidates."""
+    box: wp.array(dtype=wp.float32)
+    """Around them: its low corner and its high one; with none of them, the wrong way round [m]."""
     runs: wp.array(dtype=wp.int32)
     """Of each mass: whether it is one of them."""
     fresh_count: wp.array(dtype=wp.int32)

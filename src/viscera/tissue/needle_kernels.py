@@ -10,6 +10,7 @@ import warp as wp
 
 from viscera.tissue.blade_kernels import Blades, at_rest, slot_at, whole_floor
 from viscera.tissue.kernels import Lattice
+from viscera.tissue.samples import Samples, hanging, middle_of, way_under
 from viscera.tissue.thread_kernels import (
     ANGLE,
     BITE,
@@ -42,7 +43,7 @@ from viscera.tissue.thread_kernels import (
     Threads,
     needle_at,
 )
-from viscera.tissue.touch_kernels import LOOSE, SLACK, Samples, hanging, middle_of, way_under
+from viscera.tissue.touch_kernels import LOOSE, SLACK
 
 # Loops stay loops: unrolled they take a minute to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})

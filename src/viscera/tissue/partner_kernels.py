@@ -14,7 +14,7 @@ from __future__ import annotations
 import warp as wp
 
 from viscera.tissue.kernels import Lattice, load3
-from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
+from viscera.tissue.meeting_kernels import BUCKETS, CANDIDATES, FAR, MATES, NEIGHBOURS, PARTNERS, PIECES, RUNAWAYS, Meet
 
 # Loops stay loops: unrolled they take long to compile.
 wp.set_module_options({"enable_backward": False, "max_unroll": 0})
@@ -44,6 +44,7 @@ SURE = wp.constant(0.3)
 _PARTNERS, _PIECES, _BUCKETS = wp.constant(PARTNERS), wp.constant(PIECES), wp.constant(BUCKETS)
 _NEIGHBOURS, _CANDIDATES = wp.constant(NEIGHBOURS), wp.constant(CANDIDATES)
 _RUNAWAYS, _MATES = wp.constant(RUNAWAYS), wp.constant(MATES)
+_FAR = wp.constant(FAR)
 _STALE, _RUN = wp.constant(3), wp.constant(4)
 """Places in `Meet.count`."""
 _FULL = wp.constant(2)
@@ -68,6 +69,18 @@ def stale(count: wp.array(dtype=wp.int32)):
     return count[_STALE] != 0 or count[_RUN] > _RUNAWAYS
 
 
+@wp.func
+def runaways_near(count: wp.array(dtype=wp.int32), box: wp.array(dtype=wp.float32), x: wp.vec3, reach: float):
+    """How many masses run away, where one of them may be within reach of x: all of them are in this box."""
+    found = wp.int32(count[_RUN])
+    if found > 0:
+        far = 1.01 * reach  # rounding
+        for axis in range(3):
+            if x[axis] < box[axis] - far or x[axis] > box[3 + axis] + far:
+                found = 0
+    return found
+
+
 @wp.kernel
 def find_runaways(
     # params
@@ -87,6 +100,9 @@ def find_runaways(
             n = wp.atomic_add(meet.count, _RUN, 1)
             if n < _RUNAWAYS:
                 meet.runaway[n] = c
+            for axis in range(3):
+                wp.atomic_min(meet.box, axis, meet.x[c][axis])
+                wp.atomic_max(meet.box, 3 + axis, meet.x[c][axis])
 
 
 @wp.func
@@ -149,7 +165,7 @@ def find_normals(
     rest and at d now, F = A B⁻¹ is how the tissue is deformed there, and a surface's normal N becomes
     cof(F) N ∝ cof(A) B N: shear along a surface does not tilt it. The springs' positions p stand for u."""
     reach = meet_reach(meet.spacing)
-    runaways = wp.where(stale(meet.count), 0, meet.count[_RUN])
+    holds = not stale(meet.count)
     news = meet.fresh_count[0] - meet.count[0]
     begin = meet.begin[number]
     known = meet.begin[number + 1] - begin
@@ -158,7 +174,10 @@ def find_normals(
         if row >= known:
             c = meet.count[0] + row - known
         near = meet.candidates[c] != 0 or meet.fresh[c] >= 0
-        for n in range(wp.where(near, 0, runaways)):
+        runaways = wp.int32(0)
+        if not near and holds:
+            runaways = runaways_near(meet.count, meet.box, meet.x[c], reach)
+        for n in range(runaways):
             near = near or wp.length(meet.x[meet.runaway[n]] - meet.x[c]) <= reach
         if near and meet.owner[c] == number:
             i = meet.place[c]
@@ -340,7 +359,7 @@ def find_partners(
         runaways = wp.int32(0)
         if not fresh and c < count:
             every = every or meet.runs[c] != 0
-            runaways = wp.where(every, 0, meet.count[_RUN])
+            runaways = wp.where(every, 0, runaways_near(meet.count, meet.box, x, reach))
         listed = wp.where(every, count, listed)
         others = listed + runaways
         mates = wp.int32(0)
@@ -409,6 +428,9 @@ def find_shares(
         meet.count[_STALE] = meet.fresh_count[_FULL]
         meet.fresh_count[_FULL] = 0
         meet.count[_RUN] = 0
+        for axis in range(3):
+            meet.box[axis] = _FAR
+            meet.box[3 + axis] = -_FAR
     for n in range(wp.tid(), meet.count[1], threads):
         c = meet.listed[n]
         for k in range(meet.partners[c]):

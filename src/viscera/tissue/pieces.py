@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.geometry.linked_cells import STEPS, Lattice
-from viscera.geometry.topology import components
+from viscera.geometry.linked_loops import roots_of
 from viscera.tissue.beneath import nearest_masses
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
 
@@ -28,41 +28,66 @@ STEEP = 4
 """The normal of a pair is that of the flatter one: an edge counts this power of its share."""
 
 
-class Edge:
-    """The masses at the surface of a lattice; arrays have a row for each."""
+OUTER = np.einsum("sa,sb->sab", STEPS, STEPS).reshape(len(STEPS), 9).astype(np.float64)
+"""The matrix s sᵀ of each step."""
 
-    def __init__(
-        self,
-        lattice: Lattice,
-        piece: NDArray[np.int64],
-        outside: NDArray[np.float64],
-        slot: NDArray[np.int32],
-    ) -> None:
-        tied, parted = lattice.tied, lattice.parted()
-        self.mass: NDArray[np.int64] = np.flatnonzero(~tied.all(axis=0))
+
+class Ties:
+    """What each mass of a lattice would have at a surface, by what it is tied to; arrays have a row for each. Those
+    alone are looked at anew that are tied otherwise than before."""
+
+    def __init__(self, lattice: Lattice, outside: NDArray[np.float64], slot: NDArray[np.int32]) -> None:
+        count = len(lattice.nodes)
+        self._outside, self._slot = outside, slot
+        self._before = np.ones((26, count), dtype=np.bool_)
+        self.kind = np.zeros(count, dtype=np.int32)
+        self.offset = np.zeros(count)
+        """From the mass to its surface, in cells."""
+        self.tied = np.zeros((count, 26), dtype=np.int32)
+        """Places of what it is tied to, in the order of linked_cells.STEPS."""
+        self.leans = np.zeros(count, dtype=np.int64)
+        """Bit by bit: from which of them its normal leads away."""
+        self.flat = np.zeros(count)
+        """How flat its surface is there, from 0 to 1."""
+        self.normal = np.zeros((count, 3))
+        """At rest, away from what it leans on; not of unit length."""
+        self.lean = np.zeros((count, 3))
+        """B N, see meeting_kernels.find_normals."""
+
+    def follow(self, lattice: Lattice) -> None:
+        """Masses inside, which are tied to all 26, have no use for it."""
+        some = np.flatnonzero((lattice.tied != self._before).any(axis=0))
+        self._before = lattice.tied.copy()
+        tied, near = lattice.tied[:, some], lattice.near[:, some]
+        lost = (near >= 0) & ~tied
+        parted = lost.any(axis=0)
+        self.kind[some] = PARTED * parted
+        self.offset[some] = np.where(parted, 0.5, self._outside[some])
+        self.tied[some] = np.where(tied, self._slot[near], -1).T
+        # At a cut: away from what lies opposite to what was lost, so that the rim of a cut faces the other rim.
+        across = tied & lost[::-1]
+        cut = across.any(axis=0)
+        leans = np.where(cut, across, tied)
+        self.leans[some] = (leans * (1 << np.arange(26))[:, None]).sum(axis=0)
+        self.flat[some] = np.minimum(1.0, leans.sum(axis=0) / np.where(cut, CUT_TIES, FLAT_TIES)) ** STEEP
+        self.normal[some] = -(STEPS.T @ leans).T.astype(np.float64)
+        spread = (tied.T.astype(np.float64) @ OUTER).reshape(-1, 3, 3)
+        self.lean[some] = np.einsum("mab,mb->ma", spread, self.normal[some])
+
+
+class Edge:
+    """The masses at the surface of a lattice; arrays have a row for each, as `Ties` has them."""
+
+    def __init__(self, lattice: Lattice, piece: NDArray[np.int64], ties: Ties) -> None:
+        self.mass: NDArray[np.int64] = np.flatnonzero(~lattice.tied.all(axis=0))
         """Number in the lattice."""
         some = self.mass
         self.piece = piece[some]
         """0, 1, … within the lattice."""
-        self.kind = (PARTED * parted[some]).astype(np.int32)
-        self.offset = np.where(parted[some], 0.5, outside[some])
-        """From the mass to its surface, in cells."""
-        self.tied = np.where(tied[:, some], slot[lattice.near[:, some]], -1).T.astype(np.int32)
-        """Places of what it is tied to, shape (masses, 26), in the order of linked_cells.STEPS."""
-        lost = (lattice.near[:, some] >= 0) & ~tied[:, some]
-        # At a cut: away from what lies opposite to what was lost, so that the rim of a cut faces the other rim.
-        across = tied[:, some] & lost[::-1]
-        cut = across.any(axis=0)
-        leans = np.where(cut, across, tied[:, some])
-        self.leans: NDArray[np.int64] = (leans * (1 << np.arange(26))[:, None]).sum(axis=0)
-        """Bit by bit: from which of them its normal leads away."""
-        self.flat = np.minimum(1.0, leans.sum(axis=0) / np.where(cut, CUT_TIES, FLAT_TIES)) ** STEEP
-        """How flat its surface is there, from 0 to 1."""
-        self.normal = -(STEPS.T @ leans).T.astype(np.float64)
-        """At rest, away from what it leans on; not of unit length."""
-        spread = np.einsum("sm,sa,sb->mab", tied[:, some], STEPS, STEPS)
-        self.lean = np.einsum("mab,mb->ma", spread, self.normal)
-        """B N, see meeting_kernels.find_normals, shape (masses, 3)."""
+        self.kind, self.offset, self.tied = ties.kind[some], ties.offset[some], ties.tied[some]
+        self.leans, self.flat, self.normal, self.lean = (
+            ties.leans[some], ties.flat[some], ties.normal[some], ties.lean[some]
+        )  # fmt: skip
 
 
 class Landing:
@@ -100,7 +125,7 @@ class Pieces:
         index = NodeIndex(nodes)
         self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
-        self._outside = _outside(tissue, self._lattice)
+        self._ties = Ties(self._lattice, _outside(tissue, self._lattice), tissue.layout.slot_of_node)
         self._next = self.edge, self.landing = self._find(self._there)
         """What is in force, and what is from the next landing on."""
         self.due = False
@@ -117,14 +142,14 @@ class Pieces:
 
     def _find(self, whole: NDArray[np.bool_]) -> tuple[Edge, Landing]:
         lattice = self._lattice
-        step, low = np.nonzero(lattice.tied[:13])
-        roots = components(len(lattice.nodes), low, lattice.near[step, low].astype(np.int64))
+        roots = roots_of(lattice.tied[:13], lattice.near[:13])
         # The largest pieces have the lowest numbers: what has no number of its own is small.
         sizes = np.bincount(roots, minlength=len(roots))
         order = np.argsort(-sizes, kind="stable")
         number = np.empty(len(roots), dtype=np.int64)
         number[order] = np.arange(len(roots))
-        edge = Edge(lattice, number[roots], self._outside, self.tissue.layout.slot_of_node)
+        self._ties.follow(lattice)
+        edge = Edge(lattice, number[roots], self._ties)
         return edge, Landing(self.tissue, edge, self._there & ~whole, self._origin)
 
 

@@ -25,6 +25,7 @@ from viscera.tissue.kernels import (
     store3,
 )
 from viscera.tissue.layout import TILE
+from viscera.tissue.samples import SHARE_UNITS, Samples, hanging, hanging_at, middle_of, way_under, yielding_of
 
 wp.set_module_options({"enable_backward": False})
 
@@ -48,8 +49,6 @@ tool's tip at both times, the middle of its grid at both times, and the radius o
 padding."""
 POSE_MIDDLE, POSE_RADIUS = wp.constant(22), wp.constant(28)
 
-SHARE_UNITS = wp.constant(float(2**32))
-"""Integer steps of a weight of 1."""
 PUSH_UNITS = wp.constant(float(2**54))
 """Integer steps per kg·m/s."""
 SHIFT_UNITS = wp.constant(float(2**58))
@@ -67,6 +66,8 @@ BENT = wp.constant(0.8)
 """How far a point may be from where its bundle's middle and turn would have it, over its distance from the middle."""
 STEEPEST = wp.constant(2.0)
 """How much farther than straight out a point may go in a substep: else one that a bar meets with its side jumps."""
+NEARLY = wp.constant(1.001)
+"""Of a bar's radius squared: farther from its axis no rounding makes a point lie inside."""
 STEPS = wp.constant(6)
 """In which a point finds its way out of a thin bar; more would find the last percent."""
 SLACK = wp.constant(1.0e-3)
@@ -82,43 +83,6 @@ _TIPS = wp.constant(TIPS)
 
 MOST_STRETCH = wp.constant(1.9)
 """That a gauge tells: more does not fit into its integer."""
-
-
-@wp.struct
-class Samples:
-    """Points that tools touch, and how they hang on the masses."""
-
-    corners: int
-    """Masses that each point hangs on, at most."""
-    gauged: int
-    """Whether each bundle has a point beneath it."""
-    soft: float
-    """How deep a point is before it is touched in full [m]: else each that comes or goes is a step in the force."""
-    stray: float
-    """1/m that an anchor counts with [1/kg]: it takes nothing, but a point beside it must not fly off."""
-    rest: wp.array(dtype=wp.vec3)
-    """Organ frame [m]."""
-    normal: wp.array(dtype=wp.vec3)
-    """Outward at rest; one element where they are masses."""
-    thickest: wp.array(dtype=wp.float32)
-    """Only parts thinner than this touch the point [m]: a thick one is felt by fewer points."""
-    places: wp.array(dtype=wp.int32)
-    weights: wp.array(dtype=wp.float32)
-    """Of each point and corner."""
-    begin: wp.array(dtype=wp.int32)
-    """First point of each bundle, and behind the last one."""
-    middle: wp.array(dtype=wp.int32)
-    """The point in the middle of each bundle."""
-    radius: wp.array(dtype=wp.float32)
-    """From there to its farthest point at rest [m]."""
-    group_radius: wp.array(dtype=wp.float32)
-    """From the middle of a group's middle bundle to the farthest point of the group at rest [m]."""
-    under: wp.array(dtype=wp.vec3)
-    """From the middle to a point beneath it, at rest [m]."""
-    under_places: wp.array(dtype=wp.int32)
-    under_weights: wp.array(dtype=wp.float32)
-    parted: wp.array(dtype=wp.int32)
-    """1 for a bundle near a cut: its tissue may have turned as a whole."""
 
 
 @wp.struct
@@ -166,36 +130,6 @@ class Contacts:
 
 
 @wp.func
-def hanging(
-    samples: Samples, slots: int, tau: float, position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), s: int,
-):  # fmt: skip
-    """Where a point is and how fast."""
-    x = samples.rest[s]
-    v = wp.vec3()
-    for c in range(samples.corners):
-        weight = samples.weights[s * samples.corners + c]
-        if weight != 0.0:
-            i = samples.places[s * samples.corners + c]
-            speed = load3(velocity, slots, i)
-            x += weight * (load3(position, slots, i) - tau * speed)
-            v += weight * speed
-    return x, v
-
-
-@wp.func
-def way_under(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int, x: wp.vec3):
-    """From a bundle's middle, at x, to the point beneath it. The springs' positions p stand for u: they differ by
-    τ·v."""
-    below = samples.rest[samples.middle[bundle]] + samples.under[bundle]
-    for c in range(samples.corners):
-        weight = samples.under_weights[bundle * samples.corners + c]
-        if weight != 0.0:
-            below += weight * load3(position, slots, samples.under_places[bundle * samples.corners + c])
-    return below - x
-
-
-@wp.func
 def point3(values: wp.array(dtype=wp.float32), at: int):
     return wp.vec3(values[at], values[at + 1], values[at + 2])
 
@@ -216,23 +150,6 @@ def rows_on(values: wp.array(dtype=wp.float32), floats: int):
         if values[row * floats] > 0.0:
             found = found | (1 << row)
     return found
-
-
-@wp.func
-def hanging_at(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), s: int):
-    """Where a point is, about: p stands for u; they differ by τ·v, for which there is slack."""
-    x = samples.rest[s]
-    for c in range(samples.corners):
-        weight = samples.weights[s * samples.corners + c]
-        if weight != 0.0:
-            x += weight * load3(position, slots, samples.places[s * samples.corners + c])
-    return x
-
-
-@wp.func
-def middle_of(samples: Samples, slots: int, position: wp.array(dtype=wp.float32), bundle: int):
-    """Where the middle of a bundle is, about."""
-    return hanging_at(samples, slots, position, samples.middle[bundle])
 
 
 @wp.func
@@ -293,6 +210,8 @@ def thinnest_of(tools: wp.array(dtype=wp.float32), bars: int):
     """The least radius of these parts [m]."""
     found = float(1.0e9)
     for row in range(_ROWS):
+        if (bars >> row) == 0:
+            break
         if ((bars >> row) & 1) != 0:
             found = wp.min(found, tools[row * PART_FLOATS + 1])
     return found
@@ -491,21 +410,23 @@ def meet_bars(
         radius = tools[base + 1]
         if ((bars >> row) & 1) != 0 and radius < thickest:
             away, here = from_axis(tools, base, end, x)
-            distance = wp.length(away)
-            depth = radius - distance
-            out = wp.vec3(0.0, 0.0, 1.0)
-            if distance > 1.0e-9:
-                out = away / distance
-            if samples.gauged != 0 and radius < lattice.spacing:
-                # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
-                out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
-                before, _there = from_axis(tools, base, start, x - lattice.dt * v)
-                depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
-            if depth > deepest:
-                deepest = depth
-                normal = out
-                found = row
-                along = here
+            thin = samples.gauged != 0 and radius < lattice.spacing
+            if thin or wp.length_sq(away) < NEARLY * radius * radius:
+                distance = wp.length(away)
+                depth = radius - distance
+                out = wp.vec3(0.0, 0.0, 1.0)
+                if distance > 1.0e-9:
+                    out = away / distance
+                if thin:
+                    # The surface cannot wrap around a bar thinner than its cells: it gives way along its own normal.
+                    out = -wp.quat_rotate(contacts.turn[bundle], samples.normal[s])
+                    before, _there = from_axis(tools, base, start, x - lattice.dt * v)
+                    depth = out_of_thin_bar(tools, base, end, radius, before, away, x, out)
+                if depth > deepest:
+                    deepest = depth
+                    normal = out
+                    found = row
+                    along = here
     if found >= 0:
         base = found * PART_FLOATS
         tick = lattice.dt * float(lattice.substeps)
@@ -550,13 +471,51 @@ def meet_field(
 
 
 @wp.func
+def count_share(samples: Samples, contacts: Contacts, s: int, c: int):
+    """One of a point's masses learns how much of it is touched: c_i = Σ a|w|."""
+    weight = contacts.part[s] * wp.abs(samples.weights[s * samples.corners + c])
+    if weight != 0.0:
+        i = samples.places[s * samples.corners + c]
+        wp.atomic_add(contacts.share, i, wp.int64(wp.rint(weight * SHARE_UNITS)))
+
+
+@wp.func
 def count_shares(samples: Samples, contacts: Contacts, s: int):
-    """Each mass learns how much of it is touched: c_i = Σ a|w|."""
+    """Each mass of a point learns it."""
     for c in range(samples.corners):
-        weight = contacts.part[s] * wp.abs(samples.weights[s * samples.corners + c])
-        if weight != 0.0:
-            i = samples.places[s * samples.corners + c]
-            wp.atomic_add(contacts.share, i, wp.int64(wp.rint(weight * SHARE_UNITS)))
+        count_share(samples, contacts, s, c)
+
+
+@wp.func
+def push_mass(
+    lattice: Lattice, samples: Samples, substep: int, contacts: Contacts, s: int, c: int, push: wp.vec3, shift: wp.vec3
+):
+    """What a touched point asks of one of its masses."""
+    slots = lattice.slots
+    weight = samples.weights[s * samples.corners + c]
+    if weight != 0.0:
+        i = samples.places[s * samples.corners + c]
+        # Whoever writes it writes the same.
+        contacts.touched[i // _TILE] = lattice.clock[0] * lattice.substeps + substep + 1
+        if lattice.inverse_mass[i] > 0.0:
+            for k in range(3):
+                wp.atomic_add(contacts.push, k * slots + i, wp.int64(wp.rint(weight * push[k] * PUSH_UNITS)))
+                wp.atomic_add(contacts.shift, k * slots + i, wp.int64(wp.rint(weight * shift[k] * SHIFT_UNITS)))
+
+
+@wp.func
+def feel_point(
+    lattice: Lattice, live_keep: float, contacts: Contacts, s: int, push: wp.vec3, found: wp.vec4,
+    force_out: wp.array(dtype=wp.int64),
+):  # fmt: skip
+    """What a tool feels of a touched point, of which this was `found` (`yielding`)."""
+    tool = contacts.row[s] // _PARTS
+    # A force f changes v by keep·Δt·f/m, so momentum p took p/(keep·Δt).
+    felt = -push / (lattice.dt * live_keep * found[3] / found[2])
+    torque = wp.cross(contacts.arm[s], felt)
+    for k in range(3):
+        wp.atomic_add(force_out, FORCE_PARTS * tool + k, wp.int64(wp.rint(felt[k] * FORCE_UNITS)))
+        wp.atomic_add(force_out, FORCE_PARTS * tool + 3 + k, wp.int64(wp.rint(torque[k] * TORQUE_UNITS)))
 
 
 @wp.func
@@ -565,54 +524,45 @@ def push_masses(
     force_out: wp.array(dtype=wp.int64),
 ):  # fmt: skip
     """What a touched point asks of its masses, and what its tool feels of it."""
-    slots = lattice.slots
-    yields = float(0.0)
-    free = float(0.0)
-    whole = float(0.0)
-    keep = float(0.0)
+    found = yielding_of(lattice, samples, contacts.share, contacts.part[s], s)
+    wp.atomic_max(contacts.gauge, 2 * (contacts.row[s] // _PARTS), int(contacts.depth[s] * DEPTH_UNITS))
+    push = wp.vec3()
+    shift = wp.vec3()
+    if found[1] > 0.0:
+        push = contacts.change[s] / found[0]
+        shift = contacts.move[s] / found[0]
+        feel_point(lattice, live_keep, contacts, s, push, found, force_out)
     for c in range(samples.corners):
-        weight = wp.abs(samples.weights[s * samples.corners + c])
-        if weight != 0.0:
-            i = samples.places[s * samples.corners + c]
-            inverse = lattice.inverse_mass[i]
-            share = float(contacts.share[i]) / SHARE_UNITS + (1.0 - contacts.part[s]) * weight
-            yields += weight * share * wp.where(inverse > 0.0, inverse, samples.stray)
-            free += wp.where(inverse > 0.0, weight, 0.0)
-            whole += weight
-            keep += weight * lattice.keep[i]
-    tool = contacts.row[s] // _PARTS
-    wp.atomic_max(contacts.gauge, 2 * tool, int(contacts.depth[s] * DEPTH_UNITS))
-    if free == 0.0:
-        return
-    push = contacts.change[s] / yields
-    shift = contacts.move[s] / yields
-    for c in range(samples.corners):
-        weight = samples.weights[s * samples.corners + c]
-        i = samples.places[s * samples.corners + c]
-        if weight != 0.0 and lattice.inverse_mass[i] > 0.0:
-            for k in range(3):
-                wp.atomic_add(contacts.push, k * slots + i, wp.int64(wp.rint(weight * push[k] * PUSH_UNITS)))
-                wp.atomic_add(contacts.shift, k * slots + i, wp.int64(wp.rint(weight * shift[k] * SHIFT_UNITS)))
-        if weight != 0.0:
-            # Whoever writes it writes the same.
-            contacts.touched[i // _TILE] = lattice.clock[0] * lattice.substeps + substep + 1
-    # A force f changes v by keep·Δt·f/m, so momentum p took p/(keep·Δt).
-    felt = -push / (lattice.dt * live_keep * keep / whole)
-    torque = wp.cross(contacts.arm[s], felt)
-    for k in range(3):
-        wp.atomic_add(force_out, FORCE_PARTS * tool + k, wp.int64(wp.rint(felt[k] * FORCE_UNITS)))
-        wp.atomic_add(force_out, FORCE_PARTS * tool + 3 + k, wp.int64(wp.rint(torque[k] * TORQUE_UNITS)))
+        push_mass(lattice, samples, substep, contacts, s, c, push, shift)
 
 
 @wp.func
-def move_masses(
-    lattice: Lattice, tau: float, substep: int, contacts: Contacts, tile: int, lane: int,
-    velocity_out: wp.array(dtype=wp.float32), position_out: wp.array(dtype=wp.float32),
+def push_corner(
+    lattice: Lattice, samples: Samples, substep: int, live_keep: float, contacts: Contacts, s: int, corner: int,
+    force_out: wp.array(dtype=wp.int64),
 ):  # fmt: skip
-    """A mass takes what its points asked for, and its sums are empty again."""
-    slots = lattice.slots
-    i = lattice.tile_slot[tile] + lane
-    if contacts.share[i] != wp.int64(0):
+    """The same by one of as many threads as a point has masses, for one of them. The first does what is done once."""
+    found = yielding_of(lattice, samples, contacts.share, contacts.part[s], s)
+    push = wp.vec3()
+    shift = wp.vec3()
+    if found[1] > 0.0:
+        push = contacts.change[s] / found[0]
+        shift = contacts.move[s] / found[0]
+    if corner == 0:
+        wp.atomic_max(contacts.gauge, 2 * (contacts.row[s] // _PARTS), int(contacts.depth[s] * DEPTH_UNITS))
+        if found[1] > 0.0:
+            feel_point(lattice, live_keep, contacts, s, push, found, force_out)
+    push_mass(lattice, samples, substep, contacts, s, corner, push, shift)
+
+
+@wp.func
+def move_mass(
+    lattice: Lattice, tau: float, contacts: Contacts, i: int, velocity_out: wp.array(dtype=wp.float32),
+    position_out: wp.array(dtype=wp.float32),
+):  # fmt: skip
+    """A mass takes what its points asked for, and its sums are empty again. Of several threads one finds its share."""
+    if wp.atomic_exch(contacts.share, i, wp.int64(0)) != wp.int64(0):
+        slots = lattice.slots
         weight = lattice.inverse_mass[i]
         push = wp.vec3()
         shift = wp.vec3()
@@ -621,19 +571,31 @@ def move_masses(
             shift[k] = weight * float(contacts.shift[k * slots + i]) / SHIFT_UNITS
             contacts.push[k * slots + i] = wp.int64(0)
             contacts.shift[k * slots + i] = wp.int64(0)
-        contacts.share[i] = wp.int64(0)
         if weight > 0.0:
             # p = u + τ·v, where u moves by `shift` and v changes by `push`.
             store3(velocity_out, slots, i, load3(velocity_out, slots, i) + push)
             store3(position_out, slots, i, load3(position_out, slots, i) + shift + tau * push)
-    if lane == 0 and (lattice.features & SKIP_REST) != 0:
-        # What was moved, and what is around it, is looked at in the next substep.
-        now = lattice.clock[0] * lattice.substeps + substep + 1
-        tiles = slots // _TILE
-        for r in range(9):
-            for step in range(3):
-                near = lattice.rows[9 * tile + r] // _TILE + step - 1
-                lattice.awake[(now % 2) * tiles + near] = now
+
+
+@wp.func
+def wake_around(lattice: Lattice, substep: int, tile: int):
+    """What was moved, and what is around it, is looked at in the next substep."""
+    now = lattice.clock[0] * lattice.substeps + substep + 1
+    tiles = lattice.slots // _TILE
+    for r in range(9):
+        for step in range(3):
+            near = lattice.rows[9 * tile + r] // _TILE + step - 1
+            lattice.awake[(now % 2) * tiles + near] = now
+
+
+@wp.func
+def move_corner(
+    lattice: Lattice, samples: Samples, tau: float, contacts: Contacts, s: int, c: int,
+    velocity_out: wp.array(dtype=wp.float32), position_out: wp.array(dtype=wp.float32),
+):  # fmt: skip
+    """One of the masses of a point that is inside a part."""
+    if samples.weights[s * samples.corners + c] != 0.0:
+        move_mass(lattice, tau, contacts, samples.places[s * samples.corners + c], velocity_out, position_out)
 
 
 @wp.func
@@ -674,11 +636,14 @@ def touch_points(
         count_shares(samples, contacts, contacts.met[n])
     for n in range(count):
         push_masses(lattice, samples, substep, live[LIVE_KEEP], contacts, contacts.met[n], force_out)
-    now = lattice.clock[0] * lattice.substeps + substep + 1
-    for tile in range(tiles):
-        if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
-            for lane in range(_TILE):
-                move_masses(lattice, tau, substep, contacts, tile, lane, velocity_out, position_out)
+    for n in range(count):
+        for c in range(samples.corners):
+            move_corner(lattice, samples, tau, contacts, contacts.met[n], c, velocity_out, position_out)
+    if (lattice.features & SKIP_REST) != 0:
+        now = lattice.clock[0] * lattice.substeps + substep + 1
+        for tile in range(tiles):
+            if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
+                wake_around(lattice, substep, tile)
 
 
 @wp.kernel
@@ -803,4 +768,7 @@ def touch_move(
     now = lattice.clock[0] * lattice.substeps + substep + 1
     if contacts.touched[lattice.tile_slot[tile] // _TILE] == now:
         lane = wp.tid() % _TILE
-        move_masses(lattice, live[LIVE_VISCOUS_TIME], substep, contacts, tile, lane, velocity_out, position_out)
+        i = lattice.tile_slot[tile] + lane
+        move_mass(lattice, live[LIVE_VISCOUS_TIME], contacts, i, velocity_out, position_out)
+        if lane == 0 and (lattice.features & SKIP_REST) != 0:
+            wake_around(lattice, substep, tile)

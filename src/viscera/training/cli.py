@@ -92,12 +92,14 @@ def report(
     database: Database = None,
 ) -> None:
     """Learning curves of a trainee or of the cohort, as HTML or PDF."""
+    from viscera.scenarios import catalogue
     from viscera.training.report import write
 
+    titles = {one.name: one.title for one in catalogue().values()}
     with _store(database) as store:
         if name is not None and name not in store.names():
             raise InputError(f"trainee {name!r} is not known.", "`viscera trainees list` names them.")
-        write(store.trials(), name, out, store.every_word())
+        write(store.trials(), name, out, store.every_word(), titles)
     print(f"The report is {out}.")
 
 

@@ -41,6 +41,8 @@ class Place:
     words: Words
     trials: tuple[KeptTrial, ...]
     """Own ones that have it, in their order."""
+    numbers: tuple[int, ...]
+    """Which of one's own trials they are, from 1."""
     values: tuple[float, ...]
     quartiles: tuple[float, float, float] | None
     """Of all trials that anybody passed."""
@@ -67,9 +69,12 @@ class Place:
         pick = {"less": min, "more": max}.get(self.words.better)
         return None if pick is None else pick(self.values)
 
+    def number(self, value: float) -> str:
+        return f"{value:.{self.words.digits}f}".replace("-", "−")
+
     def said(self, value: float) -> str:
         """A value with its unit."""
-        return f"{value:.{self.words.digits}f} {self.words.unit}".rstrip()
+        return f"{self.number(value)} {self.words.unit}".rstrip()
 
 
 def good_enough(value: float, better: str, limit: float | None) -> bool:
@@ -97,7 +102,11 @@ def _order(name: str) -> tuple[bool, str, int, str]:
 
 
 def _place(name: str, own: Sequence[KeptTrial], every: Sequence[KeptTrial], words: Words) -> Place:
-    mine = tuple(trial for trial in own if name in trial.values)
+    numbers, mine = [], []
+    for number, trial in enumerate(own, 1):
+        if name in trial.values:
+            numbers.append(number)
+            mine.append(trial)
     values = tuple(trial.values[name] for trial in mine)
     cohort = [trial.values[name] for trial in every if trial.passed and name in trial.values]
     middle = learning.quartiles(cohort)
@@ -108,7 +117,8 @@ def _place(name: str, own: Sequence[KeptTrial], every: Sequence[KeptTrial], word
     return Place(
         name=name,
         words=words,
-        trials=mine,
+        trials=tuple(mine),
+        numbers=tuple(numbers),
         values=values,
         quartiles=middle,
         plateau=learning.plateau(values),

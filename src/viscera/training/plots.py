@@ -15,9 +15,7 @@ INK, TEAL, CORAL, GREY = "#1b2529", "#1b8f86", "#d3543f", "#98a4aa"
 WIDTH = 8.2
 """Of a figure [inch]."""
 COLUMNS, MOST_PANELS, TITLE_WIDTH = 4, 24, 26
-"""Of the small plots of measures; a title's line has so many letters."""
-MOST_LINES = 9
-"""Measures whose CUSUMs are drawn; the table has all."""
+"""Of the small plots of measures, and the most of them (the table has all); a title's line has so many letters."""
 MOST_NAMED = 8
 """Trainees who are named in a cohort's plot; the table has all."""
 
@@ -73,51 +71,84 @@ def _figure(height: float) -> Any:
 def _tidy(*panels: Any) -> None:
     for axes in panels:
         axes.title.set_fontsize(9)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(labelsize=7, color=GREY)
         axes.xaxis.label.set_fontsize(8)
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        left, right = axes.get_xlim()
-        if right - left < 1.0:  # a single trial
-            axes.set_xlim(0.5, 1.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(GREY)
+        axes.set_xlim(0.5, max(1.5, axes.get_xlim()[1]))
 
 
-def _over_trials(axes: Any, place: Place, passed: Sequence[bool]) -> None:
+def _line(axes: Any, height: float, words: str, colour: str) -> None:
+    """A limit, with its meaning written on it."""
+    axes.axhline(height, color=colour, ls="--", lw=1)
+    across = axes.get_yaxis_transform()
+    axes.annotate(words, (0.02, height), (0, 3), xycoords=across, textcoords="offset points", fontsize=7, color=colour)
+
+
+def _dots(axes: Any, place: Place, good: Sequence[bool], words: tuple[str, str]) -> None:
+    """Circles for what was good enough, crosses for what was not: told apart without colour too."""
+    for wanted, colour, marker, label in ((True, TEAL, "o", words[0]), (False, CORAL, "x", words[1])):
+        chosen = [at for at, there in enumerate(good) if there == wanted]
+        if chosen:
+            across, up = ([row[at] for at in chosen] for row in (place.numbers, place.values))
+            axes.scatter(across, up, color=colour, marker=marker, s=16, lw=1.2, zorder=3, label=label)
+
+
+def _over_trials(axes: Any, place: Place, passed: Sequence[bool], words: tuple[str, str]) -> None:
     """Values of one trainee's trials, the middle half of the cohort's, what is good enough, and the plateau."""
-    number = range(1, len(place.values) + 1)
     middle = place.quartiles
     if middle is not None:
-        axes.axhspan(middle[0], middle[2], color=GREY, alpha=0.25, lw=0, label="cohort, middle half")
+        axes.axhspan(middle[0], middle[2], color=GREY, alpha=0.25, lw=0, label="middle half of all who passed")
         axes.axhline(middle[1], color=GREY, lw=1)
-    axes.plot(number, place.values, color=INK, lw=0.8)
-    axes.scatter(number, place.values, c=[TEAL if one else CORAL for one in passed], s=14, zorder=3)
+    axes.plot(place.numbers, place.values, color=INK, lw=0.8)
+    _dots(axes, place, passed, words)
     if place.plateau is not None:
-        axes.axhline(place.plateau.plateau, color=TEAL, lw=1, ls="--", label="plateau")
+        axes.axhline(place.plateau.plateau, color=TEAL, lw=1, ls="--", label="where practice leads (plateau)")
     if max(place.values) - min(place.values) < 1e-9:  # else the axis magnifies rounding
         axes.set_ylim(place.values[0] - 1.0, place.values[0] + 1.0)
     if place.limit is not None and not place.from_cohort:
-        axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="good enough")
+        axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="goal, or number of the literature")
+
+
+def _legend(made: Any, panels: Sequence[Any]) -> None:
+    """Below a figure: each kind of mark once, whichever of its plots has it."""
+    marks = {label: mark for axes in panels for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if marks:
+        made.legend(list(marks.values()), list(marks), loc="outside lower left", ncols=5, frameon=False, fontsize=7)
 
 
 def learning_figure(curve: Curve) -> Any:
     """Time over trials with the cohort's quartiles, and both CUSUMs beside it."""
-    made = _figure(3.1)
+    made = _figure(3.3)
     times, passing, learned = made.subplots(1, 3, width_ratios=(1.5, 1.0, 1.0))
     number = range(1, len(curve.own) + 1)
-    _over_trials(times, curve.places()[0], curve.passed)
+    _over_trials(times, curve.places()[0], curve.passed, ("passed", "not passed"))
     times.set(title="Time [s]", xlabel="trial", ylim=(0, 1.1 * times.get_ylim()[1]))
-    if times.get_legend_handles_labels()[0]:
-        times.legend(frameon=False, fontsize=7)
     chart = learning.cusum(curve.passed, ACCEPTABLE, UNACCEPTABLE)
     passing.plot(number, chart.path, color=INK, lw=1, marker=".")
-    passing.axhline(chart.upper, color=CORAL, ls="--", lw=1)
-    passing.axhline(chart.lower, color=TEAL, ls="--", lw=1)
-    passing.set(title="CUSUM: failures", xlabel="trial")
-    told = lc_cusum(curve.own)
-    learned.plot(number, told.path, color=INK, lw=1, marker=".")
-    learned.axhline(told.limit, color=TEAL, ls="--", lw=1)
-    learned.set(title="LC-CUSUM: proficiency", xlabel="trial")
+    _line(passing, chart.upper, "fails too often", CORAL)
+    _line(passing, chart.lower, "fails seldom enough", TEAL)
+    passing.set(title="Failures, added up (CUSUM)", xlabel="trial")
+    reached = lc_cusum(curve.own)
+    learned.plot(number, reached.path, color=INK, lw=1, marker=".")
+    _line(learned, reached.limit, "proficient", TEAL)
+    learned.set(title="Proficiency (LC-CUSUM)", xlabel="trial")
+    for axes in (passing, learned):
+        axes.margins(y=0.12)
+    _legend(made, [times])
     _tidy(times, passing, learned)
     return made
+
+
+def _panels(shown: Sequence[Place], row_height: float, **options: Any) -> tuple[Any, list[Any]]:
+    """One small plot for each measure, with its name."""
+    rows = -(-len(shown) // COLUMNS)
+    made = _figure(row_height * rows + 0.2)
+    every = made.subplots(rows, COLUMNS, squeeze=False, **options).ravel()
+    for axes in every[len(shown) :]:
+        axes.set_visible(False)
+    return made, list(every[: len(shown)])
 
 
 def measures_figure(curve: Curve) -> Any | None:
@@ -125,58 +156,54 @@ def measures_figure(curve: Curve) -> Any | None:
     shown = curve.measures[:MOST_PANELS]
     if not shown:
         return None
-    rows = -(-len(shown) // COLUMNS)
-    made = _figure(1.6 * rows)
-    panels = made.subplots(rows, COLUMNS, squeeze=False).ravel()
-    for axes, place in zip(panels, shown, strict=False):
-        _over_trials(axes, place, place.good)
+    made, panels = _panels(shown, 1.6)
+    for axes, place in zip(panels, shown, strict=True):
+        _over_trials(axes, place, place.good, ("good enough", "not good enough"))
         unit = f" [{place.words.unit}]" if place.words.unit else ""
         axes.set(title="\n".join(textwrap.wrap(f"{place.label}{unit}", TITLE_WIDTH)))
-    for axes in panels[len(shown) :]:
-        axes.set_visible(False)
-    _tidy(*panels[: len(shown)])
-    for axes in panels[: len(shown)]:
+    _legend(made, panels)
+    _tidy(*panels)
+    for axes in panels:
         axes.title.set_fontsize(7.5)
     return made
 
 
 def proficiency_figure(curve: Curve) -> Any | None:
     """CUSUM and LC-CUSUM of each measure that has a limit; None where none has."""
-    shown = [one for one in curve.measures if one.cusum is not None][:MOST_LINES]
+    shown = [one for one in curve.measures if one.cusum is not None][:MOST_PANELS]
     if not shown:
         return None
-    made = _figure(3.2)
-    passing, learned = made.subplots(1, 2)
-    for place in shown:
-        number = range(1, len(place.values) + 1)
+    made, panels = _panels(shown, 1.5, sharex=True, sharey=True)
+    for axes, place in zip(panels, shown, strict=True):
         assert place.cusum is not None
         assert place.learning is not None
-        passing.plot(number, place.cusum.path, lw=1, marker=".", ms=3, label=place.label)
-        learned.plot(number, place.learning.path, lw=1, marker=".", ms=3)
-    chart = shown[0].cusum
-    assert chart is not None
-    passing.axhline(chart.upper, color=CORAL, ls="--", lw=1)
-    passing.axhline(chart.lower, color=TEAL, ls="--", lw=1)
-    learned.axhline(proficiency_limit(), color=TEAL, ls="--", lw=1)
-    passing.set(title="CUSUM of each measure: not good enough", xlabel="trial")
-    learned.set(title="LC-CUSUM of each measure: proficiency", xlabel="trial")
-    made.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=6.5)
-    _tidy(passing, learned)
+        path, learned = place.cusum.path, place.learning
+        axes.plot(place.numbers, path, color=INK, lw=1, marker=".", ms=3, label="not good enough, added up (CUSUM)")
+        axes.axhline(place.cusum.upper, color=CORAL, ls="--", lw=0.8, label="too often")
+        axes.axhline(place.cusum.lower, color=TEAL, ls=":", lw=0.8, label="seldom enough")
+        axes.plot(place.numbers, learned.path, color=TEAL, lw=1.4, label="proficiency (LC-CUSUM)")
+        axes.axhline(learned.limit, color=TEAL, ls="--", lw=0.8, label="proficient")
+        axes.set(title="\n".join(textwrap.wrap(place.label, TITLE_WIDTH)))
+    _legend(made, panels)
+    _tidy(*panels)
+    for axes in panels:
+        axes.title.set_fontsize(7.5)
     return made
 
 
 def cohort_figure(curve: Curve) -> Any:
     """Everybody's time and proficiency over their own trials."""
-    made = _figure(3.1)
+    made = _figure(3.3)
     times, learned = made.subplots(1, 2)
     for place, name in enumerate(curve.people):
         own = curve.of(name)
         number, label = range(1, len(own) + 1), name if place < MOST_NAMED else None
         times.plot(number, [trial.time for trial in own], lw=1, marker=".", label=label)
         learned.plot(number, lc_cusum(own).path, lw=1, marker=".")
-    learned.axhline(proficiency_limit(), color=TEAL, ls="--", lw=1)
+    _line(learned, proficiency_limit(), "proficient", TEAL)
+    learned.margins(y=0.12)
     times.set(title="Time [s]", xlabel="own trial", ylim=(0, 1.1 * times.get_ylim()[1]))
-    learned.set(title="LC-CUSUM: proficiency", xlabel="own trial")
-    times.legend(frameon=False, fontsize=7)
+    learned.set(title="Proficiency (LC-CUSUM)", xlabel="own trial")
+    made.legend(loc="outside lower left", ncols=MOST_NAMED, frameon=False, fontsize=7)
     _tidy(times, learned)
     return made

@@ -30,6 +30,16 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """Of one trainee."""
+
+    trials: int
+    passed: int
+    last: datetime.datetime | None
+    """When the newest one ended, UTC; None without a trial."""
+
+
+@dataclass(frozen=True)
 class Words:
     """What is said of a measure."""
 
@@ -97,12 +107,14 @@ class Store:
         with self._engine.connect() as connection:
             return list(connection.scalars(self._sql.select(self._trainees.c.name).order_by(self._trainees.c.name)))
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Counted]:
         """How many trials each trainee has, by name."""
         sql, trainees, trials = self._sql, self._trainees, self._trials
-        query = sql.select(trainees.c.name, sql.func.count(trials.c.id)).outerjoin(trials).group_by(trainees.c.name)
+        passed = sql.func.count(sql.case((trials.c.passed, trials.c.id)))
+        numbers = (sql.func.count(trials.c.id), passed, sql.func.max(trials.c.ended))
+        query = sql.select(trainees.c.name, *numbers).outerjoin(trials).group_by(trainees.c.name)
         with self._engine.connect() as connection:
-            return {name: int(count) for name, count in connection.execute(query.order_by(trainees.c.name))}
+            return {name: Counted(*row) for name, *row in connection.execute(query.order_by(trainees.c.name))}
 
     def add(self, name: str, code: str = "") -> str:
         """A new trainee; returns the code with which they see their own trials (a new one where none is given). Only

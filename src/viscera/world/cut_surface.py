@@ -17,6 +17,7 @@ from viscera.errors import InputError
 from viscera.geometry.linked_cells import Lattice
 from viscera.geometry.linked_surface import LinkedSurface, Shape
 from viscera.geometry.mesh import TriangleMesh
+from viscera.geometry.vectors import cross
 from viscera.skin import Skin
 from viscera.tissue.cutting import unpack_crossings
 from viscera.tissue.lattice import Tissue
@@ -155,13 +156,13 @@ class CutSurface:
         inner = INSIDE if self._inner_uv is None else self._inner_uv[shape.slot].reshape(-1, 6) + SHIFT
         shown["uv"][outside : len(shape.triangles)] = inner
         if self._skin is not None:
-            self._skin.triangles.assign(self._skin_triangles(welded=False))
-            self._skin.forget()
+            self._skin.set_triangles(self._skin_triangles(welded=False))
 
     def tell(self) -> None:
         """All that follows, once the vertices are where they belong."""
+        triangles = self._skin_triangles(welded=True)
         for follow in self.followers:
-            follow(self._skin_triangles(welded=True))
+            follow(triangles)
 
     def _skin_triangles(self, *, welded: bool) -> NDArray[np.int32]:
         """Of the outside, then of cut faces in their slots, where the skin has room for them: all of one corner where
@@ -169,8 +170,7 @@ class CutSurface:
         shape = self.linked.shape
         triangles = shape.triangles
         if welded:
-            _, first, number = np.unique(shape.key, return_index=True, return_inverse=True)
-            triangles = first[number.reshape(-1)][triangles].astype(np.int32)
+            triangles = self.linked.first_of_one()[triangles]
         outside = len(triangles) - shape.inner
         if self._inner_uv is None:
             return triangles[:outside]
@@ -193,7 +193,7 @@ class CutSurface:
         outside = len(shape.triangles) - shape.inner
         order = np.argsort(shape.slot)
         corners = shape.rest[shape.triangles[outside:][order]].astype(np.float64)
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         length = np.linalg.norm(normal, axis=1, keepdims=True)
         return outside + shape.slot[order], corners.mean(axis=1), normal / np.maximum(length, 1e-30)
 
@@ -209,9 +209,11 @@ class CutSurface:
     def _places_in_texture(self, shape: Shape, outside: int) -> NDArray[np.float64]:
         """A corner that was moved keeps the texture that is there."""
         assert self._uv is not None
-        before = self._first.rest[self._first.triangles]
-        moved = shape.rest[shape.triangles[:outside]] - before
-        return self._uv + np.einsum("tik,tck->tci", self._slope, moved.astype(np.float64))
+        moved = shape.rest[shape.triangles[:outside]] - self._first.rest[self._first.triangles]
+        some = moved.any(axis=(1, 2))
+        found = self._uv.copy()
+        found[some] += np.einsum("tik,tck->tci", self._slope[some], moved[some].astype(np.float64))
+        return found
 
     # --- what is seen ---
 

@@ -5,8 +5,8 @@ part of the organ within `REACH` of an anchor that does not move; as a distance,
 
     d(x) = max(distance to the nearest such anchor − REACH, signed distance to the surface).
 
-Where anchors are at the organ's very bottom, those that are drawn along too, it lies on a table, which goes on to all
-sides.
+Where most of the lowest masses of an organ are anchors, those that are drawn along too, it lies on a table, which goes
+on to all sides. One that a frame holds at its edge, or that hangs between its ends, lies on none.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ class Floor:
         fixed = params.anchored if params.driven is None else params.anchored & ~params.driven
         anchors = tissue.rest_positions()[fixed]
         low, _high = mesh.bounds
-        held = tissue.rest_positions()[params.anchored]
-        on_table = len(held) > 0 and float(held[:, 2].min()) < low[2] + params.spacing
-        self.table = float(low[2]) if on_table else -np.inf
+        self.table = float(low[2]) if lies_on_table(tissue) else -np.inf
         """Height of the table [m]."""
         self.top = max(self.table, float(anchors[:, 2].max()) + REACH * params.spacing) if len(anchors) else self.table
         """No tool above this is held back [m]."""
@@ -122,6 +120,12 @@ class Floor:
         slope[:, 2] = by_z[:, 0] + x * (by_z[:, 1] - by_z[:, 0])
         slope /= np.maximum(np.sqrt((slope * slope).sum(axis=1, keepdims=True)), 1e-12)
         return np.where(outside, np.inf, found), slope
+
+
+def lies_on_table(tissue: Tissue) -> bool:
+    """Whether most masses of the lattice's lowest layer are anchors."""
+    layer = tissue.params.nodes[:, 2]
+    return bool(2 * tissue.params.anchored[layer == layer.min()].sum() > (layer == layer.min()).sum())
 
 
 _BITS = np.array(list(itertools.product((0, 1), repeat=3))).T

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from viscera.inputs import Vector3
 from viscera.instruments import Tool
+from viscera.instruments.turning import dot
 
 LAST = 0.15
 """ε: the share of the work that is given back more and more weakly."""
@@ -50,7 +51,7 @@ class Passive:
         if holds or not (any(force) or any(torque)):
             self.state[:2] = 0.0
             return 1.0
-        work = -_dot(force, way) - _dot(torque, turn)
+        work = -dot(force, way) - dot(torque, turn)
         energy, most = float(self.state[0]), float(self.state[1])
         share = 1.0 if most < LEAST else min(1.0, energy / (LAST * most))
         if work < 0.0 and energy > 0.0:
@@ -71,7 +72,3 @@ def _turned(before: NDArray[np.float64], now: NDArray[np.float64]) -> Vector3:
         twice * (w * b - y * d + z * a - x * c),
         twice * (w * c - z * d + x * b - y * a),
     )
-
-
-def _dot(a: Vector3, b: Vector3 | NDArray[np.float64]) -> float:
-    return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])

@@ -7,11 +7,12 @@ not matter. A drill that has ended stops it, when its turn lands.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from viscera.instruments import PRESSED
 from viscera.scores.trial import HandTrace
 from viscera.timing import FRAME, TICKS_PER_FRAME
 from viscera.view import Instrument, ToolState
@@ -20,7 +21,9 @@ LONGEST = 20.0 * 60.0
 """What comes after this is not kept [s]; drills take minutes."""
 
 X, Y, Z, MEAN, PEAK, ACTIVE = range(6)
-"""Columns: tip [m], mean and strongest force of the frame [N], whether it was in the body."""
+"""Columns: tip [m], mean and strongest force of the frame [N], whether it was in the body (`IN_BODY`)."""
+OUT, IN_BODY, AT_WORK = 0.0, 1.0, 2.0
+"""At work: in the body, with its pedal or handle pressed."""
 
 
 class Trace:
@@ -62,7 +65,7 @@ class Trace:
         if self._count < len(self._rows):
             for number, tool in enumerate(tools):
                 mean = self._sums[number] / TICKS_PER_FRAME
-                self._rows[self._count, number] = (*tool.position, mean, self._peaks[number], tool.active)
+                self._rows[self._count, number] = (*tool.position, mean, self._peaks[number], _presence(tool))
             self._count += 1
         self._sums[:] = self._peaks[:] = [0.0] * len(self._sums)
 
@@ -79,13 +82,19 @@ class Trace:
             "trace/now": np.array([float(self._going), float(self._ticks), *self._sums, *self._peaks]),
         }
 
-    def load(self, saved: dict[str, NDArray[np.float64]]) -> None:
+    def load(self, saved: Mapping[str, NDArray[np.float64] | NDArray[np.float32]]) -> None:
         self._count = len(saved["trace/rows"])
         self._rows[: self._count] = saved["trace/rows"]
         going, ticks, *rest = saved["trace/now"].tolist()
         self._going, self._ticks = bool(going), int(ticks)
         tools = len(self._instruments)
         self._sums[:], self._peaks[:] = rest[:tools], rest[tools:]
+
+
+def _presence(tool: ToolState) -> float:
+    if not tool.active:
+        return OUT
+    return AT_WORK if tool.grip >= PRESSED else IN_BODY
 
 
 def _hand(instrument: Instrument, rows: NDArray[np.float64]) -> HandTrace:
@@ -96,6 +105,7 @@ def _hand(instrument: Instrument, rows: NDArray[np.float64]) -> HandTrace:
         positions=rows[:, X : Z + 1],
         mean_force=rows[:, MEAN],
         peak_force=rows[:, PEAK],
-        active=rows[:, ACTIVE] > 0.5,
+        active=rows[:, ACTIVE] > OUT,
+        working=rows[:, ACTIVE] > IN_BODY,
         trocar=instrument.trocar,
     )

@@ -9,17 +9,21 @@
 // A grasper that is closed when another instrument is chosen stays where it is, clamped. Chosen again it is taken up there,
 // still closed, and follows the cursor's movement from there; letting go of the button then opens it.
 //
+// A hand that keeps its depth goes across the view in a plane through its tip, whatever surfaces lie under the cursor: so an
+// instrument works beside, behind and under tissue, and what it holds is not dragged up and down over edges.
+//
 // There are two hands: `swap` leaves the instrument where it is, open or closed, and moves the other one. One that was left
 // open glides to the cursor when it is taken up.
 
 import { Vector3 } from "three";
-import type { Camera, Quaternion, Ray } from "three";
+import type { Camera, Quaternion } from "three";
 import { effectOf, roundEnd } from "../instruments";
-import { pick } from "../picking";
-import type { Hit, PickMesh } from "../picking";
+import { copied, nearest } from "../picking";
+import type { PickMesh } from "../picking";
 import { PRESSED } from "../protocol";
 import type { Instrument, Scene, Tool, ToolState } from "../protocol";
-import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, pointAtHeight, shaftOrientation, tipFor, topOf, touchingTip, trocarOf, viewRay } from "./reach";
+import { advanced, CLEARANCE, clampedTo, depthOf, onRay, pointAtDepth, pointAtHeight, shaftOrientation, spinOf, tipFor, topOf, touchingTip, trocarOf, viewRay } from "./reach";
+import { Level } from "./level";
 import type { ScreenPoint } from "./reach";
 
 const PRESS_DEPTH = 0.008; // [m] that pressing advances at first
@@ -80,7 +84,11 @@ export class Hand {
   /** Where a clamped one was taken up again, until it is placed; and how far from the cursor's tip that is. */
   private takenUpAt: Vector3 | null = null;
   private aside: Vector3 | null = null;
+  /** Where the tip goes across the view; null while it follows surfaces. */
+  private level: Level | null = null;
   private eventTime: number | null = null;
+  /** Until the first frame of a scene. */
+  private comes = true;
 
   constructor(private readonly view: HandView, private readonly events: HandEvents) {}
 
@@ -95,6 +103,7 @@ export class Hand {
     if (!again) {
       this.tool = this.spin = 0;
       this.clamped.clear();
+      this.comes = true;
     }
     this.withdraw();
     this.sent = null;
@@ -118,7 +127,7 @@ export class Hand {
   /** Nothing is known of where it was. */
   private letGo(): void {
     this.held = null;
-    this.tip = this.contact = this.takenUpAt = this.aside = null;
+    this.tip = this.contact = this.takenUpAt = this.aside = this.level = null;
   }
 
   press(grip: number, eventTime: number): void {
@@ -145,6 +154,27 @@ export class Hand {
     this.pressed = this.acting = false;
     this.grip = 0;
     this.takenUpAt = this.aside = null;
+  }
+
+  /** From here on the tip keeps its depth, or follows surfaces again. */
+  keepDepth(keeps: boolean, eventTime: number): void {
+    if (this.cursor === null || this.tip === null) return;
+    this.level = keeps ? this.levelAt(this.tip, this.cursor) : null;
+    this.aside = null;
+    if (keeps) this.reach = 0;
+    this.place(eventTime);
+  }
+
+  /** Whether it keeps its depth. */
+  keepsDepth(): boolean {
+    return this.level !== null;
+  }
+
+  /** The plane across the view through a tip as it is without what a press adds; a pedal or handle does not move it. */
+  private levelAt(tip: Vector3, cursor: ScreenPoint): Level {
+    const { camera } = this.view;
+    const { width, height } = this.view.size();
+    return new Level(advanced(tip, this.trocar(), this.does() ? 0 : -this.pushed), viewRay(cursor, width, height, camera), camera);
   }
 
   /** In the hand now. */
@@ -211,7 +241,7 @@ export class Hand {
   /** Those that were left go out of the body too. */
   withdrawLeft(): void {
     for (const [tool, { tip, spin }] of this.clamped) {
-      const turn = shaftOrientation(tip, this.trocar(), this.up, spin);
+      const turn = shaftOrientation(tip, this.trocarOf(tool), this.up, spin);
       const input = { tool, position: tip.toArray(), orientation: turn.toArray(), grip: 0, active: false };
       if (this.events.send({ type: "tool", sequence: this.sequence + 1, input }, null)) this.sequence += 1;
     }
@@ -232,9 +262,17 @@ export class Hand {
     this.letGo();
   }
 
-  /** What the world says of the tools: after a reset none is clamped any more. */
-  see(tools: readonly { active: boolean }[]): void {
+  /** What the world says of the tools: after a reset none is clamped any more; a page that comes to a world finds what is clamped there. */
+  see(tools: readonly Pick<ToolState, "active" | "position" | "orientation" | "grip">[]): void {
     for (const tool of this.clamped.keys()) if (tools.at(tool)?.active !== true) this.clamped.delete(tool);
+    if (!this.comes) return;
+    this.comes = false;
+    tools.forEach(({ active, position, orientation, grip }, tool) => {
+      if (!active || grip < PRESSED || tool >= this.instruments.length || effectOf(this.instruments[tool], "grasps") === null) return;
+      const tip = new Vector3(...position);
+      this.clamped.set(tool, { tip, spin: spinOf(orientation, tip, this.trocarOf(tool), this.up), grip });
+    });
+    if (this.cursor === null) this.takeUp();
   }
 
   private takeUp(): void {
@@ -283,16 +321,26 @@ export class Hand {
   }
 
   private trocar(): Vector3 {
-    const trocar = this.instrument()?.trocar ?? null;
-    if (trocar !== null) return new Vector3(...trocar);
+    return this.trocarOf(this.tool);
+  }
+
+  private trocarOf(tool: number): Vector3 {
+    const instrument = this.instruments.at(tool);
+    if (instrument?.trocar) return new Vector3(...instrument.trocar);
     // A blade is held upright: what it cuts below is under what it cuts above. So is a needle: it turns across the surface.
-    return this.has("cuts") || this.has("sews") ? this.uprightLine : this.freeLine;
+    const upright = instrument?.effects.some(({ kind }) => kind === "cuts" || kind === "sews") ?? false;
+    return upright ? this.uprightLine : this.freeLine;
   }
 
   private pushedTip(cursor: ScreenPoint): Vector3 {
     const { camera } = this.view;
     const { width, height } = this.view.size();
     const ray = viewRay(cursor, width, height, camera);
+    if (this.level !== null) {
+      this.contact = null;
+      const level = clampedTo(this.bounds, this.level.tip(ray, camera));
+      return advanced(level, this.trocar(), this.reach + (this.does() ? 0 : this.pushed));
+    }
     const meshes = this.held ?? this.view.pickMeshes();
     // Who sews points at a gap to bridge it, not at its bottom.
     const hit = nearest(ray, meshes, this.has("sews") || this.has("ties"));
@@ -342,19 +390,6 @@ function lift(instrument: Instrument | null): number {
   if (instrument === null) return 0;
   const { radius, offset } = roundEnd(instrument);
   return Math.max(0, radius - offset);
-}
-
-function nearest(ray: Ray, meshes: PickMesh[], outsideOnly: boolean): Hit | null {
-  let best: Hit | null = null;
-  for (const mesh of meshes) {
-    const hit = pick(ray, mesh, outsideOnly);
-    if (hit !== null && (best === null || hit.distance < best.distance)) best = hit;
-  }
-  return best;
-}
-
-function copied(mesh: PickMesh): PickMesh {
-  return { ...mesh, positions: mesh.positions.slice(), normals: mesh.normals.slice() };
 }
 
 function clamp(value: number, low: number, high: number): number {

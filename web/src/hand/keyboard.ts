@@ -87,6 +87,7 @@ export class Keyboard {
     }
     else if (event.code === "Home") this.orbit.reset();
     else if (event.code === "Tab" && this.overPicture(event)) this.swap();
+    else if (event.code === "KeyD") this.keepDepth(event);
     else if (/^Digit[1-9]$/.test(event.code)) this.choose(Number(event.code.slice(5)) - 1);
     else if (HAND_KEYS.has(event.code)) this.hold(event);
     else return;
@@ -97,6 +98,10 @@ export class Keyboard {
   private overPicture({ target, shiftKey }: KeyboardEvent): boolean {
     const here = target === document.body || target instanceof HTMLCanvasElement;
     return here && !shiftKey && this.hand.cursor !== null;
+  }
+
+  private keepDepth({ repeat, timeStamp }: KeyboardEvent): void {
+    if (!repeat) this.hand.keepDepth(!this.hand.keepsDepth(), timeStamp);
   }
 
   private hold(event: KeyboardEvent): void {

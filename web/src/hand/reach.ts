@@ -108,6 +108,12 @@ export function shaftOrientation(tip: Vector3, trocar: Vector3, up: Vector3, spi
   return level.multiply(new Quaternion().setFromAxisAngle(new Vector3(0, 0, 1), spin));
 }
 
+/** The spin with which `shaftOrientation` gives this turn [rad]. */
+export function spinOf(turn: readonly [number, number, number, number], tip: Vector3, trocar: Vector3, up: Vector3): number {
+  const { z, w } = shaftOrientation(tip, trocar, up).invert().multiply(new Quaternion(...turn));
+  return 2 * Math.atan2(z, w);
+}
+
 const ROUNDS = 5; // each leaves some 3 % of the error of the one before: how far what acts is aside, over how far the trocar is
 
 /** Where the tip must be so that `actsAt`, in the instrument's own frame, is at `place`. */

@@ -45,7 +45,7 @@ export class Header {
     const summary = h("summary", { class: "scenario-button", "aria-label": "Choose a scenario" }, this.scenario, icon("chevron"));
     this.menu = h("details", { class: "menu" }, summary, this.list);
     this.deviceChip = h("span", { class: "chip device-chip" }, icon("chip"), this.device);
-    this.viewersChip = h("span", { class: "chip" }, icon("eye"), this.viewers);
+    this.viewersChip = h("span", { class: "chip viewers-chip" }, icon("eye"), this.viewers);
     this.lineChip = h("span", { class: "chip line", role: "status", "data-line": "connecting" }, h("i", { class: "dot" }), this.line);
     const help = h("button", { class: "round", type: "button", "aria-label": "Help and keys", title: "Help and keys (?)",
       on: { click: () => events.help() } }, icon("help"));

@@ -18,6 +18,7 @@ const SECTIONS: [string, [string, string][]][] = [
     ["Page Down, W", "Deeper along the shaft"],
     ["Page Up, S", "Back along the shaft"],
     ["Q E", "Turn the instrument about its shaft"],
+    ["D", "Keep the depth: the tip goes straight across the view, beside and under tissue; D again: it follows surfaces"],
     ["Shift with ← → ↑ ↓", "Look around"],
     ["+ −", "Nearer, farther"],
     ["Home", "View as at the start"],

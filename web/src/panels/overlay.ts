@@ -66,10 +66,10 @@ export class Overlay {
     this.hint.style.transform = `translate(${at.x.toFixed(0)}px, ${y.toFixed(0)}px) translate(-50%, -100%)`;
   }
 
-  /** What the instrument does now, left of the cursor: the force is to its right; null when it does nothing. */
+  /** What the instrument does now, left of the cursor: the force is to its right; nothing when it does nothing. */
   placeAction(at: ScreenPlace | null, does: string): void {
-    this.action.classList.toggle("hidden", at === null);
-    if (at === null) return;
+    this.action.classList.toggle("hidden", at === null || does === "");
+    if (at === null || does === "") return;
     setText(this.action, does);
     this.action.style.transform = `translate(${(at.x - 16).toFixed(0)}px, ${(at.y + 14).toFixed(0)}px) translate(-100%, 0)`;
   }

@@ -10,6 +10,8 @@ import type { Who } from "./who";
 export interface Summary {
   name: string;
   scenario: string;
+  /** Of the scenario, as people call it. */
+  title: string;
   seed: number;
   created: string;
   seconds: number;
@@ -47,12 +49,23 @@ export function trialsOf({ trials }: Summary): HTMLElement[] {
     icon(passed ? "check" : "close"), h("b", {}, `${outcome.replace("_", " ")} after ${time.toFixed(1)} s`), ` ${level}${summary === "" ? "" : ` · ${summary}`}`));
 }
 
+/** Whether all words are in what the list says of a recording. */
+export function matches(one: Summary, words: string): boolean {
+  const told = [one.title, one.scenario, ...one.trainees, new Date(one.created).toLocaleString(), ...one.trials.map(({ outcome, level }) => `${outcome.replace("_", " ")} ${level}`)];
+  const all = told.join(" ").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+}
+
 const SHORTEST = 1; // [s]; there is nothing to watch in a run that was left at once
+const MANY = 6; // recordings from which on there is a field to find one
 
 export const SPEEDS = [0.25, 1, 2, 4, 8];
 
 export class RecordingsPanel {
   private readonly list = h("div", { class: "recording-list" });
+  private readonly heading = h("h2", { id: "recordings-title" }, "Recordings");
+  private readonly find = h("input", { type: "search", class: "find", placeholder: "Find: scenario, trainee, date, found, failed …", "aria-label": "Find recordings", on: { input: () => this.showFound() } });
+  private found: Summary[] = [];
   private readonly dialog: HTMLDialogElement;
   private readonly reports = h("nav", { class: "reports" });
   private readonly slider = h("input", { type: "range", min: 0, step: 0.016, "aria-label": "Time in the recording", on: { input: () => this.dragged() } });
@@ -70,7 +83,7 @@ export class RecordingsPanel {
   constructor(private readonly root: HTMLElement, private readonly events: RecordingEvents) {
     const close = h("button", { type: "button", class: "round", "aria-label": "Close", on: { click: () => this.dialog.close() } }, icon("close"));
     this.dialog = h("dialog", { class: "recordings", "aria-labelledby": "recordings-title" },
-      h("header", {}, h("h2", { id: "recordings-title" }, "Recordings"), close), this.reports, this.list);
+      h("header", {}, this.heading, close), this.reports, this.find, this.list);
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
@@ -81,10 +94,7 @@ export class RecordingsPanel {
       h("div", { class: "watch-row" }, h("div", { class: "choices", role: "group", "aria-label": "Speed of the recording" }, ...this.speeds),
         button("Try again from here", "A new run that begins with this moment", () => events.seek({ again: true })),
         button("Copy link", "To this moment, for whoever can open this page", () => void this.copyLink()),
-        button("Beside…", "Another recording beside this one", () => {
-          this.besides = true;
-          void this.open();
-        }), this.film,
+        button("Beside…", "Another recording beside this one", () => void this.open(true)), this.film,
         button("Live", "Back to a live world", () => events.live())));
     root.hidden = true;
   }
@@ -97,18 +107,30 @@ export class RecordingsPanel {
       ...(cohort ? [link("Everybody's trials and learning curves", "cohort"), link("Trainees and exports", "")] : []));
   }
 
-  /** The list, anew. */
-  async open(): Promise<void> {
+  /** The list, anew; to watch one, or to put it beside the one that is watched. */
+  async open(besides = false): Promise<void> {
+    this.besides = besides;
+    setText(this.heading, besides ? "Which one beside this?" : "Recordings");
+    this.find.value = "";
+    this.find.hidden = true;
     this.list.replaceChildren(h("p", { class: "note" }, "Looking…"));
     this.dialog.showModal();
     try {
       const answer = await fetch("./api/recordings");
       if (!answer.ok) throw new Error(String(answer.status));
-      const found = ((await answer.json()) as Summary[]).filter(({ seconds, trials }) => seconds >= SHORTEST || trials.length > 0);
-      this.list.replaceChildren(...(found.length === 0 ? [h("p", { class: "note" }, "Nothing is recorded yet.")] : found.map((one) => this.row(one))));
+      const watched = this.watched?.recording;
+      this.found = ((await answer.json()) as Summary[]).filter(({ name, seconds, trials }) => (seconds >= SHORTEST || trials.length > 0) && !(besides && name === watched));
+      this.find.hidden = this.found.length < MANY;
+      this.showFound();
     } catch {
       this.list.replaceChildren(h("p", { class: "note" }, "The server does not answer; close this and try again."));
     }
+  }
+
+  private showFound(): void {
+    const some = this.found.filter((one) => matches(one, this.find.value.trim()));
+    const nothing = this.found.length > 0 ? "None is like that." : this.besides ? "There is no other recording." : "Nothing is recorded yet.";
+    this.list.replaceChildren(...(some.length === 0 ? [h("p", { class: "note" }, nothing)] : some.map((one) => this.row(one))));
   }
 
   /** What the address of the page asks for: `?watch=NAME&at=SECONDS`. */
@@ -194,7 +216,7 @@ export class RecordingsPanel {
   private row(one: Summary): HTMLElement {
     const trials = trialsOf(one);
     return h("button", { type: "button", class: "scenario-card", on: { click: () => this.choose(one) } },
-      h("strong", {}, `${one.scenario}${one.trainees.length === 0 ? "" : ` · ${one.trainees.join(", ")}`} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
+      h("strong", {}, `${one.title}${one.trainees.length === 0 ? "" : ` · ${one.trainees.join(", ")}`} · ${new Date(one.created).toLocaleString()} · ${clock(one.seconds)}`),
       ...trials, h("span", {}, `${one.complete ? "" : "not ended, "}seed ${one.seed}${trials.length === 0 ? " · no trial" : ""}`));
   }
 
@@ -204,7 +226,6 @@ export class RecordingsPanel {
       this.events.watch(name, 0);
       return;
     }
-    this.besides = false;
     const address = new URL(location.href);
     address.searchParams.set("watch", this.watched.recording);
     address.searchParams.set("beside", name);

@@ -19,6 +19,7 @@ export class Transport {
   constructor(root: HTMLElement, private readonly send: SendControl) {
     this.pauseButton = button("Pause (P)", () => this.togglePause(), icon("pause"), this.pauseWord);
     this.stepButton = button("One frame (.)", () => this.step(), icon("step"), h("span", {}, "Step"));
+    this.stepButton.classList.add("step");
     this.speeds = SPEEDS.map((speed) => {
       const choice = button(`Speed ${speed} times real time`, () => this.send("speed", speed), `${speed}×`);
       choice.setAttribute("aria-pressed", String(speed === 1));

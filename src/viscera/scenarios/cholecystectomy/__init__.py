@@ -86,13 +86,15 @@ Estimated."""
 INSTRUCTIONS = """\
 Take out the gall bladder, the green sac on the liver. Its duct and artery run in the yellow fold on the left.
 Key 1, grasper: hold the button on the sac, lift with the wheel; keep the button and press 2: it stays clamped.
-Key 2, hook: hold the button and draw it through the fold beside duct and artery, never across: free both.
+Key 2, hook: press D over the field, so that it keeps its depth; E or Q until its foot points down. The wheel \
+brings it in: hold the button and draw it through the fold beside duct and artery, never across: free both.
 Critical view: fold and lower bed are free, and two tubes (or three) are all that goes to the sac.
 Key 3, clips: two on each tube. Key 4, scissors: cut between the two. The green duct at the far left stays whole.
 Key 2 again: part the sac from its bed, lifting it as you go. Key 5, bipolar: stop what oozes.
 Key 6 sucks, key 7 rinses, key 8 draws smoke away. Then take the sac with the grasper and carry it out, 4 cm up.
 A cut artery spurts, a nicked sac leaks bile: clip it, or suck and go on. Every patient (seed) is another.
-Look around with the right button. The lens fogs at first: wipe it (Settings, Scope). Q and E turn an instrument."""
+Look around with the right button. The lens fogs at first: wipe it (Settings, Scope). To move a clamped grasper: 1, D, \
+pointer and wheel, then the key of another instrument."""
 
 SAFE = (
     Goal("critical_view", least=1.0), Goal("secured", least=100.0), Goal("freed", least=100.0),

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viscera.geometry.embedding import embed
+from viscera.geometry.linked_loops import roots_of
 from viscera.geometry.tools import FOOT
-from viscera.geometry.topology import components
 from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.scenarios.cholecystectomy.patient import NECK, Line, Patient
@@ -207,8 +207,7 @@ class Eyes:
         return roots == np.bincount(roots[self._bladder]).argmax()
 
     def _roots(self, springs: Springs) -> NDArray[np.int64]:
-        direction, low = np.nonzero(springs)
-        return components(len(self._rest), low, self._other[direction, low])
+        return roots_of(springs, self._other)
 
 
 def _longer(points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from viscera.geometry.topology import components
+from viscera.geometry.linked_loops import roots_of
 from viscera.scenarios.cholecystectomy import body
 from viscera.scenarios.cholecystectomy.body import Field
 from viscera.tissue.burning import Burning
@@ -132,8 +132,7 @@ class Judge:
 
     def _is_free(self, cut: NDArray[np.bool_]) -> bool:
         """Whether what most of the gall bladder hangs together with holds fast nowhere."""
-        direction, low = np.nonzero((self._other >= 0) & ~cut)
-        roots = components(len(self._rest), low, self._other[direction, low])
+        roots = roots_of((self._other >= 0) & ~cut, self._other)
         mine = np.bincount(roots[self._bladder]).argmax()
         return not bool(self._anchored[roots == mine].any())
 

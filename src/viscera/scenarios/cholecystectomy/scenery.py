@@ -15,8 +15,11 @@ from viscera.view import Surface
 
 ABOVE = 0.0002
 """How far the lobe lies above the field's liver where that ends [m]."""
-OVER, DEEP = 0.004, 0.006
-"""How far it goes on over the field, until it dives under it, and how deep it is further in [m]."""
+OVER, SLOWLY, SINKS = 0.002, 0.006, 0.0003
+"""How far it goes on over the field, and within which it then sinks by so much [m]: so slowly that where it goes under
+the field's liver both look the same way, and no line is seen in the lamp's light."""
+DIVES, DEEP = 0.004, 0.006
+"""Within which it dives after that, and how deep [m]."""
 REACH = (0.085, 0.075)
 """How far the lobe goes on beyond the field along x and along y [m]."""
 RISE, FALL = 5.0, 3.5
@@ -53,7 +56,7 @@ def _lobe() -> NDArray[np.float64]:
     half = 0.5 * (np.array(HIGH[:2]) - np.array(LOW[:2]))
     angle = np.linspace(0.0, 2.0 * np.pi, 2 * STEPS + 1)
     # A square with round corners, then rounder and rounder.
-    beyond = np.concatenate([[-0.9, -0.25], np.linspace(-0.12, 0.0, 7), np.linspace(0.0, 1.0, STEPS)[1:]])
+    beyond = np.concatenate([[-0.9, -0.5], np.linspace(-0.42, 0.0, 15), np.linspace(0.0, 1.0, STEPS)[1:]])
     rings = [_ring(angle, middle, half, float(share)) for share in beyond]
     return np.stack(rings, axis=0)
 
@@ -71,7 +74,9 @@ def _ring(
     out_y = np.maximum(np.abs(y - middle[1]) - half[1], 0.0)
     out_x = np.maximum(np.abs(x - middle[0]) - half[0], 0.0)
     z = LIVER_TOP + ABOVE + np.where(y > middle[1], RISE, -FALL) * out_y**2 + 1.5 * out_x**2
-    z -= DEEP * np.clip(-beyond * float(half.min()) / OVER - 0.5, 0.0, 1.0)
+    inside = -beyond * float(half.min())
+    z -= SINKS * np.clip((inside - OVER) / SLOWLY, 0.0, 1.0)
+    z -= DEEP * np.clip((inside - OVER - SLOWLY) / DIVES, 0.0, 1.0)
     border = np.clip((beyond - 0.86) / 0.14, 0.0, 1.0)
     z -= EDGE * (1.0 - np.sqrt(1.0 - 0.999 * border**2))
     return np.stack([x, y, z], axis=1)

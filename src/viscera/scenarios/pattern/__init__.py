@@ -57,7 +57,7 @@ Cut the violet circle out of the gauze, no farther than 2 mm from its line.
 Key 2 takes the grasper: move inside the circle, hold the left button to close it, and lift with the wheel a little.
 Hold the button and press 1: the grasper stays clamped. Key 2 takes it up again, a click opens it.
 Scissors: bring the open jaws over the line, turn them along it with Q and E, go deeper with the wheel, press to close.
-Where the gauze holds them, move the pointer off the picture: they come out.
+Draw them out with the wheel before you go on; or move the pointer off the picture, and they are out.
 Cut once around. Watch the measures: circle cut, off the line, pieces."""
 
 GOALS = (Goal("circle_cut", least=95.0), Goal("pieces", least=2.0), Goal("off_line", most=60.0))

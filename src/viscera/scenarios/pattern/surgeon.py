@@ -35,7 +35,7 @@ UNDER, OVER = 0.006, 0.012
 DEEP, HIGH = 0.010, 0.020
 """The same of a snip [m]."""
 LIFT = 0.005
-"""Of the middle [m]: at the circle the sheet is then clear of what tools do not go below, the height of its frame."""
+"""Of the middle [m]: it draws the gauze tight at the circle."""
 AGAIN = 0.001
 """A snip that did not help is tried again so far along the bridge, to either side in turn [m]."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from viscera.device import Stage
 from viscera.errors import InputError
-from viscera.geometry.topology import components
+from viscera.geometry.linked_loops import roots_of
 from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
@@ -42,9 +42,7 @@ class Cutting:
         self.organ, self.surface, self.shadow = organ, organ.cuts, organ.shadow.cuts
         nodes = organ.tissue.params.nodes
         index = NodeIndex(nodes)
-        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS]).astype(
-            np.int64
-        )
+        self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
         self._joined = partners(nodes) >= 0
         """Pairs that a spring joins: what is across a notch of the surface is near, and not joined."""
         self.touching = CutTouching(organ.tissue, self._other >= 0)
@@ -116,9 +114,7 @@ class Cutting:
             self.organ.pieces.hang(whole)
 
     def _count(self) -> None:
-        left = self._joined & ~self._cut
-        direction, low = np.nonzero(left)
-        roots = components(self._cut.shape[1], low, self._other[direction, low])
+        roots = roots_of(self._joined & ~self._cut, self._other)
         sizes = np.unique(roots, return_counts=True)[1]
         crumbs = int((sizes < CRUMB).sum())
         self.numbers[:] = self.surface.version, self._area_of[self._cut].sum(), len(sizes) - crumbs, crumbs

@@ -25,7 +25,14 @@ class Ink:
 
     def draw(self, picture: NDArray[np.float64]) -> None:
         """Everything anew: colour times alpha, and alpha, from 0 to 1, shape (height, width, 4)."""
-        self.pixels.assign(np.rint(255.0 * picture).astype(np.uint8))
+        self.pixels.assign(_bytes(picture))
+
+    def draw_some(self, picture: NDArray[np.float64], texels: NDArray[np.integer]) -> None:
+        """These alone are other than before; `picture` as above, shape (height · width, 4)."""
+        if self.pixels.device.is_cuda:
+            self.draw(picture.reshape(*self.pixels.shape, 4))
+        else:
+            self.pixels.numpy().reshape(-1, 4)[texels] = _bytes(picture[texels])
 
 
 def ink_on(organ: Organ) -> tuple[System[Ink], Ink]:
@@ -35,3 +42,7 @@ def ink_on(organ: Organ) -> tuple[System[Ink], Ink]:
     texture = Texture(f"{organ.name}.ink", organ.name, "ink", skin.width, skin.height)
     ink = Ink(pixels, texture)
     return System(name=f"{organ.name}.ink", shows=[Show(texture, {texture.name: pixels})], holds=ink), ink
+
+
+def _bytes(picture: NDArray[np.float64]) -> NDArray[np.uint8]:
+    return np.rint(255.0 * picture).astype(np.uint8)

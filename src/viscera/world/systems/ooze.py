@@ -86,9 +86,7 @@ class Oozing:
     def _open(self) -> None:
         """Where a face is farther than `APART` from all that ooze on its side, one begins to."""
         faces, middle, normal = self._surface.inner_faces()
-        dry = np.ones(len(faces), dtype=np.bool_)
-        for k in range(int(self.used[0])):
-            dry &= self._away(middle, normal, k)
+        dry = self._away(middle, normal, slice(int(self.used[0]))).all(axis=1)
         while dry.any() and self.used[0] < len(self._numbers):
             k, found = int(self.used[0]), int(np.argmax(dry))
             self.place[k], self.facing[k] = middle[found], normal[found]
@@ -96,11 +94,12 @@ class Oozing:
             self.used[0] += 1
             set_place(self._vessels.wounds, self._numbers[k], int(faces[found]) + self._first_face)
             set_whole(self._vessels.wounds, self._numbers[k], whole=False)
-            dry &= self._away(middle, normal, k)
+            dry &= self._away(middle, normal, slice(k, k + 1))[:, 0]
 
-    def _away(self, middle: np.ndarray, normal: np.ndarray, k: int) -> np.ndarray:
-        far = np.linalg.norm(middle - self.place[k], axis=1) > APART
-        return far | (normal @ self.facing[k] <= ONE_SIDE)
+    def _away(self, middle: np.ndarray, normal: np.ndarray, some: slice) -> np.ndarray:
+        """Whether each face is far from each of these places, or on another side, shape (faces, places)."""
+        far = np.linalg.norm(middle[:, None] - self.place[some], axis=2) > APART
+        return far | (normal @ self.facing[some].T <= ONE_SIDE)
 
     def measures(self) -> list[tuple[Measure, float]]:
         return [(OOZES, float(self.used[0]))]

@@ -85,18 +85,23 @@ class Tint:
         if cuts is None or not cuts.has_texels_inside:
             return
         behind = cuts.masses_behind()
-        for quad in range(self._drawn, len(behind)):
-            texels = self._texel[self._start[quad] : self._start[quad + 1]]
-            self._picture[texels] = self._inner[self._kind_of_place[behind[quad]]]
-        if len(behind) != self._drawn:
-            self._drawn = len(behind)
-            self._draw()
+        if len(behind) == self._drawn:
+            return
+        texels = self._texel[self._start[self._drawn] : self._start[len(behind)]]
+        counts = np.diff(self._start[self._drawn : len(behind) + 1])
+        self._picture[texels] = np.repeat(self._inner[self._kind_of_place[behind[self._drawn :]]], counts, axis=0)
+        self._drawn = len(behind)
+        outside, repeated = self._gutter
+        new = np.zeros(len(self._picture), dtype=np.bool_)
+        new[texels] = True
+        some = new[repeated]
+        self._picture[outside[some]] = self._picture[repeated[some]]
+        self._ink.draw_some(self._picture, np.concatenate([texels, outside[some]]))
 
     def _draw(self) -> None:
         outside, repeated = self._gutter
-        picture = self._picture.copy()
-        picture[outside] = picture[repeated]
-        self._ink.draw(picture.reshape(self._shape))
+        self._picture[outside] = self._picture[repeated]
+        self._ink.draw(self._picture.reshape(self._shape))
 
     def loaded(self) -> None:
         """Everything follows from what is cut, and in which order."""

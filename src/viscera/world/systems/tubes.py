@@ -40,10 +40,14 @@ from viscera.view import Markers, Measure
 from viscera.world.organ import Organ
 from viscera.world.system import Kept, Moment, Show, System
 from viscera.world.systems.search import has_come
-from viscera.world.systems.wounds import CLIP_SIZE, Vessels
+from viscera.world.systems.wounds import Vessels
 
 CLIPS = 24
 """At most, in all."""
+CLIP_SIZE = 4.5e-3
+"""Half the length of a clip as it is drawn [m]; medium-large clips are 9 mm long."""
+ON_TOP = 0.6
+"""How far above the middle of its tube a clip is drawn, in cells: on the sheath, where it is seen."""
 PLACES = 12
 """Along a tube, at which it is looked at."""
 NEAR_END = 0.15
@@ -356,7 +360,7 @@ class Tubes:
             number = int(self.clips[row, 0])
             place = int(np.abs(self.channels[number].shares - self.clips[row, 1]).argmin())
             along = self._at[number][min(place + 1, PLACES - 1)] - self._at[number][max(place - 1, 0)]
-            self._shown[row, :3] = self._at[number][place]
+            self._shown[row, :3] = self._at[number][place] + (0.0, 0.0, ON_TOP * self._organ.tissue.params.spacing)
             half = 0.5 * (np.arctan2(along[1], along[0]) + 0.5 * np.pi)
             self._shown[row, 3:7] = (0.0, 0.0, np.sin(half), np.cos(half))
 
