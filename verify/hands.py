@@ -2,10 +2,13 @@
 
     python -m verify.hands cautery --seed 1 --seconds 60          one hand, any instrument, turned in any way
     python -m verify.hands incision --seed 1 --two-hands          two at once that act most of the time
+    python -m verify.hands incision --two-hands --again 60        and its first minute once more, from its inputs
 
 plays one world and prints what it found as one line of JSON. Its exit status is 1 where a mass was not finite or not
-kept, a surface was open, a tool got below the table, a force or a speed was beyond its bound, tissue was in tissue by
-more than half a cell, or, with one hand, something stayed once it had left: a tool that does not come free, a force.
+kept, a picolitre was missing, a surface was open, a tool got below the table, a force or a speed was beyond its bound,
+tissue was in tissue by more than half a cell, a world that was fed with the same inputs, on another number of cores,
+was not the same bit for bit, or, with one hand, something stayed once it had left: a tool that does not come free, a
+force.
 One process per scenario and seed: they share nothing.
 """
 
@@ -40,6 +43,8 @@ DEEPEST = 0.5
 """By which tissue may be in tissue, in cells."""
 LOOK_EACH = 10
 """Frames between two looks at everything."""
+DIGEST_EACH = 10_000
+"""Ticks between two digests, by which a world that is played again is compared."""
 
 SHORTEST, LONGEST = 20, 480
 """Ticks until one hand alone goes somewhere else."""
@@ -94,26 +99,46 @@ class Found:
     exact in every frame, else the world stops."""
     digest: str = ""
     """Of all that is saved as it ends: the same for every run of this seed."""
+    again: float = 0.0
+    """How much of it was played again from its inputs, in another world on another number of cores [s]."""
+    same: bool = True
+    """Whether all digests were the same then."""
     warning: str = ""
 
     @property
     def good(self) -> bool:
         kept = self.finite and self.mass_kept and self.closed and self.passed == 0.0
         left = self.stuck == 0 and self.force_after == 0.0
-        return kept and left and self.strongest <= STRONGEST and self.fastest <= FASTEST and self.lowest > LOWEST
+        bounded = self.strongest <= STRONGEST and self.fastest <= FASTEST and self.lowest > LOWEST
+        return kept and left and bounded and self.same
 
 
-def play(world: World, seconds: float, two_hands: bool = False) -> Found:
-    """From the world's own seed."""
+@dataclass
+class Played:
+    """What hands did, and what became of it."""
+
+    inputs: dict[int, list[ToolInput]] = field(default_factory=dict)
+    """By their tick."""
+    digests: dict[int, str] = field(default_factory=dict)
+    """Of the world, by the tick."""
+    each: int = DIGEST_EACH
+    """Ticks between two digests."""
+
+
+def play(world: World, seconds: float, two_hands: bool = False, kept: Played | None = None) -> Found:
+    """From the world's own seed; `kept` gets what is needed to play it again."""
     rng = np.random.default_rng(world.seed)
     hands = TwoHands(world, rng) if two_hands else OneHand(world, rng)
     found = Found(world.scenario, world.seed, seconds, 2 if two_hands else 1)
     watch = Watch(world, found)
     for tick in range(round(seconds / TICK)):
-        for one in hands.inputs(tick):
+        given = hands.inputs(tick)
+        for one in given:
             world.apply(one)
         world.advance()
         watch.tick()
+        if kept is not None:
+            _keep(kept, world, tick, given)
         if (tick + 1) % (LOOK_EACH * TICKS_PER_FRAME) == 0:
             watch.look()
             if not found.finite:
@@ -123,6 +148,27 @@ def play(world: World, seconds: float, two_hands: bool = False) -> Found:
     if not two_hands:
         leave(world, found)
     return found
+
+
+def _keep(kept: Played, world: World, tick: int, given: list[ToolInput]) -> None:
+    if given:
+        kept.inputs[tick] = given
+    if world.tick % kept.each == 0:
+        world.wait()
+        kept.digests[world.tick] = world.state_hash()
+
+
+def play_again(world: World, kept: Played, seconds: float) -> bool:
+    """Feeds a new world with the inputs of the first so many seconds. Whether it was the same, digest by digest."""
+    for tick in range(round(seconds / TICK)):
+        for one in kept.inputs.get(tick, []):
+            world.apply(one)
+        world.advance()
+        if world.tick in kept.digests:
+            world.wait()
+            if world.state_hash() != kept.digests[world.tick]:
+                return False
+    return True
 
 
 class OneHand:
@@ -294,9 +340,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--two-hands", action="store_true")
+    parser.add_argument("--again", type=float, default=0.0, help="seconds of it that are played again; whole tens")
     chosen = parser.parse_args()
     world = viscera.make(chosen.scenario, device="cpu", seed=chosen.seed, cores=chosen.cores)
-    found = play(world, chosen.seconds, chosen.two_hands)
+    kept = Played() if chosen.again else None
+    found = play(world, chosen.seconds, chosen.two_hands, kept)
+    if kept is not None:
+        other = viscera.make(chosen.scenario, device="cpu", seed=chosen.seed, cores=3 - min(chosen.cores, 2))
+        found.again = min(chosen.again, chosen.seconds)
+        found.same = bool(kept.digests) and play_again(other, kept, found.again)
     print(json.dumps(asdict(found) | {"good": found.good}))
     return 0 if found.good else 1
 

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 import numpy as np
 import pytest
 
 import viscera
 from viscera.blood.wounds.wounds import BURNT
 from viscera.geometry import icosphere
+from viscera.geometry.tools import FOOT
 from viscera.geometry.topology import components
 from viscera.inputs import Input
 from viscera.scenarios.cholecystectomy import LEVELS, body
 from viscera.scenarios.cholecystectomy.body import Field, make_lattice_of
 from viscera.scenarios.cholecystectomy.eyes import Eyes
+from viscera.scenarios.cholecystectomy.judge import Judge
 from viscera.scenarios.cholecystectomy.patient import NECK, draw_patient
 from viscera.scenarios.cholecystectomy.steps import clumsiness, cut_at, operation
-from viscera.scenarios.cholecystectomy.surgeon import EACH, GRASPER, SCISSORS, Surgeon
+from viscera.scenarios.cholecystectomy.surgeon import (
+    DOWN,
+    EACH,
+    ENTERS,
+    GRASPER,
+    HOOK,
+    SCISSORS,
+    Stroke,
+    Surgeon,
+)
 from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.world.system import Moment
 from viscera.world.world import World
 
 SEEDS = range(12)
@@ -139,6 +154,78 @@ def test_the_judge_counts_what_is_cut(world: World) -> None:
     assert len(tubes.channels) == 2 + len(draw_patient(0).arteries)
 
 
+@pytest.fixture
+def judge(world: World) -> Iterator[Judge]:
+    """That of the world, which has it back as it was."""
+    found, tubes = world.system("judge").holds, world.system("tubes").holds
+    kept = found.values.copy(), found.frozen.copy(), tubes.clips.copy(), found._lower_freed
+    yield found
+    found.values[:], found.frozen[:], tubes.clips[:], found._lower_freed = kept
+    for channel in tubes.channels:
+        channel.cut_at = float("nan")
+
+
+CALOT, VIEW, SECURED, FREED, TAKEN_OUT, DUCT_BURN = range(6)
+"""Places in `Judge.values`."""
+
+
+@pytest.mark.parametrize(("calot", "lower", "seen"), [(59.0, 99.0, 0.0), (99.0, 59.0, 0.0), (60.0, 60.0, 1.0)])
+def test_the_critical_view_needs_fold_and_lower_bed_and_whole_tubes(
+    judge: Judge, calot: float, lower: float, seen: float
+) -> None:
+    judge.values[CALOT], judge._lower_freed = calot, lower
+    judge._judge_view()
+    assert judge.values[VIEW] == seen
+    # A tube that is cut before leaves it as it was, whatever is cleared later.
+    judge._tubes.channels[2].cut_at = 0.5
+    judge.values[CALOT] = judge._lower_freed = 100.0
+    for _ in range(2):
+        judge._judge_view()
+        assert judge.values[VIEW] == seen
+    assert judge.frozen[0]
+
+
+def test_the_critical_view_is_decided_by_the_first_clip(judge: Judge) -> None:
+    judge._tubes.clips[0] = 0.0, 0.4, 1.0, 1.0
+    judge._judge_view()
+    judge.values[CALOT] = judge._lower_freed = 100.0
+    judge._judge_view()
+    assert judge.frozen[0]
+    assert judge.values[VIEW] == 0.0
+
+
+def test_a_tube_is_secured_by_a_clip_on_either_side_of_its_cut(judge: Judge) -> None:
+    """Of duct and one artery; the common duct does not count."""
+    tubes = judge._tubes
+    assert [len(tubes.channels), judge.values[SECURED]] == [3, 0.0]
+    tubes.clips[0], tubes.clips[1] = (0.0, 0.3, 1.0, 1.0), (0.0, 0.7, 1.0, 1.0)
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0  # clipped, not cut
+    tubes.channels[0].cut_at = 0.8
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0  # cut beyond both
+    tubes.channels[0].cut_at = 0.5
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 50.0
+    tubes.clips[1, 2] = -1.0  # it slipped
+    judge._judge_tubes()
+    assert judge.values[SECURED] == 0.0
+
+
+def test_the_worst_burn_of_the_ducts_stays(judge: Judge) -> None:
+    burn = judge._burning.burn.numpy()
+    before = burn.copy()
+    try:
+        burn[judge._ducts[3]] = 0.4
+        judge.frame(cast(Moment, None))
+        assert judge.values[DUCT_BURN] == pytest.approx(40.0)
+        burn[:] = before
+        judge.frame(cast(Moment, None))
+        assert judge.values[DUCT_BURN] == pytest.approx(40.0)
+    finally:
+        burn[:] = before
+
+
 def test_a_face_that_is_burnt_oozes_no_more(world: World) -> None:
     """One place oozes on the fourth quad that a cut may open: it is shut once the mean burn there is that of wounds."""
     oozing, wounds = world.system("oozing").holds, world.system("wounds").holds.wounds
@@ -178,9 +265,30 @@ def test_eyes_and_judge_agree_on_what_is_free(world: World) -> None:
             masses = world.organs[0].body.positions[tube]
             here = masses[np.abs(masses[:, 0] - x) < 1e-4, 1]
             assert side.towards * y == pytest.approx((side.towards * here).max() + 0.0015, abs=1e-6)
+        # Beyond a tube the middle of the hook's wire, half a foot higher, is over the tube's cells.
+        if side.towards > 0:
+            line = dict(eyes.tubes())[side.tube]
+            least = np.interp(way[1:-1, 0], line[:, 0], line[:, 2]) + 0.0015 - 0.5 * FOOT
+            assert (way[1:-1, 2] > least).all()
     # What crosses the plane of the cuts is all that joins the gall bladder to the common duct, but for the bed.
     across = eyes.across_fold(cut_at(eyes))
     assert eyes.middles(across)[:, 0] == pytest.approx(cut_at(eyes), abs=0.0031)
+
+
+@pytest.mark.parametrize(("aside", "pressed"), [(0.002, 1.0), (0.004, 0.0)])
+def test_a_hook_burns_its_way_in_only_straight_below_it(world: World, aside: float, pressed: float) -> None:
+    """Tissue keeps it 4 mm above its place for longer than `ENTERS`, and so far aside."""
+    surgeon = Surgeon(iter([Stroke(HOOK, np.array([[-0.02, 0.0, 0.015], [0.0, 0.0, 0.015]]), 1.0, DOWN)]))
+    surgeon.script(world, 0)
+    assert surgeon.now is not None
+    surgeon._stages[:], surgeon._waited = ["go in", "work", "leave"], 2.0 * ENTERS
+    tool = world.hands[HOOK]
+    before = tool.tip.copy()
+    try:
+        tool.tip[:] = tool.hand + np.array([aside, 0.0, 0.004])
+        assert surgeon._input(world, surgeon.now).grip == pressed
+    finally:
+        tool.tip[:] = before
 
 
 def test_the_hand_that_holds_does_not_turn_while_the_other_comes() -> None:
@@ -213,14 +321,7 @@ def test_a_clumsy_surgeon_gets_a_bad_score_for_the_right_reasons() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
-@pytest.mark.parametrize(
-    "seed",
-    [
-        0,
-        pytest.param(1, marks=pytest.mark.xfail(reason="the artery parts while the fold is cleared, bile leaks")),
-        2,
-    ],
-)
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_good_surgeon_finishes_the_operation(seed: int) -> None:
     """An inflamed bed, a thick wall, two arteries: all goals of the first level."""
     world = viscera.make("cholecystectomy", device="cpu", seed=seed)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import viscera
-from verify.hands import CUTTABLE, is_closed, play
+from verify.hands import CUTTABLE, Played, is_closed, play, play_again
 from verify.passing import Passing, places_in_cells
 from viscera.device import open_device
 from viscera.geometry.linked_cells import BITS
@@ -28,6 +30,19 @@ def test_a_minute_of_wild_hands_breaks_nothing(scenario: str, seed: int) -> None
     the surface stays closed, forces and speeds are bounded, nothing is deeper in other tissue than half a cell."""
     found = play(viscera.make(scenario, device="cpu", seed=seed), 60.0, two_hands=True)
     assert found.good, found
+
+
+def test_hands_that_are_played_again_are_the_same_and_others_are_not() -> None:
+    """A fifth of a second; the second time on two cores. One input that is a tenth of a millimetre off is noticed."""
+    worlds = [viscera.make("incision", device="cpu", seed=1, cores=cores) for cores in (1, 2, 1)]
+    kept = Played(each=100)
+    play(worlds[0], 0.2, two_hands=True, kept=kept)
+    assert sorted(kept.digests) == [100, 200]
+    assert play_again(worlds[1], kept, 0.2)
+    first = kept.inputs[0][0]
+    x, y, z = first.position
+    kept.inputs[0][0] = replace(first, position=(x + 1e-4, y, z))
+    assert not play_again(worlds[2], kept, 0.2)
 
 
 def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:

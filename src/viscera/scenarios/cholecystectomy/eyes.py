@@ -35,6 +35,8 @@ OFF_COMMON = 0.0060
 """How far a way beside a tube stays from the middle of the common duct, along x [m]: two cells."""
 UNDER = 0.001
 """How far below the lowest spring a hook's foot ends [m]."""
+OVER = 0.0005
+"""How far over a tube's cells the middle of the wire stays that comes across it to the foot beyond [m]: its radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +127,16 @@ class Eyes:
         parts = np.array_split(middle, min(PARTS, len(middle)))
         return _longer(np.array([part.mean(axis=0) for part in parts]))
 
-    def way_beside(self, side: Side, left: Springs) -> NDArray[np.float64]:
+    def way_beside(self, side: Side, left: Springs, deeper: float = 0.0) -> NDArray[np.float64]:
         """A way along x for a foot that points down, half a cell beside a tube, wherever some of these springs of its
-        side are left; the foot ends below the lowest of them [m], shape (points, 3). It keeps off the gall bladder and
-        the common duct, and may have no points for that."""
+        side are left [m], shape (points, 3). The foot ends below the lowest of them, but beyond a tube the wire, which
+        comes across it from the surgeon's side, stays over it, or goes so much deeper [m]. The way keeps off the gall
+        bladder and the common duct, and may have no points for that."""
         cell = self.organ.tissue.params.spacing
         at = self._rest + np.asarray(self.organ.tissue.displacement())
         masses = self._field.tubes[side.tube]
         masses = masses[self._piece()[masses]]  # one that came loose lies anywhere
-        layer = np.rint(self._rest[masses, 0] / cell)
+        layer, line = np.rint(self._rest[masses, 0] / cell), dict(self.tubes())[side.tube]
         direction, low = np.nonzero(left)
         now = self.middles(left)
         nearest = np.rint(self._middle[direction, low, 0] / cell)
@@ -145,7 +148,10 @@ class Eyes:
             # One mass that is drawn out of its tube does not say where the tube is.
             moved = np.median(at[mine] - self._rest[mine], axis=0)
             y = side.towards * ((side.towards * self._rest[mine, 1]).max() + 0.5 * cell) + moved[1]
-            points.append((self._rest[mine, 0].mean() + moved[0], y, here[:, 2].min() + 0.5 * FOOT - UNDER))
+            x, z = self._rest[mine, 0].mean(), here[:, 2].min() + 0.5 * FOOT - UNDER
+            if side.towards > 0:
+                z = max(z, np.interp(x, line[:, 0], line[:, 2]) + moved[2] + 0.5 * cell + OVER - deeper - 0.5 * FOOT)
+            points.append((x + moved[0], y, z))
         if not points:
             return np.zeros((0, 3))
         way = _longer(np.array(points))

@@ -36,6 +36,9 @@ SPEED = 0.02
 """Of a hook through tissue [m/s]."""
 FREED = 0.25
 """Share of what is to be parted that may stay."""
+TIED, DEEPER = 0.35, 0.0015
+"""Where more than this share of what ties duct and arteries to the fold is left, the hook goes along them once more, so
+much deeper [-, m]: half a cell, and its wire is in the upper half of a tube."""
 ROUNDS = 4
 """At most, along all rows that are to be parted."""
 WORTHWHILE = 0.95
@@ -123,11 +126,19 @@ def free_tubes(eyes: Eyes, pull: Vector3) -> Iterator[Stroke]:
     """The hook along either side of each tube, its foot through the fold, until little is left there."""
     sides = eyes.ties()
 
-    def beside(k: int, left: Springs) -> Stroke | None:
-        way = eyes.way_beside(sides[k], left)
-        return _drawn(way, DOWN, pull) if len(way) else None
+    def tied() -> float:
+        return sum(int((side.springs & eyes.left()).sum()) for side in sides) / before
 
-    yield from _in_rounds(eyes, [side.springs for side in sides], FREED, beside)
+    before = sum(int(side.springs.sum()) for side in sides)
+    for deeper in (0.0, DEEPER):
+
+        def beside(k: int, left: Springs, deeper: float = deeper) -> Stroke | None:
+            way = eyes.way_beside(sides[k], left, deeper)
+            return _drawn(way, DOWN, pull) if len(way) else None
+
+        yield from _in_rounds(eyes, [side.springs for side in sides], FREED, beside)
+        if tied() < TIED:
+            return
 
 
 def part(eyes: Eyes, rows: list[Springs], pull: Vector3, share: float = FREED) -> Iterator[Stroke]:

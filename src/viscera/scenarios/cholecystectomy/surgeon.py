@@ -37,7 +37,8 @@ THERE, LAGS = 0.001, 0.003
 """An instrument that is so near to its hand has come; one that is farther than the second is held back: no pedal is
 pressed then, and the hand waits [m]."""
 ENTERS = 0.05
-"""How long a hook from above waits for tissue to let it in before its pedal is pressed: the foot burns its way [s]."""
+"""How long a hook from above waits for tissue to let it in before its pedal is pressed, where it is straight above its
+place: the foot burns its way. One that tissue keeps aside would burn what lies there [s]."""
 HANGS, RETRIES, ON = 0.2, 4, 0.0015
 """One that hangs for so long on its way is lifted out and goes in again, at most so often in a stroke, so far on
 [s, -, m]."""
@@ -166,8 +167,12 @@ class Surgeon:
         if stage in ("come", "leave"):
             place = place + _away(stroke, place, instrument, self._share if stage == "leave" else 0.0)
         pressed = stage in ("work", "close") if stroke.pressed else stage in ("close", "leave")
-        if stroke.tool == HOOK and _behind(world.hands[HOOK]) > LAGS:
-            pressed = stroke.side == DOWN and stage == "go in" and self._waited > ENTERS
+        tool = world.hands[stroke.tool]
+        if stroke.tool == HOOK and stage == "go in":
+            above = float(np.linalg.norm((tool.hand - tool.tip)[:2])) < LAGS
+            pressed = stroke.side == DOWN and self._waited > ENTERS and above
+        elif stroke.tool == HOOK and _behind(tool) > LAGS:
+            pressed = False
         x, y, z = place.tolist()
         turn = turned_to(stroke.side, (x, y, z), instrument)
         return ToolInput(stroke.tool, tip_for((x, y, z), instrument, turn), turn, grip=1.0 if pressed else 0.0)
