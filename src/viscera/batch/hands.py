@@ -14,7 +14,7 @@ import warp as wp
 from viscera.batch.keeping import BACK, FAR, STEP, TURN, allowed, allowed_turn, bound3, keep_out
 from viscera.batch.kit import Ends, Hands, Kit
 from viscera.batch.passive import felt_share
-from viscera.batch.turns import ONE, TINY, TWO, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
+from viscera.batch.turns import ONE, TINY, ZERO, between, kept_in_trocar, placed, through_trocar, turned_by
 from viscera.instruments.bars import MOST_BARS
 from viscera.instruments.tool import AS_HELD, JAW_TIME
 from viscera.timing import TICK
