@@ -15,7 +15,7 @@ const boxes = (page) => page.evaluate(() => {
   const found = [];
   for (const [part, selector] of Object.entries(parts)) {
     for (const element of document.querySelectorAll(selector)) {
-      if (element.getClientRects().length === 0 || getComputedStyle(element).visibility === "hidden") continue;
+      if (element.getClientRects().length === 0 || window.getComputedStyle(element).visibility === "hidden") continue;
       const { left, top, right, bottom } = element.getBoundingClientRect();
       found.push({ part, name: element.className || element.id, left, top, right, bottom });
     }
