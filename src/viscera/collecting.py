@@ -19,7 +19,10 @@ ALL = 12
 
 
 class Collecting:
-    """As a context: none comes by itself within it."""
+    """As a context: none comes by itself within it, and `look` makes those that are due."""
+
+    def __init__(self) -> None:
+        self._last, self._count = time.perf_counter(), 0
 
     def __enter__(self) -> Collecting:
         gc.collect()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
-from viscera.device import Device
+from viscera.device import Device, Stage
 from viscera.native import Trial, Twin, register
 from viscera.native.twins import Results
-from viscera.tissue import kernels, native, volume
+from viscera.tissue import hung_kernels, kernels, native, volume
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
 from viscera.tissue.params import Creep, LatticeParams, Remedies, RestSkipping
@@ -80,6 +81,42 @@ def _volume(device: Device, feature: str, native_loops: bool, size: int) -> Tria
     return Trial(lambda stage: record_extra(stage, tissue, here), results, masses, masses)
 
 
+def _hanging(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """Points on eight masses, of which some count nothing, or on one each; some masses are anchors."""
+    rng, corners, slots = np.random.default_rng(5), 8 if feature == "points of a surface" else 1, size + 7
+    weights = rng.normal(size=(size, corners)) * (rng.random((size, corners)) > 0.2)
+
+    def array(values: Any, dtype: Any) -> Any:
+        return wp.array(values, dtype=dtype, device=device.warp)
+
+    hung: Any = hung_kernels.Hung()
+    hung.corners, hung.slots, hung.tau, hung.part, hung.stray = corners, slots, 2e-4, 0.3, 50.0
+    hung.places = array(rng.integers(0, slots, size * corners), wp.int32)
+    hung.weights = array(weights.ravel(), wp.float32)
+    hung.start = array(rng.normal(size=(size, 3)), wp.vec3)
+    hung.position = array(0.01 * rng.normal(size=3 * slots), wp.float32)
+    hung.velocity = array(rng.normal(size=3 * slots), wp.float32)
+    hung.share = array(rng.integers(0, 2**33, slots), wp.int64)
+    hung.inverse_mass = array(rng.random(slots) * (rng.random(slots) > 0.3) * 1e4, wp.float32)
+    hung.keep = array(rng.random(slots), wp.float32)
+    place, yields = (wp.zeros(size, dtype=kind, device=device.warp) for kind in (wp.vec3, wp.vec4))
+    moving = wp.zeros((size, 6), dtype=wp.float32, device=device.warp)
+
+    def results() -> Results:
+        return {"place": place.numpy(), "moving": moving.numpy(), "yields": yields.numpy()}
+
+    def step(stage: Stage) -> None:
+        hung_kernels.record_hanging(stage, native_loops, hung, place, moving, yields)
+
+    return Trial(step, results, size)
+
+
+register(Twin(
+    "tissue.hanging", (hung_kernels.hang_plainly,), dict.fromkeys(("cpu", "cuda"), (hung_kernels.hang_in_c,)),
+    ("points of a surface", "masses"),
+    1e-6,  # products may be fused into sums
+    _hanging, small=300, large=20_000,
+))  # fmt: skip
 register(Twin(
     "tissue.step", (kernels.lattice_step,),
     {
