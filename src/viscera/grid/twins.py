@@ -78,7 +78,7 @@ _SOLVES = tuple(name for name in PLAIN if name not in (*_MOVES, *_FOLLOWS))
 register(Twin(
     "grid.project", tuple(PLAIN[name][0] for name in _SOLVES), {"cpu": tuple(NATIVE[name][0] for name in _SOLVES)},
     ("deep", "one layer", "a few layers", "Gauss–Seidel"),
-    1e-4,  # what four cycles leave of the divergence
+    1e-4,  # what five cycles leave of the divergence
     _project, small=16, large=64,
 ))  # fmt: skip
 register(Twin(
