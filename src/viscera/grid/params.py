@@ -72,8 +72,8 @@ class GridParams:
     less the finer the cells are. A force that may give back more than was lost."""
     solver: Solver = "multigrid"
     cycles: int = 5
-    """Of multigrid, in a step. A cycle leaves about a tenth of the divergence, however many cells there are; a sixth
-    among organs and tools. Four leave 1e-4 beside a bar, five beside an organ with tools that stir."""
+    """Of multigrid, in a step. A cycle leaves about a tenth of the divergence, however many cells there are. Four
+    leave less than 1e-4 beside a bar, but not in every step over an organ with tools that stir; five do."""
     sweeps: int = 20
     """Of Gauss–Seidel over all cells, in a step: Stam's number."""
     diffusion_sweeps: int | None = None
