@@ -5,8 +5,9 @@ what recordings need. Where the scenario's own hand is done after some seconds, 
 the minute (`_working_hand.py`). `ms` is the median of a tick, hand in to force out. `cuts` counts what a hand would
 feel: moments in which no new force came for more than 2 ms, after which the haptic loop lets go. `tissue` and `systems`
 are shares of real time, `systems_full` the same of the last third, when the world is as full as it gets. Rows `beside a
-busy process` run while another process keeps one core busy; rows `headless` run as fast as they can, ticks and systems
-side by side. A whole run takes hours: `--only` measures some rows, as `--only river --only "*, headless"`.
+busy process` run while another process keeps one core busy; rows `auto` have the detail that `--detail auto` finds for
+this machine, which is what a session takes (`detail` says which); rows `headless` run as fast as they can, ticks and
+systems side by side. A whole run takes hours: `--only` measures some rows, as `--only river --only "*, headless"`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from viscera.bench._working_hand import WorkingHand
 from viscera.bench.registry import Case, Row, benchmark, timed
 from viscera.collecting import Collecting
+from viscera.detail import AUTO
 from viscera.device import Device
 from viscera.haptics.priority import SessionPriority, step_back
 from viscera.inputs import Behind, Input
@@ -46,7 +48,7 @@ SCRIPTED = 10.0
 """For so long a scenario's own hand works before the other one takes over [s]."""
 LASTING = ("palpation", "liver", "cholecystectomy")
 """Whose own hand works for the whole minute."""
-PRIORITY, BUSY, UNSEEN = ", priority", " beside a busy process", ", headless"
+PRIORITY, BUSY, FITTED, UNSEEN = ", priority", " beside a busy process", ", auto", ", headless"
 """Cases have the scenario's name, and these."""
 WARM_TICKS = round(WARM_UP / TICK)
 STALL = 2e-3
@@ -70,6 +72,7 @@ def run(device: Device, quick: bool) -> Iterator[Case]:
             yield live_case(device, name, seconds, first=True)
             yield live_case(device, name, seconds, busy=True)
             yield live_case(device, name, seconds, first=True, busy=True)
+            yield Case(f"{name}{FITTED}", partial(live_row, device, name, seconds, f"{name}{FITTED}", detail=AUTO))
         yield Case(f"{name}{UNSEEN}", partial(headless_row, device, name, seconds))
     if device.is_cuda:
         for name in LARGE:
@@ -116,7 +119,7 @@ def live_row(
     world = make(name, device=device, seed=1, **made_with)
     with recording(world) as record:
         columns = run_live(world, seconds, record, first=first, alone=alone)
-    columns |= {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
+    columns |= {"detail": world.detail} | {f"{stage}_ms_per_frame": ms for stage, ms in world.stages.items()}
     size = sum(len(organ.tissue.params.nodes) for organ in world.organs)
     world.close()
     return timed("live", case, size, device, columns.pop("work_p50_ms"), goal=REAL_TIME, extra=columns)
