@@ -27,13 +27,13 @@ from viscera.server.entrance import NOBODY, Entrance, Visitor
 from viscera.server.messages import Standing
 from viscera.session.logfile import trial_record
 from viscera.session.recorder import Recorder, make_header
-from viscera.training import codes
+from viscera.training import codes, plots
 from viscera.training.database import open_database
 from viscera.training.export import statement, write
 from viscera.training.places import places
 from viscera.training.report import curves, facts, html, weakest
 from viscera.training.report import write as write_report
-from viscera.training.store import Counted, Store
+from viscera.training.store import Counted, Store, Words
 
 # --- formulas ---
 
@@ -453,6 +453,26 @@ def test_a_cohort_s_report_says_what_somebody_needs_work_on(cohort: Store) -> No
     page = html(cohort.trials(), None, titles={"cautery": "Burning a line"})
     assert "Burning a line, Standard" in page
     assert "Needs work" in page
+
+
+def test_legends_of_a_report_lie_within_its_figures(address: str) -> None:
+    """With every kind of mark, and with names as long as names may be told apart."""
+    store = Store(open_database(address))
+    for trainee in range(6):
+        for trial in range(1, 9):
+            outcome = "failed" if trial % 3 == 0 else "met"
+            store.keep(f"Somebody with a long name {trainee}", scored(60.0 / trial, outcome, charred=9.0 / trial))
+    words = {"charred": Words("charred", "mm²", 1, "less", 4.0)}
+    (own,) = curves(store.trials(), "Somebody with a long name 0", {("cautery", "Standard"): words})
+    (everybody,) = curves(store.trials(), None)
+    figures = [plots.learning_figure(own), plots.measures_figure(own), plots.cohort_figure(everybody)]
+    for made in figures:
+        made.draw_without_rendering()
+        (legend,) = made.legends
+        found = legend.get_window_extent()
+        assert found.x0 >= 0.0
+        assert found.x1 <= made.bbox.width
+    store.close()
 
 
 @pytest.mark.slow

@@ -111,11 +111,21 @@ def _over_trials(axes: Any, place: Place, passed: Sequence[bool], words: tuple[s
         axes.axhline(place.limit, color=CORAL, lw=1, ls=":", label="goal, or number of the literature")
 
 
-def _legend(made: Any, panels: Sequence[Any]) -> None:
-    """Below a figure: each kind of mark once, whichever of its plots has it."""
+def _legend(made: Any, panels: Sequence[Any], columns: int = 5) -> None:
+    """Below a figure: each kind of mark once, whichever of its plots has it, in as many columns as there is room for."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     marks = {label: mark for axes in panels for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if marks:
-        made.legend(list(marks.values()), list(marks), loc="outside lower left", ncols=5, frameon=False, fontsize=7)
+    if not marks:
+        return
+    renderer = FigureCanvasAgg(made).get_renderer()
+    for count in range(min(columns, len(marks)), 0, -1):
+        legend = made.legend(
+            list(marks.values()), list(marks), loc="outside lower left", ncols=count, frameon=False, fontsize=7
+        )
+        if count == 1 or legend.get_window_extent(renderer).width <= made.bbox.width:
+            return
+        legend.remove()
 
 
 def learning_figure(curve: Curve) -> Any:
@@ -204,6 +214,6 @@ def cohort_figure(curve: Curve) -> Any:
     learned.margins(y=0.12)
     times.set(title="Time [s]", xlabel="own trial", ylim=(0, 1.1 * times.get_ylim()[1]))
     learned.set(title="Proficiency (LC-CUSUM)", xlabel="own trial")
-    made.legend(loc="outside lower left", ncols=MOST_NAMED, frameon=False, fontsize=7)
+    _legend(made, [times], MOST_NAMED)
     _tidy(times, learned)
     return made
