@@ -112,7 +112,7 @@ def _over_trials(axes: Any, place: Place, passed: Sequence[bool], words: tuple[s
 
 
 def _legend(made: Any, panels: Sequence[Any], columns: int = 5) -> None:
-    """Below a figure: each kind of mark once, whichever of its plots has it, in as many columns as there is room for."""
+    """Below a figure: each kind of mark once, whichever of its plots has it, in as many columns as fit."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     marks = {label: mark for axes in panels for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
