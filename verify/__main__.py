@@ -121,6 +121,7 @@ def _announced(figures: list[framework.Figure]) -> Iterator[framework.Figure]:
 
 
 def _save(docs: Path, results: list[ledger.Row]) -> None:
+    docs.mkdir(parents=True, exist_ok=True)
     ledger.save(docs / "verify.json", ledger.merge(ledger.load(docs / "verify.json"), results))
 
 

@@ -3,9 +3,9 @@
 //     viscera serve cautery --port 8000 &
 //     node docs/images/page-scenarios.mjs cautery http://127.0.0.1:8000/ docs/images
 //
-// With cautery it draws along the violet line, with bleeding it clips the vein, rinses and sucks, with river it holds the
-// ball into the stream, with smoke it burns, with
-// hysteroscopy it sucks. What takes time is done in the plain picture; for the last one the world is paused.
+// A drill is started. With palpation it presses the probe into the tissue, with cautery it draws along the violet line, with bleeding it
+// clips the vein, rinses and sucks, with river it holds the ball into the stream, with smoke it burns, with hysteroscopy it sucks, and with
+// barium (`viscera run barium --seed 3 --set flow=25 --set tilt=-25 --set beam=1`) it waits. For the picture the world is paused.
 
 import { join } from "node:path";
 import { later, openBrowser, openPage, until } from "../../tests/browser/browser.mjs";
@@ -48,6 +48,14 @@ async function hold(page, place, seconds) {
 }
 
 const SCENES = {
+  palpation: async (page) => {
+    await page.mouse.move(600, 330);
+    await settled(page);
+    await page.mouse.down();
+    await page.mouse.wheel(0, -400);
+    await simulated(page, 3);
+  },
+  barium: (page) => simulated(page, 14),
   cautery: async (page) => {
     const line = [[-31.9, -2.1, 27.1], [-27.6, -6.7, 27.3], [-23.2, -12, 27.5], [-18.8, -14.9, 27.4], [-14.4, -13.6, 27.1], [-10.1, -8.9, 25.6], [-5.7, -3.6, 25], [-1.3, -0.9, 25.5], [3.1, -2.4, 26.1], [7.4, -7.3, 26.7]]; // seed 0 [mm]
     await page.mouse.move(...(await seen(page, line[0])));
@@ -89,13 +97,14 @@ const SCENES = {
 };
 
 const { context, close } = await openBrowser();
-const { page } = await openPage(context, address);
+const { page } = await openPage(context, `${address}?detail=full`);
+if (await page.evaluate(() => window.viscera.drill() !== null)) {
+  await page.locator("#drill").getByRole("button", { name: "Start", exact: true }).click();
+  await until(page, (v) => v.drill()?.phase === "running", null, "the drill runs");
+}
 await SCENES[scenario](page);
 await page.keyboard.press("p");
 await until(page, () => document.body.dataset.session === "paused", null, "the world pauses");
-// A second viewer sees the same world, and the instrument in the first one's hand.
-const { page: full } = await openPage(context, `${address}?detail=full`);
-await full.locator(".hint").evaluate((hint) => hint.remove());
-await later(4000);
-await full.screenshot({ path: join(folder, `page-${scenario}.png`), timeout: 120_000 });
+await later(2000);
+await page.screenshot({ path: join(folder, `page-${scenario}.png`), timeout: 120_000 });
 await close();

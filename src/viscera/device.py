@@ -284,6 +284,7 @@ class _Crew:
         self.programs: list[list[wp.Graph]] = []
         self.threads: list[threading.Thread] = []
         self.gates: list[Any] = []
+        self.busy = threading.Lock()
         for core in range(1, self.cores):
             with wp.ScopedCapture(device=device.warp) as capture:
                 wp.launch(_gate, dim=1, inputs=[self.control, core, self.sleep, SPIN, SLEEP_US], device=device.warp)
@@ -308,10 +309,18 @@ class _Crew:
         )
 
     def run(self, command: int, own: wp.Graph) -> None:
+        if not self.busy.acquire(blocking=False):
+            raise DeviceError(
+                "two threads run programs of one device at the same time.",
+                "What runs beside the ticks is recorded on `device.beside`, what runs in them on `device.ticks`.",
+            )
         # The crew has met at the last barrier of the program before, so it has read that command: ours may replace it.
         self.memory[_COMMAND] = command
         self.memory[_GATE] += 1
-        wp.capture_launch(own)
+        try:
+            wp.capture_launch(own)
+        finally:
+            self.busy.release()
         if self.memory[_BROKEN]:
             raise DeviceError(
                 "a cpu worker thread stopped answering, so the step is not complete.",

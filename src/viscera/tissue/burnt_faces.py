@@ -57,12 +57,12 @@ def set_faces(sampling: FaceSampling, place: NDArray[np.int32]) -> None:
 def sample_faces(stage: Stage, burning: Burning, sampling: FaceSampling, level: Any) -> None:
     """After `sample_burn`: from a map of burn levels on the skin, where 1 and more is burnt through."""
     args = [sampling.place, sampling.start, sampling.texel, level, burning.burn]
-    stage.launch(burn_faces, sampling.place.shape[0], args)
+    # On one core: Warp's atomics are plain operations on cpu.
+    stage.once(lambda: wp.launch(burn_faces, dim=sampling.place.shape[0], inputs=args, device=stage.device.warp))
 
 
 @wp.kernel
 def burn_faces(
-    first: int,
     # in
     place: wp.array(dtype=wp.int32),
     start: wp.array(dtype=wp.int32),
@@ -72,7 +72,7 @@ def burn_faces(
     burn_out: wp.array(dtype=wp.float32),
 ):
     """Each thread a quad. The larger of two is the same in any order."""
-    quad = first + wp.tid()
+    quad = wp.tid()
     if place[quad] < 0:
         return
     total = float(0.0)

@@ -228,14 +228,15 @@ def cuttable(
 
     let_cut(tissue)
     cuts = CutSurface(body.mesh, tissue, room, outside)
+    beside = tissue.device.beside
     if inside and texels is None:
         raise InputError(f"{name}: cut faces with texels need a skin.", "Give `texels` too, as texels=256.")
     if texels is None:
         skin = None
     elif inside:
-        skin = make_spare_skin(cuts.mesh, cuts.quads, cuts.points, body.spacing, texels, tissue.device)
+        skin = make_spare_skin(cuts.mesh, cuts.quads, cuts.points, body.spacing, texels, beside)
     else:
-        skin = make_skin(cuts.mesh, width=texels, device=tissue.device)
+        skin = make_skin(cuts.mesh, width=texels, device=beside)
     return make_organ(name, look, replace(body, mesh=cuts.mesh), tissue, skin, cuts)
 
 
