@@ -241,11 +241,15 @@ def test_cpu_and_cuda_agree_from_equal_states(criterion: Any) -> None:
         water.load(fluids[1], water.save(fluids[0]))
         for fine in fines:
             adaptive.look(fine, Camera(), 1.5, (0.2 + 0.1 * k, 0.5))
+        before = water.count(fluids[0])
         for move, change in programs:
             move.run()
             change.run()
         for fluid in fluids:
             fluid.device.synchronize()
+        for name in ("wish", "leader", "follower"):
+            here, there = (getattr(fine.merging, name).numpy()[:before] for fine in fines)
+            np.testing.assert_array_equal(here, there, err_msg=f"{name}, change {k}")
         a, b = (water.particles(fluid) for fluid in fluids)
         # The order within a cell may differ by rounding of a position over its wall: none does here.
         np.testing.assert_array_equal(a["level"], b["level"])
