@@ -3,8 +3,6 @@ drawn, and meets other tissue, as what it is: two pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from cutting_reference import pieces
@@ -153,8 +151,8 @@ def test_a_state_of_what_is_torn_goes_on_to_the_bit() -> None:
 
 
 @pytest.fixture(scope="module")
-def tissue() -> Iterator[Tissue]:
-    yield lattice_of(body_of(CAPPED), open_device("cpu", cores=1))
+def tissue() -> Tissue:
+    return lattice_of(body_of(CAPPED), open_device("cpu", cores=1))
 
 
 def across(tissue: Tissue, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,11 +1,11 @@
 """Neighbours across a notch of the surface: near each other, and joined by no spring.
 
-Two masses that are a step apart without a whole cell between them have no spring (springs.spring_share): a crease, where
-one organ lies on another, is full of such pairs. Uncut, what is drawn there is one surface, and what touches it one
-tissue, since both masses hang on the same springs a step farther in. A blade that goes between them parts them; what
-tears, or is cut a step farther in, leaves such a pair as it was. So it is told here when one has come apart: when a way
-of at most three springs that led from one mass to the other is gone, or when both are of two pieces. Then it counts as
-a spring that was cut.
+Two masses a step apart that no whole cell holds have no spring (springs.spring_share): a crease, where one organ lies
+on another, is full of such pairs. Uncut, what is drawn there is one surface, and what touches it one tissue, since both
+masses hang on the same springs a step farther in. A blade that goes between them parts them; what tears, or is cut a
+step farther in, leaves such a pair as it was. So it is told here when one has come apart: when a way of at most three
+springs that led from one mass to the other is gone, or when they are of two pieces. Then it counts as a spring that was
+cut.
 """
 
 from __future__ import annotations

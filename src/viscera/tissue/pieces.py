@@ -39,8 +39,8 @@ class Ties:
     def __init__(
         self, lattice: Lattice, springs: NDArray[np.bool_], outside: NDArray[np.float64], slot: NDArray[np.int32]
     ) -> None:
-        """`springs`: where one leads from each mass, uncut, shape (26, masses). Across a notch there is none to lose: no
-        face opens there, and the surface is where it was."""
+        """`springs`: where one leads from each mass, uncut, shape (26, masses). Across a notch there is none to lose:
+        no face opens there, and the surface is where it was."""
         count = len(lattice.nodes)
         self._springs, self._outside, self._slot = springs, outside, slot
         self._before = np.ones((26, count), dtype=np.bool_)
