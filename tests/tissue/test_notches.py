@@ -232,6 +232,35 @@ def test_an_axis_pair_of_two_pieces_is_open_in_its_middle() -> None:
     assert 2 * len(nodes) + low in organ.cuts.linked.links
 
 
+def test_a_pair_that_has_come_apart_is_tied_no_more_and_is_at_no_cut() -> None:
+    """Its masses keep their surface and its normal: a cut is where springs were."""
+    organ = world_of().organs[0]
+    found, nodes = organ.pieces, organ.body.nodes
+    assert found is not None
+    index = NodeIndex(nodes)
+    other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
+    cut = across(organ.tissue, nodes[:, 2] >= 3)
+    parted = Notches(nodes).follow(cut)
+    direction, low = np.nonzero(parted)
+    found.hang((other >= 0) & ~parted)
+    found.land()
+    assert not found.edge.kind.any()
+    row = np.full(len(nodes), -1)
+    row[found.edge.mass] = np.arange(len(found.edge.mass))
+    place = organ.tissue.layout.slot_of_node
+    for one, far in ((low, other[direction, low]), (other[direction, low], low)):
+        assert (row[one] >= 0).all()
+        assert not (found.edge.tied[row[one]] == place[far][:, None]).any()
+    found.hang((other >= 0) & ~parted & ~cut)
+    found.land()
+    at_cut = np.zeros(len(nodes), dtype=np.bool_)
+    at_cut[np.nonzero(cut)[1]] = at_cut[other[cut]] = True
+    assert np.array_equal(found.edge.kind != 0, at_cut[found.edge.mass])
+    sides = [set(found.edge.piece[nodes[found.edge.mass, 2] == level].tolist()) for level in (0, 6)]
+    assert [len(side) for side in sides] == [1, 1]
+    assert sides[0] != sides[1]
+
+
 def test_what_burning_has_torn_opens_in_the_next_frame() -> None:
     """The surface follows, and the springs are cut in the lattice that ticks."""
     world = world_of()
