@@ -3,9 +3,7 @@
     python docs/images/operation.py [SEED]
 
 The film is taken while the surgeon operates, in simulated time, with the scope's own view; nothing in it is drawn for
-the film. It shows the operation until the gall bladder is nearly off its bed: of what is carried out afterwards, shreds
-are drawn as long sheets (docs/operation.md). Ends in a check: all goals of the first level are met, and neither file is
-larger than 8 MB.
+the film. Ends in a check: all goals of the first level are met, and neither file is larger than 8 MB.
 """
 
 from __future__ import annotations
@@ -28,8 +26,6 @@ EACH = 2
 """Of the film's pictures, one in so many is in the small one."""
 SMALL = (480, 270)
 QUALITY = 50
-FILMED = 46.0
-"""So much of the operation [s]."""
 AFTER = 1.0
 """How long the world goes on when the surgeon has ended [s]."""
 LARGEST = 8e6
@@ -42,7 +38,7 @@ def operate(world: Any, easel: Easel) -> None:
     world.apply(StartDrill())
     last = None
     while last is None or world.tick < last + AFTER * TICKS_PER_SECOND:
-        if world.tick % each == 0 and world.time < FILMED:
+        if world.tick % each == 0:
             easel.show(world)
         if world.tick % (2 * TICKS_PER_SECOND) == 0:
             values = world.measure_values()

@@ -20,7 +20,8 @@ from viscera.geometry.linked_surface import LinkedSurface, Shape
 from viscera.tissue import LatticeParams
 from viscera.tissue.cutting import cut_springs, let_cut, need_cutting, remove_edge, set_edge, unpack_crossings
 from viscera.tissue.lattice import Tissue, make_lattice
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.notches import Notches
+from viscera.tissue.springs import DIRECTIONS, NodeIndex, partners
 from viscera.world.organ import Body, block, fill
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,7 @@ class Cut:
         self.first = self.surface.shape
         self.uncut = volume(self.first)
         self.drawn = np.zeros((3, len(body.nodes)), dtype=bool)
+        self.notches = Notches(body.nodes)
 
     def stroke(self, path: list[Floats]) -> None:
         """An edge goes through these poses, in cells, a tick each; the surface follows every eighth."""
@@ -68,14 +70,20 @@ class Cut:
 
     def follow(self) -> None:
         values = need_cutting(self.tissue).blades.crossing.numpy().reshape(3, -1)[:, self.tissue.layout.slot_of_node]
+        cut = cut_springs(self.tissue)
+        parted = self.notches.follow(cut)
+        values = self.notches.cross(values, parted)
         new = (values != 0) & ~self.drawn
         self.drawn |= new
         axis, node = np.nonzero(new)
-        self.surface.cut(self.there & ~cut_springs(self.tissue), axis, node, *unpack_crossings(values[new]))
+        self.surface.cut(self.there & ~cut & ~parted, axis, node, *unpack_crossings(values[new]))
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        return pieces(len(self.body.nodes), *whole_pairs(self.tissue))
+        """By springs that bear: near masses across a notch of the surface have none."""
+        other = partners(self.body.nodes)
+        direction, low = np.nonzero((other >= 0) & ~cut_springs(self.tissue))
+        return pieces(len(self.body.nodes), low, other[direction, low])
 
 
 def is_closed(shape: Shape) -> bool:

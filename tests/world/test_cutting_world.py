@@ -191,6 +191,7 @@ def test_a_bit_smaller_than_a_cell_is_a_crumb_and_no_piece() -> None:
     other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
     for loose, pieces, crumbs in ((nodes[:, 0] < 1, 2.0, 0.0), ((nodes == 0).sum(axis=1) == 3, 1.0, 1.0)):
         cutting._cut = (other >= 0) & (loose != loose[other])
+        cutting._notches.follow(cutting._cut)
         cutting._count()
         values = world.measure_values()
         assert (values["pieces"], values["crumbs"]) == (pieces, crumbs)

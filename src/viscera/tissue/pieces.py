@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from viscera.geometry.linked_cells import STEPS, Lattice
 from viscera.geometry.linked_loops import roots_of
 from viscera.tissue.beneath import nearest_masses
-from viscera.tissue.springs import DIRECTIONS, NodeIndex
+from viscera.tissue.springs import DIRECTIONS, NodeIndex, partners
 
 if TYPE_CHECKING:
     from viscera.tissue.tissue import Tissue
@@ -36,9 +36,13 @@ class Ties:
     """What each mass of a lattice would have at a surface, by what it is tied to; arrays have a row for each. Those
     alone are looked at anew that are tied otherwise than before."""
 
-    def __init__(self, lattice: Lattice, outside: NDArray[np.float64], slot: NDArray[np.int32]) -> None:
+    def __init__(
+        self, lattice: Lattice, springs: NDArray[np.bool_], outside: NDArray[np.float64], slot: NDArray[np.int32]
+    ) -> None:
+        """`springs`: where one leads from each mass, uncut, shape (26, masses). Across a notch there is none to lose:
+        no face opens there, and the surface is where it was."""
         count = len(lattice.nodes)
-        self._outside, self._slot = outside, slot
+        self._springs, self._outside, self._slot = springs, outside, slot
         self._before = np.ones((26, count), dtype=np.bool_)
         self.kind = np.zeros(count, dtype=np.int32)
         self.offset = np.zeros(count)
@@ -59,7 +63,7 @@ class Ties:
         some = np.flatnonzero((lattice.tied != self._before).any(axis=0))
         self._before = lattice.tied.copy()
         tied, near = lattice.tied[:, some], lattice.near[:, some]
-        lost = (near >= 0) & ~tied
+        lost = self._springs[:, some] & ~tied
         parted = lost.any(axis=0)
         self.kind[some] = PARTED * parted
         self.offset[some] = np.where(parted, 0.5, self._outside[some])
@@ -125,7 +129,9 @@ class Pieces:
         index = NodeIndex(nodes)
         self._there = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) >= 0 for step in DIRECTIONS])
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
-        self._ties = Ties(self._lattice, _outside(tissue, self._lattice), tissue.layout.slot_of_node)
+        self._joined = partners(nodes) >= 0
+        springs = Lattice(nodes, DIRECTIONS, self._joined).tied
+        self._ties = Ties(self._lattice, springs, _outside(tissue, self._lattice), tissue.layout.slot_of_node)
         self._next = self.edge, self.landing = self._find(self._there)
         """What is in force, and what is from the next landing on."""
         self.due = False
@@ -150,7 +156,7 @@ class Pieces:
         number[order] = np.arange(len(roots))
         self._ties.follow(lattice)
         edge = Edge(lattice, number[roots], self._ties)
-        return edge, Landing(self.tissue, edge, self._there & ~whole, self._origin)
+        return edge, Landing(self.tissue, edge, self._joined & ~whole, self._origin)
 
 
 def _outside(tissue: Tissue, lattice: Lattice) -> NDArray[np.float64]:

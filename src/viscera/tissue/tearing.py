@@ -52,7 +52,7 @@ class Tearing:
     middle: Any
     """What `crossing` is for an axis spring that tore, int64, per axis."""
     torn: Any
-    """Springs torn so far, a port of int64."""
+    """Springs torn so far, burnt ones too, a port of int64."""
 
 
 def make_tearing(shadow: Tissue, cuts: CutShadow) -> Tearing:
@@ -87,9 +87,8 @@ def step_tearing(stage: Stage, tearing: Tearing) -> None:
     args = [lattice, tearing.break_strain, tearing.strain]
     stage.launch(stretch_springs, places, [*args, tearing.stretch])
     stage.launch(keep_least, places, [lattice, tearing.stretch, tearing.kept])
-    args = [lattice, tearing.stretch, tearing.kept]
-    stage.launch(tear_most, places, [*args, lattice.stiffness, tearing.torn.array])
-    args = [lattice, tearing.there, tearing.middle, tearing.cuts.cut, tearing.cuts.crossing]
+    stage.launch(tear_most, places, [lattice, tearing.stretch, tearing.kept, lattice.stiffness])
+    args = [lattice, tearing.there, tearing.middle, tearing.cuts.cut, tearing.cuts.crossing, tearing.torn.array]
     stage.launch(cut_torn, places, args)
     stage.download(tearing.torn)
 
@@ -157,7 +156,6 @@ def tear_most(
     kept: wp.array(dtype=wp.int32),
     # out
     stiffness_out: wp.array(dtype=wp.float16),
-    torn_out: wp.array(dtype=wp.int64),
 ):
     """A spring that bears no more, is stretched more than those before and behind it, and is nobody's last."""
     index = first + wp.tid()
@@ -172,7 +170,6 @@ def tear_most(
             most = own >= stretch[row + opposite(lattice, tile, lane, d)] and own > stretch[row + j]
             if most and kept[j] != row + i:
                 stiffness_out[row + i] = wp.float16(0.0)
-                add_integer(torn_out, 0, wp.int64(1))
 
 
 @wp.kernel
@@ -185,8 +182,9 @@ def cut_torn(
     # out
     cut_out: wp.array(dtype=wp.uint8),
     crossing_out: wp.array(dtype=wp.int64),
+    torn_out: wp.array(dtype=wp.int64),
 ):
-    """Springs that were there, have no stiffness left and are not known as cut."""
+    """Springs that were there, have no stiffness left and are not known as cut: torn here, or burnt (burning.py)."""
     index = first + wp.tid()
     tile = index // _TILE
     i = lattice.tile_slot[tile] + index - tile * _TILE
@@ -195,6 +193,7 @@ def cut_torn(
         gone = there[place] != wp.uint8(0) and float(lattice.stiffness[place]) == 0.0
         if gone and cut_out[place] == wp.uint8(0):
             cut_out[place] = wp.uint8(1)
+            add_integer(torn_out, 0, wp.int64(1))
             if d == 0:
                 crossing_out[i] = middle[0]
             if d == 2:

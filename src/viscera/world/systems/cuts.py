@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from viscera.device import Stage
 from viscera.errors import InputError
-from viscera.geometry.linked_loops import roots_of
 from viscera.instruments import Cuts
 from viscera.tissue.cut_touching import CutTouching
 from viscera.tissue.cutting import need_cutting
 from viscera.tissue.meeting_kernels import PIECES as PIECES_APART
-from viscera.tissue.springs import DIRECTIONS, NodeIndex, partners
+from viscera.tissue.notches import Notches
+from viscera.tissue.springs import DIRECTIONS, NodeIndex
 from viscera.tissue.tearing import make_tearing, step_tearing
 from viscera.units import SQUARE_MILLIMETRE
 from viscera.view import Measure
@@ -43,13 +43,13 @@ class Cutting:
         nodes = organ.tissue.params.nodes
         index = NodeIndex(nodes)
         self._other = np.stack([index.find(nodes + np.array(step, dtype=np.int32)) for step in DIRECTIONS])
-        self._joined = partners(nodes) >= 0
-        """Pairs that a spring joins: what is across a notch of the surface is near, and not joined."""
+        self._notches = Notches(nodes)
         self.touching = CutTouching(organ.tissue, self._other >= 0)
         self._area_of = need_cutting(organ.tissue).area_of[:, organ.tissue.layout.slot_of_node]
         self._seen = self.shadow.changes
         self._cut = np.zeros((13, len(nodes)), dtype=np.bool_)
-        """As the surface shows it."""
+        self._open = self._cut.copy()
+        """As the surface shows it: with what has come apart across a notch, where no spring was."""
         self.landed = np.zeros((13, len(nodes)), dtype=np.bool_)
         """As tools touch it."""
         shadow = organ.shadow.tissue
@@ -67,10 +67,16 @@ class Cutting:
         tore = self._tears()
         if tore or self.shadow.changes != self._seen:
             self._seen = self.shadow.changes
-            self._cut = self.shadow.springs()
-            self.surface.follow(self._cut, self.shadow.links())
+            self.surface.follow(*self._look())
             self._put()
             self._count()
+
+    def _look(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """What is open now, and where axis springs are."""
+        self._cut = self.shadow.springs()
+        parted = self._notches.follow(self._cut)
+        self._open = self._cut | parted
+        return self._open, self._notches.cross(self.shadow.links(), parted)
 
     def _tears(self) -> bool:
         before = int(self.tearing.torn.host[0])
@@ -91,7 +97,7 @@ class Cutting:
             self.due[0] = False
         if self.touching.due:
             self.touching.land()
-            self.landed[:] = self._cut
+            self.landed[:] = self._open
         if self.organ.meeting is not None:
             self.organ.meeting.land()
 
@@ -104,31 +110,30 @@ class Cutting:
         self._follow.run()
         self._device.synchronize()
         self.surface.tell()
-        self._part(self._cut)
+        self._part(self._open)
 
-    def _part(self, cut: NDArray[np.bool_]) -> None:
+    def _part(self, opened: NDArray[np.bool_]) -> None:
         """Tools, and other tissue, are to touch each side for itself; in force when it lands."""
-        whole = (self._other >= 0) & ~cut
+        whole = (self._other >= 0) & ~opened
         self.touching.hang(whole)
         if self.organ.pieces is not None:
             self.organ.pieces.hang(whole)
 
     def _count(self) -> None:
-        roots = roots_of(self._joined & ~self._cut, self._other)
-        sizes = np.unique(roots, return_counts=True)[1]
+        sizes = np.unique(self._notches.roots, return_counts=True)[1]
         crumbs = int((sizes < CRUMB).sum())
         self.numbers[:] = self.surface.version, self._area_of[self._cut].sum(), len(sizes) - crumbs, crumbs
 
     def loaded(self) -> None:
         """The shadow has what the last turn saw, and tools touch what had landed."""
         self._seen = self.shadow.changes
-        self._cut = self.shadow.springs()
+        opened, links = self._look()
         self._part(self.landed)
         self.touching.land()
         if self.organ.meeting is not None:
             self.organ.meeting.land()
-        if self._cut.any() or len(self.surface.linked.links):
-            self.surface.redraw(self._cut, self.shadow.links(), int(self.numbers[0]))
+        if opened.any() or len(self.surface.linked.links):
+            self.surface.redraw(opened, links, int(self.numbers[0]))
             self._put()
 
     def warns(self) -> str:
