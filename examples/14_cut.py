@@ -1,9 +1,10 @@
 """A blade goes through a block of tissue, and the hand pays for the surface that it opens.
 
-Draws a scalpel through a block that is held by its sides, and adds up the hand's work. Checked against toughness times
-the new surface, and against what must be: a surface that is closed.
+Draws a scalpel through a block that is held below and at its sides, and adds up the hand's work. Checked against
+toughness times the new surface, and against what must be: a surface that is closed. Tougher than about half a cell
+times its stiffness, the block is dragged along, and the hand pays less than that (docs/cutting.md).
 
-    python examples/14_cut.py [--toughness 40] [--speed 0.1]
+    python examples/14_cut.py [--toughness 20] [--speed 0.1]
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CELLS, SPACING = (12, 8, 5), 0.002
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--toughness", type=float, default=40.0, help="of the tissue [J/m²]")
+    parser.add_argument("--toughness", type=float, default=20.0, help="of the tissue [J/m²]")
     parser.add_argument("--speed", type=float, default=0.1, help="of the hand [m/s]")
     chosen = parser.parse_args()
 
@@ -32,9 +33,9 @@ def main() -> None:
 
     def build(setting: Setting) -> Contents:
         body = viscera.block(CELLS, SPACING)
-        ends = np.abs(body.positions[:, 1]) > 0.5 * CELLS[1] * SPACING - 1e-9
+        held = (np.abs(body.positions[:, 1]) > 0.5 * CELLS[1] * SPACING - 1e-9) | (body.positions[:, 2] < 1e-9)
         params = tissue.LatticeParams(
-            body.nodes, SPACING, body.origin, ends, flesh, stiffest=flesh.young, drag=20.0
+            body.nodes, SPACING, body.origin, held, flesh, stiffest=flesh.young, drag=20.0
         )  # fmt: skip
         organ = viscera.cuttable("block", body, tissue.make(params, device=setting.device))
         # All of the toughness, so that the sum is easy to read.
@@ -57,15 +58,15 @@ def main() -> None:
     print(f"{len(corners)} triangles, {'closed' if np.array_equal(ahead, back) else 'open'}")
     assert np.array_equal(ahead, back)
     # The rest went into the tissue that the blade took along: swinging, and the drag that ends it.
-    assert 0.8 * spent < work < 1.5 * spent
+    assert 0.85 * spent < work < 1.3 * spent
 
 
 def draw(world: viscera.World, speed: float) -> float:
-    """Along x, deeper than the block; the hand's work [J]."""
+    """Along x, all the way through, 2 mm over what it lies on; the hand's work [J]."""
     work, x = 0.0, -0.03
     while x < 0.02:
         x += speed * TICK
-        world.apply(viscera.ToolInput(0, (x, 0.0005, -0.004), grip=1.0, direct=True))
+        world.apply(viscera.ToolInput(0, (x, 0.0005, 0.002), grip=1.0, direct=True))
         world.advance()
         if x > -0.5 * CELLS[0] * SPACING - SPACING:
             work -= world.tools[0].force[0] * speed * TICK
