@@ -88,7 +88,7 @@ class Found:
     passed: float = 0.0
     """Share of the looks at masses near a cut in which one was deeper than `DEEPEST`."""
     passed_off_folds: float = 0.0
-    """The same of those that do not lie beyond a cell that is turned inside out: there no cut let them through."""
+    """The same without those where tissue is folded through itself (passing.py): there no cut let them through."""
     pieces: float = 1.0
     cut_area: float = 0.0
     """[mm²]"""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import viscera
 from verify.hands import CUTTABLE, Played, is_closed, play, play_again
-from verify.passing import Passing, places_in_cells
+from verify.passing import Passing, is_turned_over, places_in_cells
 from viscera.device import open_device
-from viscera.geometry.linked_cells import BITS
+from viscera.geometry.linked_cells import BITS, STEPS
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
@@ -94,6 +94,25 @@ def test_what_lies_beyond_tissue_that_is_folded_through_itself_is_counted_and_to
     height = nodes[np.isin(nodes[:, 2], (1, 2)), 2]
     assert (deep[height == 1] > 0.0).sum() == (deep[height == 2] > 0.0).sum() == 16
     assert np.array_equal(looking.off_folds, np.where(height == 2, deep, 0.0))
+
+
+def test_a_mass_that_has_gone_through_what_it_hangs_on_is_turned_over() -> None:
+    """One at a corner of the block, tied as at rest to three others alone: in their mirror all its springs are as long
+    as before. One that hangs on two has no mirror."""
+    tissue, _ = halves()
+    nodes = tissue.params.nodes
+    corner = int(np.flatnonzero((nodes == 4).all(axis=1))[0])
+    lattice = Passing(tissue)._lattice
+    x = tissue.rest_positions()
+    lattice.tied[:, corner] = (np.abs(STEPS).sum(axis=1) == 1) & (lattice.near[:, corner] >= 0)
+    assert lattice.tied[:, corner].sum() == 3
+    assert not is_turned_over(x, lattice).any()
+    x[corner] -= 2.0 / 3.0 * H
+    assert is_turned_over(x, lattice)[corner]
+    near = lattice.near[lattice.tied[:, corner], corner]
+    assert np.allclose(np.linalg.norm(x[near] - x[corner], axis=1), H)
+    lattice.tied[np.flatnonzero(lattice.tied[:, corner])[0], corner] = False
+    assert not is_turned_over(x, lattice)[corner]
 
 
 def test_the_place_in_a_bent_cell_is_found() -> None:
