@@ -87,6 +87,8 @@ class Found:
     """By which tissue was in tissue, in cells, where it can meet: of all looks the worst."""
     passed: float = 0.0
     """Share of the looks at masses near a cut in which one was deeper than `DEEPEST`."""
+    passed_off_folds: float = 0.0
+    """The same without those where tissue is folded through itself (passing.py): there no cut let them through."""
     pieces: float = 1.0
     cut_area: float = 0.0
     """[mm²]"""
@@ -106,11 +108,16 @@ class Found:
     warning: str = ""
 
     @property
-    def good(self) -> bool:
-        kept = self.finite and self.mass_kept and self.closed and self.passed == 0.0
+    def sound(self) -> bool:
+        """All but what tissue does in tissue: finite, nothing lost, closed, bounded, the same again."""
+        kept = self.finite and self.mass_kept and self.closed
         left = self.stuck == 0 and self.force_after == 0.0
         bounded = self.strongest <= STRONGEST and self.fastest <= FASTEST and self.lowest > LOWEST
         return kept and left and bounded and self.same
+
+    @property
+    def good(self) -> bool:
+        return self.sound and self.passed == 0.0
 
 
 @dataclass
@@ -244,6 +251,7 @@ class Watch:
         self._mass = [organ.tissue.constants.inverse_mass.numpy().copy() for organ in world.organs]
         self._passing = [(organ, Passing(organ.tissue)) for organ in world.organs if organ.cuts is not None]
         self._deep: list[NDArray[np.float64]] = []
+        self._off_folds: list[NDArray[np.float64]] = []
 
     def tick(self) -> None:
         found = self._found
@@ -264,6 +272,7 @@ class Watch:
             if found.finite:
                 found.closed &= is_closed(_corners(organ))
                 self._deep.append(passing.look(_cut_springs(organ)))
+                self._off_folds.append(passing.off_folds)
 
     def end(self) -> None:
         found = self._found
@@ -272,6 +281,7 @@ class Watch:
         deep = np.concatenate(self._deep) if self._deep else np.zeros(0)
         if len(deep):
             found.deepest, found.passed = float(deep.max()), float((deep > DEEPEST).mean())
+            found.passed_off_folds = float((np.concatenate(self._off_folds) > DEEPEST).mean())
         values = self._world.measure_values()
         found.pieces, found.cut_area = values.get("pieces", 1.0), values.get("cut_area", 0.0)
         if any(system.name == "ledger" for system in self._world.systems):
@@ -349,7 +359,7 @@ def main() -> int:
         other = viscera.make(chosen.scenario, device="cpu", seed=chosen.seed, cores=3 - min(chosen.cores, 2))
         found.again = min(chosen.again, chosen.seconds)
         found.same = bool(kept.digests) and play_again(other, kept, found.again)
-    print(json.dumps(asdict(found) | {"good": found.good}))
+    print(json.dumps(asdict(found) | {"sound": found.sound, "good": found.good}))
     return 0 if found.good else 1
 
 

@@ -8,6 +8,11 @@ it is below an open face, and as its own tissue reaches beyond it on that side; 
 A cell that a cut goes through is open itself, and has no inside: one that has all twelve links along its edges counts.
 Nor has one an inside that is turned inside out. Springs let soft tissue fold through itself under its own weight, cut
 or not: then what lies in it was not let through by a cut. Such cells, and their masses, are counted for themselves.
+
+Nor was a mass let through by a cut that has gone through its own tissue: a corner that hangs on some ties to one side
+finds all of them as long as before in the mirror. With d to what it is tied to, D at rest, such a mass is turned over
+where det Σ d Dᵀ < 0, while det Σ D Dᵀ is not 0. It is counted, as is what lies in cells that share masses with one that
+is turned inside out or have such a mass; how much lies off such folds is told besides.
 """
 
 from __future__ import annotations
@@ -48,6 +53,9 @@ class Passing:
         self._lattice = Lattice(nodes, DIRECTIONS, self._there)
         self.turned = 0
         """Masses near a cut in cells that were turned inside out, in all looks together."""
+        self.off_folds: Floats = np.zeros(0)
+        """What the last look found, but for masses that are turned over or in a cell that is turned inside out, near a
+        cut or not, and what lies in cells that have such masses."""
 
     def look(self, cut: NDArray[np.bool_]) -> Floats:
         """Of each mass near a cut, where these springs are cut, shape (13, masses): how deep it is in foreign tissue,
@@ -55,9 +63,13 @@ class Passing:
         lattice = self._lattice
         lattice.lose(self._there & ~cut)
         parted = lattice.parted()
-        some, corners = np.flatnonzero(parted), self._whole_cells(parted)
+        some, corners = np.flatnonzero(parted), self._whole_cells()
         x = self._tissue.rest_positions() + self._tissue.displacement().astype(np.float64)
         inverted = is_inverted(x[corners])
+        folded = is_turned_over(x, lattice)
+        folded[corners[inverted]] = True
+        near = parted[corners].any(axis=1)
+        corners, inverted = corners[near], inverted[near]
         turned = np.isin(some, corners[inverted])
         self.turned += int(turned.sum())
         corners = corners[~inverted]
@@ -72,15 +84,17 @@ class Passing:
         inside = (below + np.nan_to_num(off[cell]) > 0.0).all(axis=1)
         mass, cell, below = mass[inside], cell[inside], below[inside]
         faced = below + off[cell] + self._own_stand_off(some[mass], x, corners[cell])
-        deep = np.zeros(len(some))
-        np.maximum.at(deep, mass, np.fmin(np.fmin.reduce(faced, axis=1), DEEP))
+        depth = np.fmin(np.fmin.reduce(faced, axis=1), DEEP)
+        deep, self.off_folds = np.zeros((2, len(some)))
+        np.maximum.at(deep, mass, depth)
+        off_folds = ~folded[corners[cell]].any(axis=1) & ~folded[some[mass]]
+        np.maximum.at(self.off_folds, mass[off_folds], depth[off_folds])
         return deep
 
-    def _whole_cells(self, parted: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Masses of the cells that no cut goes through, and of which one mass at least is at a cut."""
+    def _whole_cells(self) -> NDArray[np.int32]:
+        """Masses of the cells that no cut goes through."""
         corners = self._lattice.corners(self._lattice.nodes)
         corners = corners[(corners >= 0).all(axis=1)]
-        corners = corners[parted[corners].any(axis=1)]
         whole = np.all([self._lattice.tied[step, corners[:, a]] for a, step in EDGES], axis=0)
         return corners[whole]
 
@@ -118,6 +132,16 @@ def is_inverted(corners: Floats) -> NDArray[np.bool_]:
         corners[:, BITS[:, axis] == 1].mean(axis=1) - corners[:, BITS[:, axis] == 0].mean(axis=1) for axis in range(3)
     ]
     return np.linalg.det(np.stack(ways, axis=1)) <= 0.0
+
+
+def is_turned_over(x: Floats, lattice: Lattice) -> NDArray[np.bool_]:
+    """Which masses lie as in a mirror to what they are tied to, as far as that lies not in a plane at rest."""
+    steps = STEPS.astype(np.float64)
+    ways = np.where(lattice.tied[..., None], x[lattice.near] - x, 0.0)
+    turned = np.einsum("kma,kb->mab", ways, steps)
+    rest = np.einsum("km,ka,kb->mab", lattice.tied.astype(np.float64), steps, steps)
+    # Steps are whole numbers, and so is their determinant.
+    return (np.linalg.det(rest) > 0.5) & (np.linalg.det(turned) < 0.0)
 
 
 def _near_cells(points: Floats, corners: Floats) -> tuple[Ints, Ints]:

@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import viscera
 from verify.hands import CUTTABLE, Played, is_closed, play, play_again
-from verify.passing import Passing, places_in_cells
+from verify.passing import Passing, is_turned_over, places_in_cells
 from viscera.device import open_device
-from viscera.geometry.linked_cells import BITS
+from viscera.geometry.linked_cells import BITS, STEPS
 from viscera.tissue.lattice import make_lattice
 from viscera.tissue.materials import LIVER
 from viscera.tissue.params import LatticeParams
 from viscera.tissue.springs import DIRECTIONS
+from viscera.tissue.tissue import Tissue
 
 H = 0.002
 """Side of a cell [m]."""
@@ -45,9 +47,8 @@ def test_hands_that_are_played_again_are_the_same_and_others_are_not() -> None:
     assert not play_again(worlds[2], kept, 0.2)
 
 
-def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
-    """A block in two halves, the upper one lowered: 1.3 cells nearer than they were, its masses are 0.3 in the cells
-    below, and the two surfaces stand off by half a cell each."""
+def halves() -> tuple[Tissue, NDArray[np.bool_]]:
+    """A block whose masses in the upper three layers are cut from those in the lower two, and which springs are cut."""
     axes = [np.arange(5, dtype=np.int32)] * 3
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     params = LatticeParams(
@@ -55,8 +56,14 @@ def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
     )
     tissue = make_lattice(open_device("cpu", cores=1), params)
     rise = np.array([step[2] for step in DIRECTIONS])[:, None]
-    cut = ((nodes[:, 2] == 1) & (rise == 1)) | ((nodes[:, 2] == 2) & (rise == -1))
-    looking = Passing(tissue)
+    return tissue, ((nodes[:, 2] == 1) & (rise == 1)) | ((nodes[:, 2] == 2) & (rise == -1))
+
+
+def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
+    """A block in two halves, the upper one lowered: 1.3 cells nearer than they were, its masses are 0.3 in the cells
+    below, and the two surfaces stand off by half a cell each."""
+    tissue, cut = halves()
+    nodes, looking = tissue.params.nodes, Passing(tissue)
     assert looking.look(cut).max() == 0.0
     moved = np.where(nodes[:, 2:] >= 2, [0.4 * H, 0.3 * H, -1.3 * H], 0.0)
     tissue.set_motion(moved, np.zeros_like(moved))
@@ -71,6 +78,41 @@ def test_how_deep_halves_are_in_each_other_is_what_was_set() -> None:
     deep = looking.look(cut)
     assert (deep > 0.0).sum() == 32
     assert np.allclose(deep[deep > 0.0], 0.6, atol=1e-3)
+    assert np.array_equal(looking.off_folds, deep)
+
+
+def test_what_lies_beyond_tissue_that_is_folded_through_itself_is_counted_and_told_apart() -> None:
+    """The same, and the topmost layer of masses is pressed down through the one below it, far from the cut: it ends
+    where the third layer is. What lies in cells of the lower half is still off folds, what lies in the upper is not."""
+    tissue, cut = halves()
+    nodes, looking = tissue.params.nodes, Passing(tissue)
+    moved = np.where(nodes[:, 2:] >= 2, [0.4 * H, 0.3 * H, -1.3 * H], 0.0)
+    moved[nodes[:, 2] == 4, 2] -= 2.0 * H
+    tissue.set_motion(moved, np.zeros_like(moved))
+    deep = looking.look(cut)
+    assert looking.turned == 0
+    height = nodes[np.isin(nodes[:, 2], (1, 2)), 2]
+    assert (deep[height == 1] > 0.0).sum() == (deep[height == 2] > 0.0).sum() == 16
+    assert np.array_equal(looking.off_folds, np.where(height == 2, deep, 0.0))
+
+
+def test_a_mass_that_has_gone_through_what_it_hangs_on_is_turned_over() -> None:
+    """One at a corner of the block, tied as at rest to three others alone: in their mirror all its springs are as long
+    as before. One that hangs on two has no mirror."""
+    tissue, _ = halves()
+    nodes = tissue.params.nodes
+    corner = int(np.flatnonzero((nodes == 4).all(axis=1))[0])
+    lattice = Passing(tissue)._lattice
+    x = tissue.rest_positions()
+    lattice.tied[:, corner] = (np.abs(STEPS).sum(axis=1) == 1) & (lattice.near[:, corner] >= 0)
+    assert lattice.tied[:, corner].sum() == 3
+    assert not is_turned_over(x, lattice).any()
+    x[corner] -= 2.0 / 3.0 * H
+    assert is_turned_over(x, lattice)[corner]
+    near = lattice.near[lattice.tied[:, corner], corner]
+    assert np.allclose(np.linalg.norm(x[near] - x[corner], axis=1), H)
+    lattice.tied[np.flatnonzero(lattice.tied[:, corner])[0], corner] = False
+    assert not is_turned_over(x, lattice)[corner]
 
 
 def test_the_place_in_a_bent_cell_is_found() -> None:

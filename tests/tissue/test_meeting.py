@@ -137,6 +137,36 @@ def test_kept_candidates_give_the_partners_that_a_search_gives(device: Device) -
     assert 20 < searches < 45, "candidates of slow steps are kept"
 
 
+def test_candidates_are_those_that_comparing_all_with_all_gives(device: Device) -> None:
+    """A block that is cut into to a third and once more through, and a whole one that lies on it: after a landing each
+    mass lists whom it may meet, those that no cut has reached too."""
+    lower, upper = block(device, (0.0, 0.0, 0.0), (6, 6, 4)), block(device, (0.002, 0.003, 4.6 * H), (3, 3, 2))
+    let_cut(lower)
+    meeting = make_meeting([lower, upper])
+    for x, deep in ((1.4, 2), (4.4, 6)):
+        for tick in range(deep):
+            ends = [np.array([[x * H, H * (y - 1), -0.01], [x * H, H * (y - 1), 0.03]]) for y in (tick, tick + 1)]
+            set_edge(lower, 0, 0, *(1.3 * end if deep == 6 else end for end in ends), need=0.0)
+            meeting.step()
+        remove_edge(lower, 0)
+    meeting.pieces[0].hang(whole_springs(lower))
+    meeting.land()
+    meeting.find_partners()
+    known, meet = Reference(meeting), meeting.meet
+    count, listed = meet.candidates.numpy(), meet.candidate.numpy().reshape(-1, CANDIDATES)
+    assert len(set(known.piece.tolist())) == 3
+    at, reach, told = meet.at.numpy().astype(np.float64), 2.0 * H + 1.5e-3, 0
+    for c in range(len(known.x)):
+        far = np.linalg.norm(at[: len(known.x)] - at[c], axis=1)
+        assert np.abs(far - reach).min() > 1e-8, "rounding decides nothing here"
+        other = known.piece != known.piece[c]
+        untied = ~np.isin(known.mass, list(known.ties[c])) & (known.parted | known.parted[c])
+        wanted = np.flatnonzero((far <= reach) & (np.arange(len(far)) != c) & (other | untied))
+        assert listed[c, : count[c]].tolist() == wanted.tolist()
+        told += len(wanted) * int(known.piece[c] == 0 and not known.parted[c])
+    assert told > 100
+
+
 def test_a_heap_with_more_candidates_than_a_list_holds(device: Device) -> None:
     """Five blocks in each other: each mass has its first partners, as the reference finds them."""
     heap = [block(device, (2.3e-3 * k, 2e-4 * k, 4e-4 * k), (3, 3, 3), viscous_time=0.0) for k in range(5)]

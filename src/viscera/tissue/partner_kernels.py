@@ -144,6 +144,8 @@ def fill_grid(
         c = count - 1 - n
         if whole or meet.runs[c] != 0:
             meet.at[c] = meet.x[c]
+        if whole:
+            meet.candidates[c] = 0
         bucket = bucket_of(cell_of(meet.at[c], reach))
         meet.after[c] = wp.atomic_exch(meet.head, bucket, c)
         wp.atomic_min(meet.low, bucket, meet.piece[c])
@@ -254,10 +256,14 @@ def list_candidates(
     # out
     meet: Meet,
 ):
-    """Whom each mass may meet until they have moved. Where there are too many for the list, all are. On one core, where
-    nothing was cut, lists of masses that have not moved stay, and those that have moved are added to them."""
+    """Whom each mass may meet until they have moved. Where there are too many for the list, all are.
+
+    On one core no mass looks for what others find. Where something was cut, masses of the first piece, the largest,
+    that are at no cut are put into the lists of the others, and those into theirs. Where nothing was, lists of masses
+    that have not moved stay, and those that have moved are added to them."""
     reach = list_reach(meet.spacing)
     whole = threads > 1 or meet.count[_STALE] != 0
+    alone = threads == 1 and whole
     for c in range(wp.tid(), wp.where(stale(meet.count), meet.count[0], 0), threads):
         found = wp.int32(0)
         x = meet.at[c]
@@ -265,6 +271,8 @@ def list_candidates(
         parted = (meet.kind[c] & 1) != 0
         own = cell_of(x, reach)
         searches = whole or meet.runs[c] != 0
+        if alone:
+            searches = parted or piece != 0
         for n in range(wp.where(searches, 27, 0)):
             cell = own + wp.vec3i(n % 3 - 1, n // 3 % 3 - 1, n // 9 - 1)
             bucket = bucket_of(cell)
@@ -282,10 +290,13 @@ def list_candidates(
                     meets = may_meet(c, d, meet.piece, meet.kind, meet.place, meet.tied)
                 if meets:
                     found = put_candidate(c, d, found, meet.candidate)
-                    if not whole and meet.runs[d] == 0:
+                    tells = not whole and meet.runs[d] == 0
+                    if alone:
+                        tells = (meet.kind[d] & 1) == 0 and meet.piece[d] == 0
+                    if tells:
                         listed = put_candidate(d, c, meet.candidates[d], meet.candidate)
                         meet.candidates[d] = listed
-                        if listed > _CANDIDATES:
+                        if not whole and listed > _CANDIDATES:
                             meet.fresh_count[_FULL] = 1
                 d = meet.after[d]
         if searches:
