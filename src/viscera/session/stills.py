@@ -34,7 +34,7 @@ BLOCK = struct.Struct("<4sIQ")
 
 EVERY = 1_000
 """Between two stills [ticks]."""
-RATE = 150_000
+RATE = 300_000
 """Large worlds have fewer, so that they write no more than this [bytes per simulated second]."""
 MOST_WAITING = 4
 """Stills that may wait for the disk; more are left out."""
