@@ -47,6 +47,21 @@ def test_hands_that_are_played_again_are_the_same_and_others_are_not() -> None:
     assert not play_again(worlds[2], kept, 0.2)
 
 
+@pytest.mark.parametrize("scenario", ["artery", "incision"])
+def test_a_world_that_wild_hands_cut_goes_on_to_the_bit_once_it_is_saved(scenario: str) -> None:
+    """A surface that is made anew numbers its points by itself: nothing that is kept may rest on their numbers."""
+    worlds = [viscera.make(scenario, device="cpu", seed=1) for _ in range(2)]
+    play(worlds[0], 1.6, two_hands=True)
+    worlds[1].load_state(worlds[0].save_state())
+    shapes = [world.organs[0].cuts.linked.shape.key for world in worlds if world.organs[0].cuts is not None]
+    assert len(shapes[0]) == len(shapes[1])
+    assert not np.array_equal(shapes[0], shapes[1]), "the points have other numbers"
+    for world in worlds:
+        world.step(160)
+        world.wait()
+    assert worlds[0].state_hash() == worlds[1].state_hash()
+
+
 def halves() -> tuple[Tissue, NDArray[np.bool_]]:
     """A block whose masses in the upper three layers are cut from those in the lower two, and which springs are cut."""
     axes = [np.arange(5, dtype=np.int32)] * 3

@@ -10,7 +10,7 @@ Equations are in `drops`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from viscera.blood.drops import drops as _drops
 from viscera.blood.drops.drops import DropParams, Drops
@@ -96,16 +96,32 @@ def check(drops: Drops, tick: int = 0) -> None:
 
 
 def save(drops: Drops) -> Arrays:
-    """All drops, what has left, what the tools do and are owed, and where the surface was one step ago."""
-    return copy_out(_kept(drops))
+    """All drops, what has left, what the tools do and are owed, and where the corners of the surface's triangles were
+    one step ago: points of a surface that was cut have other numbers once it is made anew."""
+    return copy_out(_kept(drops)) | {"before": drops.tree.before.numpy()[_corners(drops)]}
 
 
 def load(drops: Drops, arrays: Arrays) -> None:
-    """Puts drops into a state that `save` gave. The film is loaded by itself."""
+    """Puts drops into a state that `save` gave. The film is loaded by itself, and the surface before."""
+    corners = _corners(drops)
+    shape, found = (*corners.shape, 3), arrays.get("before")
+    if found is None or found.shape != shape:
+        raise InputError(
+            f"drops: before needs shape {shape}, {'nothing' if found is None else f'shape {found.shape}'} was saved.",
+            "Load it into drops around a surface that was made in the same way.",
+        )
     copy_in("drops", _kept(drops), arrays)
+    before = drops.tree.vertices.numpy().copy()
+    before[corners] = found
+    drops.tree.before.assign(before)
+
+
+def _corners(drops: Drops) -> NDArray[np.int32]:
+    """Of the surface's triangles, shape (triangles, 3)."""
+    return drops.tree.view.triangles.numpy()
 
 
 def _kept(drops: Drops) -> dict[str, object]:
     found: dict[str, object] = {name: getattr(drops.state, name) for name in _drops.DROP_ARRAYS}
     found |= {"gone_count": drops.gone_count, "gone_volume": drops.gone_volume}
-    return found | {"tools": drops.tools, "purse": drops.purse, "before": drops.tree.before}
+    return found | {"tools": drops.tools, "purse": drops.purse}
