@@ -216,9 +216,9 @@ def test_rows_measured_one_by_one_join_in_one_table(cpu: Device, tmp_path: Path)
 
 def test_live_has_a_case_for_each_way_a_world_runs(cpu: Device) -> None:
     cases = [one.case for one in registry.discover()["live"].run(cpu, False)]
-    ways = ("", ", priority", " beside a busy process", ", priority beside a busy process", ", headless")
-    assert cases[:5] == [f"{cases[0]}{way}" for way in ways]
-    assert len(set(cases)) == len(cases) == 5 * len(catalogue())
+    ways = ("", ", priority", " beside a busy process", ", priority beside a busy process", ", auto", ", headless")
+    assert cases[: len(ways)] == [f"{cases[0]}{way}" for way in ways]
+    assert len(set(cases)) == len(cases) == len(ways) * len(catalogue())
 
 
 def test_saved_files_tell_machine_and_rows(cpu: Device, tmp_path: Path) -> None:
