@@ -14,6 +14,7 @@ const LIFT = 0.012, BACK = 0.02; // above, or back along the shaft: outside of t
 const RAISED = 0.001; // of the layer under the gall bladder, while that is lifted [m]
 const CLEARED = 64; // of the triangle; the judge wants 60 [%]
 const CLEAR = 0.0075; // tips stay above the liver [m]
+export const HURT = "hurt"; // the phase that no operation has
 
 /** By name, in their order; `places` are those of the tissue at rest [m]. */
 export function phasesOf(hand, places) {
@@ -105,6 +106,12 @@ export function phasesOf(hand, places) {
   }
 
   return {
+    /** With the hook through the common duct, here and there, until the trial is failed. */
+    async [HURT]() {
+      await hand.choose(HOOK, BESIDE);
+      await hand.turnTo(DOWN);
+      for (const path of places.common) await draw(path, DOWN);
+    },
     async hold() {
       await pull(places.light);
     },

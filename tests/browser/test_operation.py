@@ -13,9 +13,11 @@ from test_browser import checked, serving
 import viscera
 from viscera.scenarios.cholecystectomy import LEVELS, SPACING, body, instruments, steps
 from viscera.scenarios.cholecystectomy.eyes import Eyes
-from viscera.scenarios.cholecystectomy.patient import LIVER_TOP, draw_patient
+from viscera.scenarios.cholecystectomy.patient import COMMON_HEIGHT, LIVER_TOP, draw_patient
 from viscera.scenarios.cholecystectomy.steps import BESIDE_CUT, LOWER, place_of
 from viscera.scenarios.cholecystectomy.surgeon import TAKES_AT
+from viscera.session.archive import read_recording
+from viscera.session.replay import replay_report
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -49,6 +51,7 @@ def places(seed: int) -> dict[str, Any]:
         ],
         "cuts": [place_of(eyes, line)[0].tolist() for line in tubes],
         "across": _across_fold(eyes, float(cut_at)),
+        "common": _across_common(float(patient.common[0, 0])),
         "bed": [eyes.path(row).tolist() for row in eyes.bed()],
         "coagulated": [_along_bed(y) for y in steps.COAGULATED],
         "rinsed": [_along_bed(0.0, 0.004)],
@@ -64,29 +67,44 @@ def _across_fold(eyes: Eyes, x: float) -> list[list[float]]:
     return [[x, float(one), float(middles[k, 2])] for one, k in zip(y, nearest, strict=True)]
 
 
+def _across_common(x: float) -> list[list[list[float]]]:
+    """Ways of a hook through the common duct and out again, away from where the cystic duct comes in [m]."""
+    steps = np.linspace(x - 0.008, x + 0.008, 9).tolist()
+    return [[[one, y, COMMON_HEIGHT] for one in steps] for y in (-0.022, -0.018, 0.018, 0.022)]
+
+
 def _along_bed(y: float, above: float = 0.0) -> list[list[float]]:
     """From the common duct's side to the fundus [m]."""
     return [[-0.006, y, LIVER_TOP + above], [0.030, y, LIVER_TOP + above]]
 
 
-def by_mouse(folder: Path, *last: str) -> dict[str, Any]:
-    """What the page's measures were after each phase, up to the last one."""
+def by_mouse(folder: Path, *checks: str) -> dict[str, Any]:
+    """What the page had, check by check."""
     command = ("-m", "viscera", "serve", "cholecystectomy", "--port", "0", "--seed", str(SEED), "--detail", "1")
     with serving(*command, "--out", str(folder / "recordings")) as address:
-        told = checked("operation.mjs", address, folder, json.dumps(places(SEED)), *last, longest=LONGEST)
+        told = checked("operation.mjs", address, folder, json.dumps(places(SEED)), *checks, longest=LONGEST)
     assert told["errors"] == []
     return told["found"]
 
 
 def test_a_hook_opens_the_peritoneum_while_the_other_hand_holds(tmp_path: Path) -> None:
-    found = by_mouse(tmp_path, "open")
-    assert found["operation-open"]["calot_cleared"] > found["operation-hold"]["calot_cleared"] + 4.0
-    assert found["operation-open"]["force_of_grasper"] > 0.1
+    found = by_mouse(tmp_path, "opened")["opened"]
+    assert found["open"]["calot_cleared"] > found["hold"]["calot_cleared"] + 4.0
+    assert found["open"]["force_of_grasper"] > 0.1
 
 
-@pytest.mark.xfail(
-    reason="done by mouse phase by phase, not seen in one unattended run: docs/operation.md", strict=False
-)
-def test_the_whole_operation_is_done_by_mouse_and_keys(tmp_path: Path) -> None:
-    values = by_mouse(tmp_path)["operation-out"]
+def test_the_operation_is_given_up_failed_and_done_by_mouse(tmp_path: Path) -> None:
+    checks = ("given_up", "failed", "done")
+    found = by_mouse(tmp_path, *checks)
+    outcomes = [found[name]["ended"]["outcome"] for name in checks]
+    assert outcomes == ["given_up", "failed", "met"]
+    for name, words in zip(checks, ("Given up after", "Failed after", "Done after"), strict=True):
+        assert found[name]["title"].startswith(words)
+    assert found["failed"]["ended"]["failed"] == ["common_hurt"]
+    values = found["done"]["ended"]["result"]
     assert all(goal.met(values[goal.measure]) for goal in LEVELS[0].goals), values
+    recording = read_recording(next((tmp_path / "recordings").glob("*.h5")))
+    again = replay_report(recording.path)
+    assert again.same
+    assert [one.outcome for one in again.scores] == outcomes
+    assert [one.values() for one in again.scores] == [one.values for one in recording.trials]

@@ -192,7 +192,7 @@ def test_each_hand_is_scored_with_all_that_it_held() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (trial("failed", 26.0), "Charred was 26.0 mm²: keep it at or below 0.5."),
+        (trial("failed", 26.0), "Charred was 26.0 mm²: keep it at or below 0.5 mm²."),
         (trial("given_up", 1.0), "Not reached: charred. Stay with it"),
         (trial("missed", off=0.021), "The place was 21 mm off"),
         (trial(hands=(hand(3.0),)), "Press less: the strongest push was 3.0 N"),

@@ -224,10 +224,11 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
 
 
 def _about_goal(goal: Wanted) -> str:
-    value = f"{goal.label} was {goal.value:.{goal.digits}f} {goal.unit}".rstrip()
+    unit = f" {goal.unit}".rstrip()
+    value = f"{goal.label} was {goal.value:.{goal.digits}f}{unit}"
     if goal.over:
-        return f"{value}: keep it at or below {goal.most:g}."
-    return f"{value}: it takes at least {goal.least:g}."
+        return f"{value}: keep it at or below {goal.most:g}{unit}."
+    return f"{value}: it takes at least {goal.least:g}{unit}."
 
 
 def _about_force(felt: list[Force]) -> str:
