@@ -23,7 +23,9 @@ export async function operatingPage(address, places) {
   };
   const area = await page.locator("#view").boundingBox();
   const side = await page.locator("#side").boundingBox();
-  const picture = [area.x + 5, area.y + 50, (side?.x ?? area.x + area.width) - 5, area.y + area.height - 80];
+  const bars = await Promise.all(["#drill", "#guide"].map((name) => page.locator(name).boundingBox()));
+  const top = Math.max(area.y + 50, ...bars.map((box) => (box && box.y + box.height < 0.4 * area.height ? box.y + box.height + 5 : 0)));
+  const picture = [area.x + 5, top, (side?.x ?? area.x + area.width) - 5, area.y + area.height - 80];
   const hand = new SteadyHand(page, { ...places, picture, scale: WORKS.deviceScaleFactor });
   const shoot = async (path) => {
     await page.keyboard.press("p");

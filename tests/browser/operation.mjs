@@ -26,7 +26,7 @@ const phases = phasesOf(hand, places); // by name, in their order
 async function note(name) {
   await shoot(join(folder, `operation-${name}.png`));
   const now = await hand.look();
-  const noted = { ...now.measures, at: now.time, force_of_grasper: now.tools[0].force };
+  const noted = { ...now.measures, at: now.time, force_of_grasper: now.tools[0].force, fps: (await page.evaluate(() => window.viscera.stats())).framesPerSecond };
   console.error(name, JSON.stringify(noted));
   return noted;
 }

@@ -58,7 +58,7 @@ export function phasesOf(hand, places) {
       return;
     }
     await hand.down();
-      let hung = 0, before = (await hand.look()).time;
+    let hung = 0, before = (await hand.look()).time;
     for (let k = 1; k < way.length; k++) {
       way = await seen();
       for (let looks = 0; looks < 60; looks++) {
@@ -74,6 +74,7 @@ export function phasesOf(hand, places) {
         }
         if (!hand.closed) await hand.down();
         const far = await hand.step(way[k], Math.min(STEP, SPEED * Math.max(passed, 0.01)), now);
+        if (far === Infinity) return; // it came out of the picture
         if (far < 0.0012) break;
       }
       if (hung > HANGS) {
@@ -90,6 +91,21 @@ export function phasesOf(hand, places) {
     await hand.up();
     const end = way.at(-1);
     await hand.reach(add(end, away(HOOK, side, end, BACK + length(sub(end, way[0])))), 0.003, 0.02, 10);
+  }
+
+  /** The hook beside duct and artery, round after round, each time deeper, until enough of the fold is parted. */
+  async function freeTubes(enough) {
+    for (const ways of [places.fold[0], ...places.fold, ...places.fold.slice(1)]) {
+      if (await enough()) return;
+      await hand.wipe();
+      await hand.choose(HOOK, BESIDE);
+      await hand.turnTo(DOWN);
+      for (const way of ways) {
+        if (await enough()) return;
+        await draw(way, DOWN);
+        console.error("fold", JSON.stringify((await hand.measures()).calot_cleared), (await hand.look()).time.toFixed(1));
+      }
+    }
   }
 
   /** Jaws come to a place, close, and leave. */
@@ -118,18 +134,10 @@ export function phasesOf(hand, places) {
     async open() {
       await hand.choose(HOOK, BESIDE);
       await hand.turnTo(DOWN);
-      await draw(places.fold[0], DOWN);
+      await draw(places.fold[0][0], DOWN);
     },
     async free() {
-      await hand.wipe();
-      await hand.choose(HOOK, BESIDE);
-      await hand.turnTo(DOWN);
-      for (let round = 0; round < 4; round++) {
-        for (const path of places.fold) {
-          if ((await hand.measures()).calot_cleared > CLEARED) return;
-          await draw(path, DOWN);
-        }
-      }
+      await freeTubes(() => hand.measures().then(({ calot_cleared }) => calot_cleared > CLEARED));
     },
     async lower() {
       await pull(places.more);
@@ -141,6 +149,8 @@ export function phasesOf(hand, places) {
           await draw(path, ACROSS, RAISED);
         }
       }
+      // What sank back into the triangle meanwhile.
+      await freeTubes(() => hand.measures().then(({ critical_view }) => critical_view === 1));
     },
     async clip() {
       await pull(places.light);

@@ -7,6 +7,7 @@ const NOTCH = 0.001; // [m] that a notch of the wheel goes along the shaft, in a
 const NOTCH_PIXELS = 100;
 const FOGGED = 20; // [%] of the lens
 const TURNED = 0.06; // [rad] that may be left
+const OFTEN = 20; // that a pointer leaves the picture, and the hand goes on
 const SPIN_SPEED = 1.8; // [rad/s] of Q and E
 export const DOWN = [0, 0, -1], ACROSS = [0, 1, 0];
 
@@ -64,6 +65,7 @@ export class SteadyHand {
     Object.assign(this, { page, skin, trocars, picture, notch: NOTCH / scale });
     this.mouse = [0.5 * (picture[0] + picture[2]), 0.5 * (picture[1] + picture[3])];
     this.closed = false;
+    this.lost = 0;
   }
 
   look(restPlaces = [], goal = null) {
@@ -121,6 +123,7 @@ export class SteadyHand {
 
   /** Takes the instrument of this key, the pointer over a place beside the field; it keeps its depth from there on. */
   async choose(tool, beside) {
+    this.chosen = [tool, beside];
     const begun = await this.look();
     if (begun.tool === tool && begun.active && begun.depthKept) return;
     const { from } = await this.look([], beside);
@@ -139,7 +142,7 @@ export class SteadyHand {
   /** One movement of pointer and wheel towards a place for what acts [m], `most` far; how far it was. */
   async step(place, most = Infinity, seen = null) {
     const now = seen ?? (await this.look());
-    if (!now.acts) throw new Error("no instrument is in the picture");
+    if (!now.acts) return this.comeBack();
     const error = sub(place, now.acts), far = length(error);
     const way = far > most ? scaled(error, most / far) : error;
     // Across the view a step shows; along the line of sight the wheel brings it.
@@ -153,6 +156,14 @@ export class SteadyHand {
     if (Math.hypot(dx, dy) > 0.2) await this.moveMouse(this.mouse[0] + dx, this.mouse[1] + dy);
     await wheel;
     return far;
+  }
+
+  /** A pointer that came over a panel has taken its instrument out: the hand takes it again, beside the field, and is far from its place. */
+  async comeBack() {
+    if (!this.chosen || ++this.lost > OFTEN) throw new Error("no instrument is in the picture");
+    if (this.closed) await this.up();
+    await this.choose(...this.chosen);
+    return Infinity;
   }
 
   /** Until what acts would be there, near enough [m]. */

@@ -42,7 +42,7 @@ def places(seed: int) -> dict[str, Any]:
         "most": steps.MOST,
         "higher": steps.HIGHER,
         "out": steps.OUT,
-        "fold": [way.tolist() for side in eyes.ties() if len(way := eyes.way_beside(side, side.springs))],
+        "fold": [_beside(eyes, deeper) for deeper in (0.0, steps.DEEPER, 2.0 * steps.DEEPER)],
         "lower": [eyes.path(row).tolist() for row in eyes.bed(up_to=LOWER)],
         "clips": [
             {"at": place_of(eyes, line, side * BESIDE_CUT)[0].tolist(), "towards": side}
@@ -57,6 +57,12 @@ def places(seed: int) -> dict[str, Any]:
         "rinsed": [_along_bed(0.0, 0.004)],
         "sucked": [_along_bed(y) for y in steps.SUCKED],
     }
+
+
+def _beside(eyes: Eyes, deeper: float) -> list[list[list[float]]]:
+    """Ways of a hook through the fold, beside each tube [m]."""
+    ways = [eyes.way_beside(side, side.springs, deeper) for side in eyes.ties()]
+    return [way.tolist() for way in ways if len(way)]
 
 
 def _across_fold(eyes: Eyes, x: float) -> list[list[float]]:
