@@ -41,7 +41,7 @@ REAL_TIME = 1.0 / TICK
 HEADLESS = 1.2
 """Times real time, without a window."""
 SECONDS, QUICK_SECONDS = 60.0, 3.0
-LARGE, MILLION, LARGE_SECONDS = ("liver", "cautery", "bleeding"), 1_000_000, 10.0
+LARGE, MILLION, LARGE_SECONDS = ("liver", "cautery", "bleeding", "cholecystectomy"), 1_000_000, 10.0
 WARM_UP = 1.0
 """Programs are recorded in the first second [s]."""
 SCRIPTED = 10.0
