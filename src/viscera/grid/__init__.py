@@ -109,6 +109,7 @@ def set_bars(grid: Grid, ends: ArrayLike, radii: ArrayLike, velocities: ArrayLik
         raise InputError(f"{len(places)} bars have {len(thick)} radii.", "Give one radius and two velocities for each.")
     if not (np.isfinite(places).all() and np.isfinite(moving).all() and np.isfinite(thick).all()):
         raise InputError("a bar is not finite.", "Give finite places [m], radii [m] and velocities [m/s].")
+    _wait(grid)
     rows = grid.bars.host.reshape(MOST_BARS, BAR_FLOATS)
     rows[: len(places), :6] = places.reshape(-1, 6)
     rows[: len(places), 6] = thick
@@ -135,6 +136,7 @@ def put(
     numbers = [*place, rate, *jet, pull]
     if len(numbers) != SOURCE_FLOATS or not all(map(math.isfinite, numbers)):
         raise InputError(f"source {number} is not finite: {numbers}.", "Give three finite numbers each [m], [m/s].")
+    _wait(grid)
     row = grid.sources.host[SOURCE_FLOATS * number : SOURCE_FLOATS * (number + 1)]
     row[PLACE:RATE], row[RATE], row[JET:PULL], row[PULL] = place, rate, jet, pull
     first = number * len(grid.carried)
@@ -146,7 +148,13 @@ def put(
 
 def clear(grid: Grid) -> None:
     """No sources."""
+    _wait(grid)
     grid.source_count.host[0] = 0
+
+
+def _wait(grid: Grid) -> None:
+    """On cuda steps that were launched before may still have to read what is about to be replaced."""
+    grid.device.synchronize()
 
 
 def fill(grid: Grid, name: str, values: ArrayLike) -> None:
