@@ -130,9 +130,33 @@ def test_burnt_skin_closes_a_wound_and_no_other(
     assert cuts.lost()[0] == 0.0
 
 
+def test_worlds_opened_together_are_those_opened_one_by_one(
+    worlds: batch.Batch, hot: batch.Burns, blood: batch.Films, cuts: batch.Wounds
+) -> None:
+    """Every array of the wounds has the same bits, and a world that was not named keeps its own."""
+    begin(worlds, hot, blood, cuts)
+    opened = [(on_top(worlds, 3), VEIN, 0.16e-3), (on_top(worlds, 4), ARTERY, 0.11e-3)]
+
+    def rows() -> dict[str, Any]:
+        arrays = {name: getattr(cuts.rows, name) for name in cuts.rows._cls.vars}
+        return {name: one.numpy().copy() for name, one in arrays.items() if isinstance(one, wp.array) and one.ndim == 2}
+
+    for number in (0, 2):
+        cuts.open(number, opened)
+    one_by_one = rows()
+    begin(worlds, hot, blood, cuts)
+    cuts.open([0, 2], opened)
+    together = rows()
+    assert len(together) > 10
+    for name, expected in one_by_one.items():
+        assert together[name].tobytes() == expected.tobytes(), name
+
+
 def test_what_cannot_be_is_refused(worlds: batch.Batch, blood: batch.Films, cuts: batch.Wounds) -> None:
     with pytest.raises(InputError, match="too many"):
         cuts.open(0, [(on_top(worlds, 0), VEIN, 1e-4)] * 3)
+    with pytest.raises(InputError, match="no world"):
+        cuts.open([0, WORLDS], [])
     with pytest.raises(InputError, match="heart rates"):
         cuts.set_heart_rate([1.0])
     with pytest.raises(InputError, match="most"):

@@ -84,8 +84,14 @@ class Wounds:
 
     # --- what goes in ---
 
-    def open(self, number: int, wounds: Sequence[Wounded], fluid: str = "blood") -> None:
-        """The wounds of a world: those that it had are gone. Points lie on the surface at rest."""
+    def open(self, worlds: int | Sequence[int], wounds: Sequence[Wounded], fluid: str = "blood") -> None:
+        """The wounds of a world, or of several that have the same: those that they had are gone. Points lie on the
+        surface at rest, where each is looked for once, for however many worlds."""
+        numbers = np.atleast_1d(np.asarray(worlds, dtype=np.int64))
+        if numbers.ndim != 1 or not ((numbers >= 0) & (numbers < self._blood.worlds.count)).all():
+            raise InputError(f"there is no world {worlds}.", f"Allowed are 0 to {self._blood.worlds.count - 1}.")
+        if len(numbers) == 0:
+            return
         if len(wounds) > self.most:
             raise InputError(f"{len(wounds)} wounds are too many.", f"There is room for {self.most} in a world.")
         one = self._one
@@ -94,23 +100,23 @@ class Wounds:
         for point, vessel, opening in wounds:
             add_wound(one, point, vessel, opening, fluid)
         for name in KEPT:
-            self._write(name, number, getattr(one.view, name).numpy()[: self.most])
+            self._write(name, numbers, getattr(one.view, name).numpy()[: self.most])
         for name in BEGUN:
-            self._write(name, number, 0)
+            self._write(name, numbers, 0)
         if self._burns is not None:
-            self._find_texels(number)
-        self._write("place", number, self._places(number))
-        self._write("count", number, len(wounds))
+            self._find_texels(numbers)
+        self._write("place", numbers, self._places(int(numbers[0])))
+        self._write("count", numbers, len(wounds))
 
-    def _find_texels(self, number: int) -> None:
+    def _find_texels(self, numbers: NDArray[np.int64]) -> None:
         assert self._burns is not None
         find_texels(self._one, self._burns.skin, part=0)
         start = self._one.burn_start.numpy()[: self.most + 1]
         texel, room = self._one.burn_texel.numpy()[: start[-1]], self._open.texel.shape[1]
         if len(texel) > room:
             raise InputError(f"{len(texel)} texels around the wounds are too many.", "Take a smaller seal_radius.")
-        self._write("start", number, start)
-        self._write("texel", number, np.pad(texel, (0, room - len(texel))))
+        self._write("start", numbers, start)
+        self._write("texel", numbers, np.pad(texel, (0, room - len(texel))))
 
     def _places(self, number: int) -> NDArray[np.float32]:
         vertices = self._blood.surface.vertices.numpy()
@@ -119,9 +125,16 @@ class Wounds:
         share = np.stack([1.0 - second - third, second, third], axis=1)
         return (share[..., None] * corners).sum(axis=1)
 
-    def _write(self, name: str, number: int, values: Any) -> None:
-        row = getattr(self._open, name)[number]
-        row.assign(np.broadcast_to(np.asarray(values), row.numpy().shape))
+    def _write(self, name: str, numbers: NDArray[np.int64], values: Any) -> None:
+        """The same into the rows of these worlds: on cuda a transfer for one row, or one for all."""
+        array = getattr(self._open, name)
+        if len(numbers) == 1:
+            row = array[int(numbers[0])]
+            row.assign(np.broadcast_to(np.asarray(values), row.numpy().shape))
+            return
+        rows = array.numpy()
+        rows[numbers] = values
+        array.assign(rows)
 
     def set_heart_rate(self, rates: ArrayLike) -> None:
         """[beats/s], of each world."""

@@ -199,8 +199,7 @@ def wounded(blood: batch.Films, hot: batch.Burns | None) -> batch.Wounds:
         place = centres[:, :2].mean(axis=0) + np.array([side, 0.0])
         away = np.linalg.norm(centres[:, :2] - place, axis=1)
         opened.append((centres[np.argmin(away)], vessel, opening))
-    for number in range(blood.worlds.count):
-        cuts.open(number, opened)
+    cuts.open(range(blood.worlds.count), opened)
     return cuts
 
 
