@@ -38,7 +38,7 @@ import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
-  private readonly marks = new MarksLayer(part("overlay"));
+  private readonly marks = new MarksLayer(part("marks"));
   private readonly insets: PicturesPanel;
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
