@@ -22,7 +22,12 @@ const boxes = (page) => page.evaluate(() => {
   }
   // A title that is cut off cannot be read.
   const cut = [...document.querySelectorAll(".drill-result h2, .drill-bar button")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent);
-  return { found, cut, overflow: document.documentElement.scrollWidth };
+  // Nor can be pressed what something lies over, seen or not.
+  const blocked = [...document.querySelectorAll("#header button, #header summary")].filter((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return width > 0 && one.closest("details:not([open]) > :not(summary)") === null && !one.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  }).map((one) => one.getAttribute("aria-label") ?? one.textContent);
+  return { found, cut, blocked, overflow: document.documentElement.scrollWidth };
 });
 
 /** The list of scenarios while it is open: whether it is inside the window, and which of the cards that are in sight are covered by something. */

@@ -29,6 +29,7 @@ def test_bar_and_result_stick_out_nowhere_and_cover_no_title(tmp_path: Path) -> 
         width, height = told["window"]
         assert told["overflow"] <= width, where
         assert told["cut"] == [], where
+        assert told["blocked"] == [], where
         assert told["menu"]["left"] >= 0.0, where
         assert told["menu"]["right"] <= width, where
         assert told["menu"]["covered"] == [], where

@@ -89,7 +89,7 @@ describe("the sentence of a result", () => {
   const ended = { phase: "ended", outcome: "missed", level: 0, time: 8, failed: [], result: {}, certainty: 0.5, off: 0.0228 } as DrillState;
 
   it("says how far off and how sure in words that fit each other", () => {
-    expect(sentence(ended, undefined, [])).toBe("The pin stands 22.8 mm beside the middle of what was hidden, seen from above; you guessed.");
+    expect(sentence(ended, undefined, [])).toBe("The pin stands 22.8 mm beside the middle of what was hidden, seen along the pin; you guessed.");
     expect(sentence({ ...ended, certainty: 1 }, undefined, [])).toContain("you were sure.");
     expect(sentence({ ...ended, certainty: 0.6 }, undefined, [])).toContain("you were 60 % sure.");
   });

@@ -168,7 +168,7 @@ export function sentence(state: DrillState, level: Level | undefined, measures: 
   const label = (name: string) => measures.find((info) => info.name === name)?.label.toLowerCase() ?? name;
   if (state.off !== null) {
     const sure = CERTAINTIES.find(([, , share]) => share === state.certainty)?.[1] ?? `you were ${((state.certainty ?? 0) * 100).toFixed(0)} % sure`;
-    return `The pin stands ${(state.off * 1000).toFixed(1)} mm beside the middle of what was hidden, seen from above; ${sure}.`;
+    return `The pin stands ${(state.off * 1000).toFixed(1)} mm beside the middle of what was hidden, seen along the pin; ${sure}.`;
   }
   if (state.outcome === "met") return "All goals were met at once.";
   if (state.outcome === "failed") return `Beyond the limit, which nothing mends: ${state.failed.map(label).join(", ")}. You may go on to practise; this trial is over.`;

@@ -40,7 +40,7 @@ interface FilmState {
 
 /** Where the picture comes from. */
 function sourceOf({ stored, done }: Watched): string {
-  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again";
+  return stored ? `stored picture, ${Math.round(100 * done)} % computed` : "computed again";
 }
 
 /** How the trials in it went, one line each. */
