@@ -22,7 +22,43 @@ const boxes = (page) => page.evaluate(() => {
   }
   // A title that is cut off cannot be read.
   const cut = [...document.querySelectorAll(".drill-result h2, .drill-bar button")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent);
-  return { found, cut, overflow: document.documentElement.scrollWidth };
+  // Nor can be pressed what something lies over, seen or not.
+  const blocked = [...document.querySelectorAll("#header button, #header summary")].filter((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return width > 0 && one.closest("details:not([open]) > :not(summary)") === null && !one.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  }).map((one) => one.getAttribute("aria-label") ?? one.textContent);
+  return { found, cut, blocked, overflow: document.documentElement.scrollWidth };
+});
+
+/** The list of scenarios while it is open: whether it is inside the window, and which of the cards that are in sight are covered by something. */
+async function menu(page) {
+  await page.locator("summary.scenario-button").click();
+  await later(200);
+  const found = await page.evaluate(() => {
+    const list = document.querySelector(".scenario-list").getBoundingClientRect();
+    const covered = [...document.querySelectorAll(".scenario-list .scenario-card")].flatMap((card) => {
+      const { left, top, width, height } = card.getBoundingClientRect();
+      const seen = top + height < Math.min(list.bottom, window.innerHeight);
+      const clear = [0.1, 0.5, 0.9].every((share) => card.contains(document.elementFromPoint(left + share * width, top + 0.5 * height)));
+      return seen && !clear ? [card.textContent] : [];
+    });
+    return { left: list.left, right: list.right, covered };
+  });
+  await page.locator("summary.scenario-button").click();
+  return found;
+}
+
+/** Where instruments stand when there are as many as in the operation, and the panel beside or below them. */
+const crowd = (page) => page.evaluate(() => {
+  const group = document.querySelector("#tools .group");
+  const added = Array.from({ length: 6 }, () => group.firstElementChild.cloneNode(true));
+  group.append(...added);
+  document.getElementById("tools").classList.add("many");
+  const box = (element) => (({ left, top, right, bottom }) => ({ left, top, right, bottom }))(element.getBoundingClientRect());
+  const told = { tools: [...group.children].map(box), side: box(document.getElementById("side")) };
+  for (const one of added) one.remove();
+  document.getElementById("tools").classList.remove("many");
+  return told;
 });
 
 async function layouts(page) {
@@ -31,7 +67,7 @@ async function layouts(page) {
     for (const [name, [width, height]] of Object.entries(WINDOWS)) {
       await page.setViewportSize({ width, height });
       await later(500);
-      told[`${phase} ${name}`] = { window: [width, height], ...(await boxes(page)) };
+      told[`${phase} ${name}`] = { window: [width, height], ...(await boxes(page)), menu: await menu(page), ...(phase === "waiting" ? { crowd: await crowd(page) } : {}) };
       await page.screenshot({ path: join(folder, `${phase}-${name}.png`), timeout: 60_000 });
     }
     await page.setViewportSize({ width: 1280, height: 720 });

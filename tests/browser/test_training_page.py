@@ -89,6 +89,8 @@ def test_a_trainee_and_a_trainer_need_nothing_but_the_page(tmp_path: Path, datab
     assert TOKEN not in found["taken"]["address"]
     administered = found["administered"]
     assert "The code of Grace is" in administered["said"]
+    assert "The code of Grace is" in administered["renewed"]
+    assert administered["renewed"] != administered["said"]
     assert "Grace and 0 trials are deleted" in administered["gone"]
     assert administered["files"] == [f"viscera-cohort.{kind}" for kind in ("pdf", "csv", "parquet", "json")]
     with open(tmp_path / "viscera-cohort.csv", newline="") as file:
@@ -99,6 +101,7 @@ def test_a_trainee_and_a_trainer_need_nothing_but_the_page(tmp_path: Path, datab
     assert "Force, peak" in administered["measures"]
     assert "Ada" in found["watched"]["listed"]
     assert "found after" in found["watched"]["listed"]
+    assert found["watched"]["banners"] == ["", ""], "the page that was left holds nothing any more"
     kept = Store(open_database(database))
     (trial,) = kept.trials("Ada")
     assert (trial.outcome, trial.passed) == ("found", True)

@@ -79,7 +79,10 @@ async function administer(context) {
   const files = [];
   for (const name of ["PDF", "CSV", "Parquet", "xAPI"]) files.push(await download(page, name));
   const row = page.locator("tr", { has: page.getByText("Grace", { exact: true }) });
-  await row.locator("summary").click();
+  await row.locator("summary", { hasText: "New code" }).click();
+  await row.getByRole("button", { name: "New code for Grace" }).click();
+  const renewed = await page.locator(".said").innerText();
+  await row.locator("summary", { hasText: "Delete" }).click();
   await row.getByRole("button", { name: "Delete all of Grace" }).click();
   const gone = await page.locator(".said").innerText();
   await page.locator("section .downloads").first().getByText("Report", { exact: true }).click();
@@ -90,7 +93,7 @@ async function administer(context) {
   await shoot(page, "report", true);
   const measures = await page.locator(".measures").first().innerText();
   await page.close();
-  return { said, files, gone, measures };
+  return { said, renewed, files, gone, measures };
 }
 
 /** The trainee's run in the list, watched, and beside another. */
@@ -117,7 +120,8 @@ async function watch(page) {
   await page.locator(".compare-bar input").fill("1.5");
   await later(4000);
   await shoot(page, "beside");
-  return { listed, sides: await page.evaluate(() => [...document.querySelectorAll("iframe")].map((one) => one.contentWindow.viscera.frame.time)) };
+  const banners = await page.evaluate(() => [...document.querySelectorAll("iframe")].map((one) => one.contentDocument.getElementById("banners").innerText));
+  return { listed, banners, sides: await page.evaluate(() => [...document.querySelectorAll("iframe")].map((one) => one.contentWindow.viscera.frame.time)) };
 }
 
 await started(address);

@@ -192,7 +192,7 @@ def test_each_hand_is_scored_with_all_that_it_held() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (trial("failed", 26.0), "Charred was 26.0 mm²: keep it at or below 0.5 mm²."),
+        (trial("failed", 26.0), "Charred: 26.0 mm². Keep it at or below 0.5 mm²."),
         (trial("given_up", 1.0), "Not reached: charred. Stay with it"),
         (trial("missed", off=0.021), "The place was 21 mm off"),
         (trial(hands=(hand(3.0),)), "Press less: the strongest push was 3.0 N"),
@@ -220,5 +220,5 @@ def test_what_made_a_trial_fail_comes_before_what_is_not_done_yet() -> None:
     done = Wanted("done", "Line done", "%", 0, 90.0, None, 2.0)
     gap = Wanted("gap", "Gap", "mm", 1, None, 1.0, 2.0)
     torn = Wanted("torn", "Torn", "mm²", 0, None, 10.0, 13.0, grows=True)
-    for goals, words in (((done, gap, torn), "Torn was 13 mm²"), ((done, gap), "Gap was 2.0 mm"), ((done,), "Line")):
+    for goals, words in (((done, gap, torn), "Torn: 13 mm²"), ((done, gap), "Gap: 2.0 mm"), ((done,), "Line")):
         assert score(replace(trial("failed"), goals=goals)).advice.startswith(words)

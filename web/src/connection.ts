@@ -89,6 +89,12 @@ export class Connection {
     if (this.line.state === "lost") this.start();
   }
 
+  /** The page goes: its line too, or a browser that keeps the page for "back" would hold the instruments for good. */
+  leave(): void {
+    clearTimeout(this.timer);
+    this.drop();
+  }
+
   private receive(data: ArrayBuffer): void {
     this.heardAt = this.now();
     let message: ServerMessage;

@@ -30,7 +30,7 @@ import { Transport } from "./panels/transport";
 import type { FrameMessage, SceneDescription, ServerMessage, SessionState, Tiles, Tool } from "./protocol";
 import { GazeSender } from "./gaze";
 import { Rate } from "./rate";
-import { openView, part, sameScene } from "./opening";
+import { followPage, openView, part, sameScene } from "./opening";
 import { Training } from "./training";
 import type { View } from "./view";
 import { WebcamPanel } from "./webcam/panel";
@@ -38,7 +38,7 @@ import { WireError } from "./wire";
 
 class Page {
   private readonly overlay = new Overlay(part("overlay"));
-  private readonly marks = new MarksLayer(part("overlay"));
+  private readonly marks = new MarksLayer(part("marks"));
   private readonly insets: PicturesPanel;
   private readonly banners: Banners;
   private readonly help = new HelpDialog();
@@ -144,7 +144,7 @@ class Page {
     roomy.addEventListener("change", () => (this.guide.card.open = roomy.matches));
     watchLayout(this.guide.card, view.canvas, () => this.fit());
     // Nobody holds the instrument of a closed page.
-    window.addEventListener("pagehide", () => this.hand.withdraw());
+    followPage(this.connection, () => this.hand.withdraw());
   }
 
   start(): void {

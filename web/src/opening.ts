@@ -1,6 +1,7 @@
 // What the page begins with: its elements, and a view to draw in.
 
 import { Compare } from "./compare";
+import type { Connection } from "./connection";
 import { Banners } from "./panels/banners";
 import type { SceneDescription } from "./protocol";
 import { View } from "./view";
@@ -16,6 +17,17 @@ export function part(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`index.html has no element #${id}`);
   return element;
+}
+
+/** A page that is left gives its line away; one that comes back, as a browser kept it, has another. */
+export function followPage(line: Pick<Connection, "leave" | "start">, leaving: () => void): void {
+  window.addEventListener("pagehide", () => {
+    leaving();
+    line.leave();
+  });
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) line.start();
+  });
 }
 
 export function openView(): View | null {

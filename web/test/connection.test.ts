@@ -146,6 +146,18 @@ describe("connection", () => {
     expect(sockets[0].closed).toBe(true);
   });
 
+  it("ends with the page and does not come back by itself; a page that is shown again opens another", () => {
+    sockets[0].accept();
+    connection.leave();
+    expect(sockets[0].closed).toBe(true);
+    sockets[0].drop();
+    vi.advanceTimersByTime(60_000);
+    expect(sockets).toHaveLength(1);
+    connection.start();
+    sockets[1].accept();
+    expect(connection.line.state).toBe("open");
+  });
+
   it("measures the way there and back", () => {
     sockets[0].accept();
     const sentAt = Date.now();

@@ -12,8 +12,9 @@ describe("goals", () => {
   });
 
   it("are said in words", () => {
-    expect(goalText({ measure: "a", least: 90, most: null })).toBe("at least 90");
-    expect(goalText({ measure: "a", least: 1, most: 2.5 })).toBe("at least 1, at most 2.5");
-    expect(goalText({ measure: "a", least: null, most: 0 })).toBe("none");
+    expect(goalText({ measure: "a", least: 90, most: null }, "%")).toBe("at least 90 %");
+    expect(goalText({ measure: "a", least: 1, most: 2.5 }, "mL")).toBe("at least 1, at most 2.5 mL");
+    expect(goalText({ measure: "a", least: null, most: 3 }, "")).toBe("at most 3");
+    expect(goalText({ measure: "a", least: null, most: 0 }, "mm²")).toBe("none");
   });
 });

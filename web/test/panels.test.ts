@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { framed } from "../src/framing";
+import { capital } from "../src/panels/banners";
 import { holding } from "../src/panels/guide";
 import { asksForForce, hasTissue, hintLines } from "../src/panels/overlay";
 import { groups } from "../src/panels/parameters";
-import { warningOf } from "../src/panels/drill";
+import { sentence, warningOf } from "../src/panels/drill";
 import { remembered } from "../src/panels/who";
-import type { Camera, Instrument, Parameter, Surface } from "../src/protocol";
+import type { Camera, DrillState, Instrument, Parameter, Surface } from "../src/protocol";
 
 const parameter = (name: string, group: string): Parameter =>
   ({ name, label: name, unit: "", minimum: 0, maximum: 1, default: 0, help: "", choices: [], group });
@@ -74,6 +75,23 @@ describe("the warning of a drill", () => {
     expect(warningOf(level, measures, { charred: 0.1, time: 50, mist: 90 })).toBe("Time: 50.0 of 60 s");
     expect(warningOf(level, measures, { charred: 0.45, time: 50, mist: 90 })).toBe("Charred: 0.5 of 0.5 mm²");
     expect(warningOf(undefined, measures, { charred: 1 })).toBe("");
+  });
+});
+
+describe("what is refused", () => {
+  it("is told as a sentence, and files keep their names", () => {
+    expect(capital("another viewer holds the instruments.")).toBe("Another viewer holds the instruments.");
+    expect(capital("palpation-1.h5 is no recording.")).toBe("palpation-1.h5 is no recording.");
+  });
+});
+
+describe("the sentence of a result", () => {
+  const ended = { phase: "ended", outcome: "missed", level: 0, time: 8, failed: [], result: {}, certainty: 0.5, off: 0.0228 } as DrillState;
+
+  it("says how far off and how sure in words that fit each other", () => {
+    expect(sentence(ended, undefined, [])).toBe("The pin stands 22.8 mm beside the middle of what was hidden, seen along the pin; you guessed.");
+    expect(sentence({ ...ended, certainty: 1 }, undefined, [])).toContain("you were sure.");
+    expect(sentence({ ...ended, certainty: 0.6 }, undefined, [])).toContain("you were 60 % sure.");
   });
 });
 

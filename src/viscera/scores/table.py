@@ -225,10 +225,10 @@ def advice(trial: Trial, used: list[HandTrace]) -> str:
 
 def _about_goal(goal: Wanted) -> str:
     unit = f" {goal.unit}".rstrip()
-    value = f"{goal.label} was {goal.value:.{goal.digits}f}{unit}"
+    value = f"{goal.label}: {goal.value:.{goal.digits}f}{unit}"
     if goal.over:
-        return f"{value}: keep it at or below {goal.most:g}{unit}."
-    return f"{value}: it takes at least {goal.least:g}{unit}."
+        return f"{value}. Keep it at or below {goal.most:g}{unit}."
+    return f"{value}. It takes at least {goal.least:g}{unit}."
 
 
 def _about_force(felt: list[Force]) -> str:

@@ -342,6 +342,12 @@ def _delete(name: str) -> str:
     return f"<details><summary>Delete…</summary><p class=note>This cannot be undone.</p>{sure}</details>"
 
 
+def _new_code(name: str) -> str:
+    """Folded, as deletion is: one press too many would lock somebody out."""
+    sure = _form("code", [_hidden(name)], f"New code for {name}", title="Where the old one is lost")
+    return f"<details><summary>New code…</summary><p class=note>The old one ends at once.</p>{sure}</details>"
+
+
 def _own(name: str) -> str:
     return f"<section><h2>Your trials</h2>{_downloads(name)}{_delete(name)}</section>"
 
@@ -349,7 +355,7 @@ def _own(name: str) -> str:
 def _cohort(counts: dict[str, Counted]) -> str:
     rows = "".join(
         f"<tr><td><b>{escape(name)}</b></td><td>{_told(one)}</td><td>{_downloads(name, 'Report', 'PDF', 'CSV')}</td>"
-        f"<td>{_form('code', [_hidden(name)], 'New code', title='Where the old one is lost')}</td>"
+        f"<td>{_new_code(name)}</td>"
         f"<td>{_delete(name)}</td></tr>"
         for name, one in counts.items()
     )

@@ -105,7 +105,7 @@ export class Banners {
 
   setProblem(problem: Problem): void {
     clearTimeout(this.problemTimer);
-    this.show("problem", { kind: "warning", title: problem.message, text: problem.hint,
+    this.show("problem", { kind: "warning", title: capital(problem.message), text: problem.hint,
       action: { label: "Dismiss", run: () => this.clear("problem") } });
     this.problemTimer = setTimeout(() => this.clear("problem"), PROBLEM_STAYS);
   }
@@ -137,6 +137,11 @@ export class Banners {
     });
     this.root.replaceChildren(...banners);
   }
+}
+
+/** A sentence that begins with a word begins with a capital; a file or an address keeps its name. */
+export function capital(text: string): string {
+  return /^[a-z]+[ ,:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 function banner(place: Place, { kind, title, text, action, second, lines }: Content): HTMLElement {

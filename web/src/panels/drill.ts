@@ -2,11 +2,11 @@
 
 import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score, Standing } from "../protocol";
 import { h, icon, setText } from "./dom";
-import { clock } from "./format";
+import { clock, signed } from "./format";
 import { goalText, met } from "./measures";
 
-/** How sure one is, in words and as a share. */
-const CERTAINTIES: [string, number][] = [["a guess", 0.5], ["fairly sure", 0.75], ["sure", 1]];
+/** How sure one is: on the button, said afterwards, and as a share. */
+const CERTAINTIES: [string, string, number][] = [["a guess", "you guessed", 0.5], ["fairly sure", "you were fairly sure", 0.75], ["sure", "you were sure", 1]];
 
 const TITLES: Record<DrillState["outcome"], string> = {
   "": "", met: "Done", failed: "Failed", given_up: "Given up", found: "Found", missed: "Missed",
@@ -58,6 +58,7 @@ export class DrillPanel {
     if (state.phase !== "waiting") this.level = state.level;
     this.closed = false;
     this.render(state);
+    this.card.scrollTop = 0; // not where the one before was left
   }
 
   /** Whether trials are kept here. */
@@ -115,7 +116,7 @@ export class DrillPanel {
   }
 
   private running(): Node[] {
-    const found = CERTAINTIES.map(([words, certainty]) =>
+    const found = CERTAINTIES.map(([words, , certainty]) =>
       h("button", { type: "button", on: { click: () => this.send({ action: "found", certainty }) } }, words));
     const declare = h("details", { class: "declare" }, h("summary", { class: "go" }, "Here it is…"),
       h("div", { class: "declare-list" }, h("p", { class: "note" }, "The last pin counts. How sure are you?"), ...found));
@@ -166,11 +167,11 @@ export function good({ outcome }: DrillState): boolean {
 export function sentence(state: DrillState, level: Level | undefined, measures: Measure[]): string {
   const label = (name: string) => measures.find((info) => info.name === name)?.label.toLowerCase() ?? name;
   if (state.off !== null) {
-    const sure = CERTAINTIES.find(([, share]) => share === state.certainty)?.[0] ?? `${((state.certainty ?? 0) * 100).toFixed(0)} % sure`;
-    return `The pin stands ${(state.off * 1000).toFixed(1)} mm from over the middle of what was hidden; you were ${sure}.`;
+    const sure = CERTAINTIES.find(([, , share]) => share === state.certainty)?.[1] ?? `you were ${((state.certainty ?? 0) * 100).toFixed(0)} % sure`;
+    return `The pin stands ${(state.off * 1000).toFixed(1)} mm beside the middle of what was hidden, seen along the pin; ${sure}.`;
   }
   if (state.outcome === "met") return "All goals were met at once.";
-  if (state.outcome === "failed") return `Beyond repair: ${state.failed.map(label).join(", ")}. You may go on to practise; this trial is over.`;
+  if (state.outcome === "failed") return `Beyond the limit, which nothing mends: ${state.failed.map(label).join(", ")}. You may go on to practise; this trial is over.`;
   const open = (level?.goals ?? []).filter((goal) => !met(goal, state.result[goal.measure])).map(({ measure }) => label(measure));
   return open.length === 0 ? "" : `Not reached: ${open.join(", ")}.`;
 }
@@ -206,9 +207,9 @@ function scored(score: Score, level: Level | undefined, standing: Standing | nul
 function scoreRow({ name, label, unit, value, digits, note, limit, better }: Row, standing: Standing | null): HTMLElement {
   const place = standing?.places.find((one) => one.name === name);
   const half = place?.quartiles ?? null;
-  const words = [note, half === null ? "" : `middle half ${half[0].toFixed(digits)} to ${half[2].toFixed(digits)}`].filter(Boolean).join("; ");
+  const words = [note, half === null ? "" : `middle half ${signed(half[0], digits)} to ${signed(half[2], digits)}`].filter(Boolean).join("; ");
   const bad = limit !== null && ((better === "less" && value > limit) || (better === "more" && value < limit));
-  return h("tr", { class: bad ? "lost" : "" }, h("th", {}, label), h("td", {}, `${value.toFixed(digits)} ${unit}`.trim()), h("td", { class: "note" }, words));
+  return h("tr", { class: bad ? "lost" : "" }, h("th", {}, label), h("td", {}, `${signed(value, digits)} ${unit}`.trim()), h("td", { class: "note" }, words));
 }
 
 /** Among one's own trials, and among the cohort's. */
@@ -224,8 +225,9 @@ function placed({ trainee, trials, times, passed, quartiles, proficient_at }: St
 /** One bar per trial, as high as it took long. */
 function timeBars(times: number[], passed: boolean[]): HTMLElement {
   const most = Math.max(...times, 1e-9);
-  return h("div", { class: "time-bars", role: "img", "aria-label": `Times of your trials: ${times.map((time) => time.toFixed(1)).join(", ")} s` },
+  const bars = h("div", { class: "time-bars", role: "img", "aria-label": `Times of your trials: ${times.map((time) => time.toFixed(1)).join(", ")} s` },
     ...times.map((time, i) => h("i", { class: passed[i] ? "met" : "lost", style: `height: ${(100 * time / most).toFixed(0)}%`, title: `${time.toFixed(1)} s` })));
+  return h("figure", { class: "times" }, h("figcaption", { class: "note" }, times.length === 1 ? "Time of this trial" : `Time of each of your trials, up to ${most.toFixed(1)} s`), bars);
 }
 
 function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLElement {
@@ -233,6 +235,6 @@ function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLE
   const value = goal.measure in result ? result[goal.measure] : NaN;
   const reached = met(goal, value);
   return h("tr", { class: reached ? "met" : "lost" }, h("th", {}, info?.label ?? goal.measure),
-    h("td", {}, `${value.toFixed(info?.digits ?? 1)} ${info?.unit ?? ""}`.trim()), h("td", { class: "note" }, goalText(goal)),
+    h("td", {}, `${value.toFixed(info?.digits ?? 1)} ${info?.unit ?? ""}`.trim()), h("td", { class: "note" }, goalText(goal, info?.unit ?? "")),
     h("td", {}, icon(reached ? "check" : "close")));
 }

@@ -12,6 +12,11 @@ export function factor(value: number): string {
   return `×${value.toFixed(2)} real time`;
 }
 
+/** With a minus as typesetters have it. */
+export function signed(value: number, digits: number): string {
+  return value.toFixed(digits).replace("-", "−");
+}
+
 /** Three significant digits, plain. */
 export function plain(value: number): string {
   if (value === 0) return "0";

@@ -10,7 +10,7 @@ type Row = [string, string];
 export function holding(instruments: Pick<Instrument, "action">[]): string {
   const does = instruments.filter(({ action }) => action !== "").length;
   if (does === 0) return "hold to press";
-  return does === instruments.length ? "hold for the pedal or handle" : "hold to press, or for the pedal or handle";
+  return does === instruments.length ? "hold to use the instrument (its pedal or handle)" : "hold to press, or to use the instrument (its pedal or handle)";
 }
 
 const HANDS: Row[] = [

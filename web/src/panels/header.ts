@@ -38,6 +38,8 @@ export class Header {
   private welcome: Welcome | null = null;
   private current = "";
   private speed = 1;
+  private lineState: Line["state"] = "connecting";
+  private watches = false;
   /** What stands in place of the pace while there is none. */
   private rests = "";
 
@@ -96,7 +98,7 @@ export class Header {
     setText(this.time, clock(frame.time));
     // Blood, heat and water slow down before tissue does; then both are told.
     const lags = frame.beside_factor < 0.93 * frame.real_time_factor;
-    const pace = lags ? `×${frame.real_time_factor.toFixed(2)}, fluids ${factor(frame.beside_factor)}` : factor(frame.real_time_factor);
+    const pace = lags ? `×${frame.real_time_factor.toFixed(2)}, fluids ×${frame.beside_factor.toFixed(2)}` : factor(frame.real_time_factor);
     setText(this.pace, this.rests || pace);
     // Slow motion that was asked for is not a machine that cannot keep up.
     this.pace.classList.toggle("slow", this.rests === "" && (lags || frame.real_time_factor < 0.9 * this.speed));
@@ -106,13 +108,21 @@ export class Header {
     this.speed = state.speed;
     setText(this.viewers, String(state.viewers));
     this.viewersChip.title = state.viewers === 1 ? "You alone watch this session" : `${state.viewers} browsers watch this session`;
+    this.watches = state.watched !== null;
+    this.tellLine();
     this.rests = RESTS[state.state] ?? "";
     if (this.rests !== "") setText(this.pace, this.rests);
   }
 
   setLine(line: Line): void {
-    setText(this.line, LINE_WORDS[line.state]);
+    this.lineState = line.state;
+    this.tellLine();
     this.lineChip.dataset.line = line.state;
+  }
+
+  /** What comes over the line: a world, or what was recorded of one. */
+  private tellLine(): void {
+    setText(this.line, this.lineState === "open" && this.watches ? "recording" : LINE_WORDS[this.lineState]);
   }
 
   private fillList(): void {

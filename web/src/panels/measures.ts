@@ -75,15 +75,16 @@ export function lost(goal: Goal, { grows }: Pick<Measure, "grows">, value: numbe
   return grows && goal.most !== null && value > goal.most;
 }
 
-/** "at least 90", "at most 0.5", "none". */
-export function goalText({ least, most }: Goal): string {
+/** "at least 90 %", "at most 0.5 mL", "none". */
+export function goalText({ least, most }: Goal, unit: string): string {
   if (most === 0) return "none";
-  return [least === null ? "" : `at least ${plain(least)}`, most === null ? "" : `at most ${plain(most)}`].filter(Boolean).join(", ");
+  const words = [least === null ? "" : `at least ${plain(least)}`, most === null ? "" : `at most ${plain(most)}`].filter(Boolean).join(", ");
+  return `${words} ${unit}`.trim();
 }
 
 function measureRow(info: Measure, goal: Goal | undefined): Row {
   const value = h("output", {}, "–");
-  const wanted = goal === undefined ? null : h("span", { class: "goal" }, `goal: ${goalText(goal)}`, icon("check"), icon("close"));
+  const wanted = goal === undefined ? null : h("span", { class: "goal" }, `goal: ${goalText(goal, info.unit)}`, icon("check"), icon("close"));
   const element = h("div", { class: goal === undefined ? "measure" : "measure wanted", title: info.help },
     h("dt", {}, info.label, wanted), h("dd", {}, value, h("span", { class: "unit" }, info.unit)), h("p", { class: "note" }, info.help));
   return { info, goal, element, value };

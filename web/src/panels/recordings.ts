@@ -40,7 +40,7 @@ interface FilmState {
 
 /** Where the picture comes from. */
 function sourceOf({ stored, done }: Watched): string {
-  return stored ? `stored picture; computed to ${Math.round(100 * done)} %` : "computed again";
+  return stored ? `stored picture, ${Math.round(100 * done)} % computed` : "computed again";
 }
 
 /** How the trials in it went, one line each. */
@@ -71,7 +71,7 @@ export class RecordingsPanel {
   private readonly slider = h("input", { type: "range", min: 0, step: 0.016, "aria-label": "Time in the recording", on: { input: () => this.dragged() } });
   private readonly ticks = h("div", { class: "watch-marks" });
   private readonly time = h("output", { class: "drill-time" }, clock(0));
-  private readonly length = h("span", { class: "note" }, "");
+  private readonly length = h("span", { class: "note watch-source" }, "");
   private readonly speeds = SPEEDS.map((speed) => h("button", { type: "button", on: { click: () => this.events.speed(speed) } }, `${speed}×`));
   private readonly film = h("button", { type: "button", title: "An MP4 of this recording, with its measures", on: { click: () => void this.makeFilm() } }, "Film");
   private watched: Watched | null = null;
@@ -95,7 +95,7 @@ export class RecordingsPanel {
         button("Try again from here", "A new run that begins with this moment", () => events.seek({ again: true })),
         button("Copy link", "To this moment, for whoever can open this page", () => void this.copyLink()),
         button("Beside…", "Another recording beside this one", () => void this.open(true)), this.film,
-        button("Live", "Back to a live world", () => events.live())));
+        button("Leave", "Back to a live world of this scenario", () => events.live())));
     root.hidden = true;
   }
 
