@@ -102,6 +102,26 @@ def test_the_hands_work_is_toughness_times_new_area(
     assert np.abs(forces[-3:]).max() == 0.0
 
 
+@pytest.mark.parametrize("cells", [1.0, 2.0])
+@pytest.mark.parametrize("spacing", [0.002, 0.004])
+@pytest.mark.parametrize("speed", [0.1, 0.3])
+def test_so_it_is_where_the_blade_drags_tissue_along(cpu: Device, cells: float, spacing: float, speed: float) -> None:
+    """By Γ/E, one and two cells, before it is cut: springs that were drawn to the blade are charged for too. No bound
+    is wider than above."""
+    toughness = 20_000.0 * cells * spacing
+    tissue = block(cpu, 20_000.0, toughness, spacing)
+    work, lost, forces = saw(tissue, speed, SIZE[0] + 0.004)
+    energy = Energy(tissue)
+    spent = work - energy.elastic() - energy.kinetic() - lost
+    assert spent == pytest.approx(toughness * cut_area(tissue), rel=0.15)
+    # One cut, no shreds; and no kick: never much more than it takes to go on.
+    assert cut_area(tissue) == pytest.approx(SIZE[0] * DEPTH, rel=0.2)
+    middle = forces[len(forces) // 3 : 2 * len(forces) // 3]
+    assert -middle[:, 0].mean() == pytest.approx(toughness * DEPTH, rel=0.25)
+    assert np.abs(forces[:, 0]).max() < 1.25 * toughness * DEPTH
+    assert np.abs(forces[-3:]).max() == 0.0
+
+
 def test_an_old_cut_is_not_felt(cpu: Device) -> None:
     tissue = block(cpu, 20_000.0, 25.0, 0.002)
     first, _, _ = saw(tissue, 0.3, SIZE[0] + 0.004)

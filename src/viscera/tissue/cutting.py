@@ -41,7 +41,7 @@ from viscera.tissue import (
     blade_resistance_kernels,
     touch_kernels,
 )
-from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, SAMPLES
+from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, HUNG, SAMPLES
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, spring_share
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _make(tissue: Tissue) -> Cutting:
     made.cells = wp.array(params.nodes[order].astype(np.int32), dtype=wp.vec3i, device=device.warp)
     made.before, made.near = zeros(3 * slots, wp.float32), zeros(len(params.nodes), wp.int32)
     made.boxes, made.nearest = zeros(2 * EDGES, wp.vec3d), zeros(samples, wp.int64)
-    made.places, made.weights = zeros(8 * samples, wp.int32), zeros(8 * samples, wp.float32)
+    made.places, made.weights = zeros(HUNG * samples, wp.int32), zeros(HUNG * samples, wp.float32)
     made.bound, made.stiffness = zeros(samples, wp.float32), zeros(samples, wp.float32)
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
     made.news = news.array
