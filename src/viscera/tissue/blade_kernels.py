@@ -258,6 +258,13 @@ def across_edge(blades: Blades, ends: int, way: wp.vec3d):
 
 
 @wp.func
+def seeks(blades: Blades, edge: int, n: int):
+    """Whether a sample has to find out what tissue it is in: where it was in none, or holds none that is uncut. What it
+    held may have stayed behind, or gone with the blade as a shred."""
+    return blades.known[edge] == 0 or blades.inside[n] <= 0 or blades.bound[n] <= 0.0
+
+
+@wp.func
 def follow_sample(
     lattice: Lattice, blades: Blades, live: wp.array(dtype=wp.float32), position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32), edge: int, k: int,
@@ -274,7 +281,7 @@ def follow_sample(
     was = blades.at[n]
     target = blade
     u = wp.vec3d()
-    tracked = blades.known[edge] != 0 and blades.inside[n] > 0
+    tracked = not seeks(blades, edge, n)
     if tracked:
         u, _gradient, _count = displacement_at(lattice, blades, tau, position, velocity, was, _SPREAD)
         ahead = across_edge(blades, end, target - was - u)
