@@ -111,7 +111,7 @@ def test_so_it_is_where_the_blade_drags_tissue_along(
     cpu: Device, cells: float, spacing: float, speed: float, aside: float
 ) -> None:
     """By Γ/E, one and two cells, before it is cut: springs that were drawn to the blade are charged for too. No bound
-    is wider than above. Nearer than a quarter of a cell to a plane of masses it does not hold (docs/cutting.md)."""
+    is wider than above. Nearer than 0.3 of a cell to a plane of masses it does not hold (docs/cutting.md)."""
     toughness = 20_000.0 * cells * spacing
     tissue = block(cpu, 20_000.0, toughness, spacing)
     work, lost, forces = saw(tissue, speed, SIZE[0] + 0.004, aside)
