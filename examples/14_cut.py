@@ -1,10 +1,10 @@
 """A blade goes through a block of tissue, and the hand pays for the surface that it opens.
 
 Draws a scalpel through a block that is held below and at its sides, and adds up the hand's work. Checked against
-toughness times the new surface, and against what must be: a surface that is closed. Tougher than about half a cell
-times its stiffness, the block is dragged along, and the hand pays less than that (docs/cutting.md).
+toughness times the new surface, and against what must be: a surface that is closed. The block is dragged along by
+about a cell before it is cut; far beyond that the hand pays less (docs/cutting.md).
 
-    python examples/14_cut.py [--toughness 20] [--speed 0.1]
+    python examples/14_cut.py [--toughness 40] [--speed 0.1]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CELLS, SPACING = (12, 8, 5), 0.002
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--toughness", type=float, default=20.0, help="of the tissue [J/m²]")
+    parser.add_argument("--toughness", type=float, default=40.0, help="of the tissue [J/m²]")
     parser.add_argument("--speed", type=float, default=0.1, help="of the hand [m/s]")
     chosen = parser.parse_args()
 

@@ -62,9 +62,10 @@ class Energy:
         return float(0.5 * self.tissue.mass @ (self.tissue.velocities().astype(np.float64) ** 2).sum(axis=1))
 
 
-def saw(tissue: Tissue, speed: float, until: float) -> tuple[float, float, NDArray[np.float64]]:
-    """Draws a blade through it; the hand's work [J], what drag took [J], and the force of each tick [N]."""
-    y, top = 0.5 * SIZE[1] + 0.3 * tissue.params.spacing, SIZE[2]
+def saw(tissue: Tissue, speed: float, until: float, aside: float = 0.3) -> tuple[float, float, NDArray[np.float64]]:
+    """Draws a blade through it, so many cells aside of a plane of masses; the hand's work [J], what drag took [J], and
+    the force of each tick [N]."""
+    y, top = 0.5 * SIZE[1] + aside * tissue.params.spacing, SIZE[2]
     energy = Energy(tissue)
     work = lost = 0.0
     forces = []
@@ -99,6 +100,30 @@ def test_the_hands_work_is_toughness_times_new_area(
     middle = forces[len(forces) // 3 : 2 * len(forces) // 3]
     assert -middle[:, 0].mean() == pytest.approx(toughness * DEPTH, rel=0.25)
     # Through: nothing is felt any more.
+    assert np.abs(forces[-3:]).max() == 0.0
+
+
+@pytest.mark.parametrize("cells", [1.0, 2.0])
+@pytest.mark.parametrize("spacing", [0.002, 0.004])
+@pytest.mark.parametrize("speed", [0.1, 0.3])
+@pytest.mark.parametrize("aside", [0.3, 0.5])
+def test_so_it_is_where_the_blade_drags_tissue_along(
+    cpu: Device, cells: float, spacing: float, speed: float, aside: float
+) -> None:
+    """By Γ/E, one and two cells, before it is cut: springs that were drawn to the blade are charged for too. No bound
+    is wider than above. Nearer than 0.3 of a cell to a plane of masses it does not hold (docs/cutting.md)."""
+    toughness = 20_000.0 * cells * spacing
+    tissue = block(cpu, 20_000.0, toughness, spacing)
+    work, lost, forces = saw(tissue, speed, SIZE[0] + 0.004, aside)
+    energy = Energy(tissue)
+    spent = work - energy.elastic() - energy.kinetic() - lost
+    assert spent == pytest.approx(toughness * cut_area(tissue), rel=0.15)
+    # One cut, no shreds; and no kick: never much more than it takes to go on.
+    assert cut_area(tissue) == pytest.approx(SIZE[0] * DEPTH, rel=0.2)
+    middle = forces[len(forces) // 3 : 2 * len(forces) // 3]
+    assert -middle[:, 0].mean() == pytest.approx(toughness * DEPTH, rel=0.25)
+    # 1.35: over one cell of two that the blade is deep, what lies ahead differs by up to 0.3.
+    assert np.abs(forces[:, 0]).max() < 1.35 * toughness * DEPTH
     assert np.abs(forces[-3:]).max() == 0.0
 
 

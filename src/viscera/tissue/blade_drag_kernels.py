@@ -9,6 +9,7 @@ from viscera.tissue.blade_kernels import (
     EDGE_FLOATS,
     EDGE_START,
     EDGES,
+    HUNG,
     SAMPLES,
     Blades,
     across_edge,
@@ -33,7 +34,7 @@ HOLD = wp.constant(0.15)
 cut lag behind its blade."""
 
 _EDGES, _SAMPLES, _FORCE_PARTS = wp.constant(EDGES), wp.constant(SAMPLES), wp.constant(FORCE_PARTS)
-_EDGE_FLOATS = wp.constant(EDGE_FLOATS)
+_EDGE_FLOATS, _HUNG = wp.constant(EDGE_FLOATS), wp.constant(HUNG)
 
 
 @wp.func
@@ -47,9 +48,9 @@ def add_shares(blades: Blades, edge: int):
     for k in range(_SAMPLES):
         n = edge * _SAMPLES + k
         if blades.bound[n] > 0.0:
-            for c in range(8):
-                i = blades.places[8 * n + c]
-                blades.share[i] = blades.share[i] + blades.weights[8 * n + c]
+            for c in range(_HUNG):
+                i = blades.places[_HUNG * n + c]
+                blades.share[i] = blades.share[i] + blades.weights[_HUNG * n + c]
 
 
 @wp.func
@@ -60,10 +61,10 @@ def pull_sample(
     """Force of a sample at this place [m] on the tissue at the end of the cut [N]."""
     yields = float(0.0)
     moved = wp.vec3()
-    for c in range(8):
-        w = blades.weights[8 * n + c]
+    for c in range(_HUNG):
+        w = blades.weights[_HUNG * n + c]
         if w > 0.0:
-            i = blades.places[8 * n + c]
+            i = blades.places[_HUNG * n + c]
             inverse = lattice.inverse_mass[i]
             yields += w * blades.share[i] * wp.where(inverse > 0.0, inverse, blades.stray)
             moved += w * (load3(position, lattice.slots, i) - tau * load3(velocity, lattice.slots, i))
@@ -93,9 +94,9 @@ def move_tissue(
     position_out: wp.array(dtype=wp.float32),
 ):  # fmt: skip
     slots = lattice.slots
-    for c in range(8):
-        w = blades.weights[8 * n + c]
-        i = blades.places[8 * n + c]
+    for c in range(_HUNG):
+        w = blades.weights[_HUNG * n + c]
+        i = blades.places[_HUNG * n + c]
         blades.share[i] = 0.0
         change = (w * lattice.inverse_mass[i] * lattice.dt * keep * lattice.keep[i]) * blades.pull[n]
         store3(velocity_out, slots, i, load3(velocity_out, slots, i) + change)

@@ -25,6 +25,11 @@ EDGE_FLOATS = 16
 """Of each edge: on, share of the toughness that it needs, tool, whether it cuts; then both its ends as the tick starts
 and as it ends, six numbers each [m], organ frame."""
 EDGE_START, EDGE_END = wp.constant(4), wp.constant(10)
+SPREAD = 2
+"""Along each axis, the masses nearer than this to a point of an edge are pulled by it [cells]. With 1, the corners of
+its cell alone, a pull of a cell's stiffness crushes that cell, and the blade cuts what it has not felt."""
+HUNG = (2 * SPREAD) ** 3
+"""Masses that a sample hangs on."""
 
 ROUNDS = wp.constant(16)
 """Of Newton's iteration, at most."""
@@ -43,7 +48,11 @@ NOBODY = wp.constant(wp.int64(0x7FFFFFFFFFFFFFFF))
 """In `Blades.nearest`: no mass is near."""
 
 
+NOTHING = wp.constant(1.0e-9)
+"""A smaller sum of weights is none."""
+
 _SAMPLES, _EDGE_FLOATS = wp.constant(SAMPLES), wp.constant(EDGE_FLOATS)
+_SPREAD, _HUNG = wp.constant(SPREAD), wp.constant(HUNG)
 
 
 @wp.struct
@@ -87,7 +96,7 @@ class Blades:
     """Direction in which it cuts."""
     places: wp.array(dtype=wp.int32)
     weights: wp.array(dtype=wp.float32)
-    """Masses around it, eight each."""
+    """Masses around it, `HUNG` each, and what share of its pull each of them gets."""
     bound: wp.array(dtype=wp.float32)
     """Force at which the tissue there is cut [N]."""
     stiffness: wp.array(dtype=wp.float32)
@@ -126,63 +135,85 @@ def point_of(numbers: wp.array(dtype=wp.float64), at: int):
 
 
 @wp.func
+def displaced(
+    lattice: Lattice, tau: float, position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), i: int
+):
+    """u of a mass [cells]."""
+    u = load3(position, lattice.slots, i) - tau * load3(velocity, lattice.slots, i)
+    return wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) * (
+        wp.float64(1.0) / wp.float64(lattice.spacing)
+    )
+
+
+@wp.func
+def tent(away: wp.float64, reach: int):
+    """Weight of a mass so many cells away along an axis: it falls evenly to 0 at `reach`. Those of a row sum to one."""
+    return (wp.float64(1.0) - wp.abs(away) / wp.float64(reach)) / wp.float64(reach)
+
+
+@wp.func
+def tent_slope(away: wp.float64, reach: int):
+    """Its derivative by the place that it is looked at from; a place at a mass belongs to the cell above it."""
+    down = wp.float64(-1.0) / wp.float64(reach * reach)
+    return wp.where(away >= wp.float64(0.0), down, -down)
+
+
+@wp.func
 def displacement_at(
     lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), x: wp.vec3d,
+    velocity: wp.array(dtype=wp.float32), x: wp.vec3d, reach: int,
 ):  # fmt: skip
-    """u and its gradient at a place of the tissue at rest, in cells, and how many masses are around it: trilinear, and
-    where a mass is missing as if it moved like the mean of the others."""
+    """u and its gradient at a place of the tissue at rest, in cells, and how many corners of its cell are there. The
+    mean of the masses that are nearer than `reach` cells along each axis, by tents: with 1 that is trilinear."""
     bx = whole_floor(x[0])
     by = whole_floor(x[1])
     bz = whole_floor(x[2])
     count = int(0)
-    mean = wp.vec3()
     for c in range(8):
-        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
-        if s >= 0:
-            mean += load3(position, lattice.slots, s) - tau * load3(velocity, lattice.slots, s)
+        if slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4) >= 0:
             count += 1
-    mean = mean / float(wp.max(count, 1))
-    one = wp.float64(1.0)
-    fx = x[0] - wp.float64(bx)
-    fy = x[1] - wp.float64(by)
-    fz = x[2] - wp.float64(bz)
+    total = wp.float64(0.0)
+    slope = wp.vec3d()
     u = wp.vec3d()
     gx = wp.vec3d()
     gy = wp.vec3d()
     gz = wp.vec3d()
-    for c in range(8):
-        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
-        moved = mean
-        if s >= 0:
-            moved = load3(position, lattice.slots, s) - tau * load3(velocity, lattice.slots, s)
-        own = wp.vec3d(wp.float64(moved[0]), wp.float64(moved[1]), wp.float64(moved[2])) / wp.float64(lattice.spacing)
-        wx = one - fx
-        wy = one - fy
-        wz = one - fz
-        sx = -one
-        sy = -one
-        sz = -one
-        if c % 2 == 1:
-            wx = fx
-            sx = one
-        if c // 2 % 2 == 1:
-            wy = fy
-            sy = one
-        if c // 4 == 1:
-            wz = fz
-            sz = one
-        u += (wx * wy * wz) * own
-        gx += (sx * wy * wz) * own
-        gy += (wx * sy * wz) * own
-        gz += (wx * wy * sz) * own
+    wide = wp.where(count > 0, 2 * reach, 0)
+    for kz in range(wide):
+        z = bz + kz - reach + 1
+        wz = tent(x[2] - wp.float64(z), reach)
+        for ky in range(wide):
+            y = by + ky - reach + 1
+            wy = tent(x[1] - wp.float64(y), reach)
+            for kx in range(wide):
+                s = slot_at(blades, bx + kx - reach + 1, y, z)
+                if s >= 0:
+                    away = x[0] - wp.float64(bx + kx - reach + 1)
+                    wx = tent(away, reach)
+                    own = displaced(lattice, tau, position, velocity, s)
+                    sx = tent_slope(away, reach) * wy * wz
+                    sy = wx * tent_slope(x[1] - wp.float64(y), reach) * wz
+                    sz = wx * wy * tent_slope(x[2] - wp.float64(z), reach)
+                    total += wx * wy * wz
+                    slope += wp.vec3d(sx, sy, sz)
+                    u += (wx * wy * wz) * own
+                    gx += sx * own
+                    gy += sy * own
+                    gz += sz * own
+    if total > TINY:
+        # Over those that are there.
+        share = wp.float64(1.0) / total
+        u = share * u
+        gx = share * (gx - slope[0] * u)
+        gy = share * (gy - slope[1] * u)
+        gz = share * (gz - slope[2] * u)
     return u, wp.matrix_from_cols(gx, gy, gz), count
 
 
 @wp.func
 def at_rest(
     lattice: Lattice, blades: Blades, tau: float, position: wp.array(dtype=wp.float32),
-    velocity: wp.array(dtype=wp.float32), here: wp.vec3d, guess: wp.vec3d, beyond: wp.vec3d,
+    velocity: wp.array(dtype=wp.float32), here: wp.vec3d, guess: wp.vec3d, beyond: wp.vec3d, reach: int,
 ):  # fmt: skip
     """The place at rest of the tissue that is here now, and how many masses are around it: 0 outside, -1 where none was
     found. Newton's iteration on X + u(X) = x; `beyond` is u where there is no tissue."""
@@ -191,7 +222,7 @@ def at_rest(
     count = int(0)
     residual = wp.float64(1.0)
     for _round in range(ROUNDS):
-        u, gradient, count = displacement_at(lattice, blades, tau, position, velocity, found)
+        u, gradient, count = displacement_at(lattice, blades, tau, position, velocity, found, reach)
         if count == 0:
             u = beyond
         miss = found + u - here
@@ -227,14 +258,10 @@ def across_edge(blades: Blades, ends: int, way: wp.vec3d):
 
 
 @wp.func
-def displaced(
-    lattice: Lattice, tau: float, position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), i: int
-):
-    """u of a mass [cells]."""
-    u = load3(position, lattice.slots, i) - tau * load3(velocity, lattice.slots, i)
-    return wp.vec3d(wp.float64(u[0]), wp.float64(u[1]), wp.float64(u[2])) * (
-        wp.float64(1.0) / wp.float64(lattice.spacing)
-    )
+def seeks(blades: Blades, edge: int, n: int):
+    """Whether a sample has to find out what tissue it is in: where it was in none, or holds none that is uncut. What it
+    held may have stayed behind, or gone with the blade as a shred."""
+    return blades.known[edge] == 0 or blades.inside[n] <= 0 or blades.bound[n] <= 0.0
 
 
 @wp.func
@@ -254,9 +281,9 @@ def follow_sample(
     was = blades.at[n]
     target = blade
     u = wp.vec3d()
-    tracked = blades.known[edge] != 0 and blades.inside[n] > 0
+    tracked = not seeks(blades, edge, n)
     if tracked:
-        u, _gradient, _count = displacement_at(lattice, blades, tau, position, velocity, was)
+        u, _gradient, _count = displacement_at(lattice, blades, tau, position, velocity, was, _SPREAD)
         ahead = across_edge(blades, end, target - was - u)
         size = wp.length(ahead)
         if size > TINY:
@@ -269,7 +296,7 @@ def follow_sample(
             blades.way[n] = wp.normalize(blade - begin)
         if blades.nearest[n] != NOBODY:
             u = displaced(lattice, tau, position, velocity, mass_of(blades.nearest[n]))
-    found, count = at_rest(lattice, blades, tau, position, velocity, target, target - u, u)
+    found, count = at_rest(lattice, blades, tau, position, velocity, target, target - u, u, _SPREAD)
     front = target
     holds = tracked and blades.inside[n] == 8 and blades.bound[n] > 0.0 and wp.length(blade - was - u) <= STAY
     if count < 0 and holds:
@@ -306,30 +333,21 @@ def mass_of(number: wp.int64):
 
 @wp.func
 def hang_sample(blades: Blades, n: int):
-    """The masses around a sample, with weights that sum to one."""
+    """The masses around a sample, with weights that sum to one: those of `displacement_at`."""
     x = blades.at[n]
     bx = whole_floor(x[0])
     by = whole_floor(x[1])
     bz = whole_floor(x[2])
-    fx = float(x[0] - wp.float64(bx))
-    fy = float(x[1] - wp.float64(by))
-    fz = float(x[2] - wp.float64(bz))
-    missing = float(0.0)
-    count = float(0.0)
-    for c in range(8):
-        s = slot_at(blades, bx + c % 2, by + c // 2 % 2, bz + c // 4)
-        w = wp.where(c % 2 == 1, fx, 1.0 - fx)
-        w = w * wp.where(c // 2 % 2 == 1, fy, 1.0 - fy)
-        w = w * wp.where(c // 4 == 1, fz, 1.0 - fz)
-        if s < 0:
-            missing += w
-            w = -1.0
-            s = 0
-        else:
-            count += 1.0
-        blades.places[8 * n + c] = s
-        blades.weights[8 * n + c] = w
-    for c in range(8):
-        w = blades.weights[8 * n + c]
-        # What a missing mass would carry, the others share, as in `displacement_at`.
-        blades.weights[8 * n + c] = wp.where(w < 0.0, 0.0, w + missing / wp.max(count, 1.0))
+    total = float(0.0)
+    for c in range(_HUNG):
+        kx = bx + c % (2 * _SPREAD) - _SPREAD + 1
+        ky = by + c // (2 * _SPREAD) % (2 * _SPREAD) - _SPREAD + 1
+        kz = bz + c // (4 * _SPREAD * _SPREAD) - _SPREAD + 1
+        s = slot_at(blades, kx, ky, kz)
+        w = tent(x[0] - wp.float64(kx), _SPREAD) * tent(x[1] - wp.float64(ky), _SPREAD)
+        share = wp.where(s >= 0, float(w * tent(x[2] - wp.float64(kz), _SPREAD)), 0.0)
+        total += share
+        blades.places[_HUNG * n + c] = wp.max(s, 0)
+        blades.weights[_HUNG * n + c] = share
+    for c in range(_HUNG):
+        blades.weights[_HUNG * n + c] = blades.weights[_HUNG * n + c] / wp.max(total, NOTHING)

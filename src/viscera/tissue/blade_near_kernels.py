@@ -19,6 +19,7 @@ from viscera.tissue.blade_kernels import (
     displaced,
     near_number,
     point_of,
+    seeks,
 )
 from viscera.tissue.kernels import LIVE_VISCOUS_TIME, Lattice, load3, store3
 
@@ -86,12 +87,6 @@ def is_near(blades: Blades, edge: int, place: wp.vec3d):
     found = place[0] >= low[0] - REACH and place[0] <= high[0] + REACH
     found = found and place[1] >= low[1] - REACH and place[1] <= high[1] + REACH
     return found and place[2] >= low[2] - REACH and place[2] <= high[2] + REACH
-
-
-@wp.func
-def seeks(blades: Blades, edge: int, n: int):
-    """Whether a sample has to find out what tissue it is in."""
-    return blades.known[edge] == 0 or blades.inside[n] <= 0
 
 
 @wp.func

@@ -8,8 +8,9 @@ drawn from its place; and an edge that tissue carries along cuts nothing, as it 
 
 Cutting takes work: the toughness Γ of the tissue [J/m²] times the new surface. So points are followed through the
 tissue *at rest*: one that is at x now is at the place X with X + u(X) = x, where u is the displacement between the
-masses; it begins at the mass that is nearest to it now. A point that stands for the length ℓ of
-edge pulls the tissue at the end of its cut along, by a stiff spring across its edge whose force is at most
+masses, the mean of those two cells around by tents; it begins at the mass that is nearest to it now, and does so again
+where it holds nothing. A point that stands for the length ℓ of edge pulls the tissue at the end of its cut along, the
+same masses by the same weights, by a stiff spring across its edge whose force is at most
 
     F = Γ·κ·ℓ·f,
 
@@ -17,6 +18,8 @@ where κ is what share of Γ a blade needs and f the share of what lies ahead th
 cut stays where it is in the tissue, which follows the blade; at it, the cut goes on. That is dry friction in the frame
 of the tissue: its slip takes F·ds = Γ·κ·dA, and all else of the hand's work goes into the tissue. Momentum: what the
 hand feels is what the masses get. In an old cut, or outside, f = 0, nothing is felt, and the cut is where the blade is.
+On the eight corners of one cell alone a force of about its stiffness times its side, E·h per length of edge, pushes
+them through their neighbours; spread over two cells around, four times as many bear it, and Γ·κ/E may be two cells.
 
 Sources: the balance of work, Atkins, "The Science and Engineering of Cutting" (2009), ch. 2. Cut springs instead of cut
 elements: Etheredge, Kunst and Sanders 2013, §6.
@@ -41,7 +44,7 @@ from viscera.tissue import (
     blade_resistance_kernels,
     touch_kernels,
 )
-from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, SAMPLES
+from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, HUNG, SAMPLES
 from viscera.tissue.springs import DIRECTIONS, NodeIndex, cells_around, spring_share
 
 if TYPE_CHECKING:
@@ -122,7 +125,7 @@ def _make(tissue: Tissue) -> Cutting:
     made.cells = wp.array(params.nodes[order].astype(np.int32), dtype=wp.vec3i, device=device.warp)
     made.before, made.near = zeros(3 * slots, wp.float32), zeros(len(params.nodes), wp.int32)
     made.boxes, made.nearest = zeros(2 * EDGES, wp.vec3d), zeros(samples, wp.int64)
-    made.places, made.weights = zeros(8 * samples, wp.int32), zeros(8 * samples, wp.float32)
+    made.places, made.weights = zeros(HUNG * samples, wp.int32), zeros(HUNG * samples, wp.float32)
     made.bound, made.stiffness = zeros(samples, wp.float32), zeros(samples, wp.float32)
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
     made.news = news.array

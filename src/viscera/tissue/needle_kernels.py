@@ -247,7 +247,7 @@ def pierce(
             return
     if counts[WITHIN] == 1 and wp.length(tip - threads.at[n - 1]) > HOLE_APART * lattice.spacing:
         here = wp.vec3d(wp.float64(tip[0]), wp.float64(tip[1]), wp.float64(tip[2])) / wp.float64(lattice.spacing)
-        cell, around = at_rest(lattice, blades, tau, position, velocity, here, here, wp.vec3d())
+        cell, around = at_rest(lattice, blades, tau, position, velocity, here, here, wp.vec3d(), 1)
         if around == 8 and whole_cell(lattice, blades, cell):
             home = wp.vec3(float(cell[0]), float(cell[1]), float(cell[2])) * lattice.spacing
             counts[REFUSED] = counts[REFUSED] + 1 - add_hole(lattice, samples, threads, blades, -1, tip, home)
