@@ -132,49 +132,56 @@ def cell_axis(
 
 
 @wp.func
-def cut_springs_of(
+def cut_spring(
     lattice: Lattice, blades: Blades, bulk: wp.array(dtype=wp.float16), has_volume: int, tau: float,
-    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), edge: int, m: int,
+    position: wp.array(dtype=wp.float32), velocity: wp.array(dtype=wp.float32), edge: int, m: int, d: int,
 ):  # fmt: skip
-    """Cuts every spring of a mass that crosses what an edge swept: quads between neighbouring samples, as they were
-    when the tick began and as they are now. In the frame of the spring: what was, goes with it by the affine map that
-    takes it from where it was to where it is, so that nothing slips between two ticks, and an edge that is carried
-    along with the spring cuts nothing."""
+    """Cuts a spring of a mass if it crosses what an edge swept: quads between neighbouring samples, as they were when
+    the tick began and as they are now. In the frame of the spring: what was, goes with it by the affine map that takes
+    it from where it was to where it is, so that nothing slips between two ticks, and an edge that is carried along with
+    the spring cuts nothing."""
     low = blades.boxes[2 * edge]
     high = blades.boxes[2 * edge + 1]
     i = blades.masses[m]
     cell = blades.cells[m]
-    rest = cell_place(blades, m)
-    p = seen_place(lattice, tau, position, velocity, i, rest)
-    for d in range(13):
-        spring = d * lattice.slots + i
-        r = (d + 14) // 3
-        step = wp.vec3i((d + 14) % 3 - 1, r % 3 - 1, r // 3 - 1)
-        j = int(-1)
-        if blades.cut[spring] == wp.uint8(0):
-            j = slot_at(blades, cell[0] + step[0], cell[1] + step[1], cell[2] + step[2])
-        if j >= 0:
-            far = rest + wp.vec3d(wp.float64(step[0]), wp.float64(step[1]), wp.float64(step[2]))
-            q = seen_place(lattice, tau, position, velocity, j, far)
-            if apart(wp.min(p, q), wp.max(p, q), low, high, AROUND):
-                continue
-            dp = moved_since(lattice, blades, i, p, rest)
-            dq = moved_since(lattice, blades, j, q, far)
-            slack = wp.float64(2.0) * (wp.length(dp) + wp.length(dq))
-            if apart(wp.min(p, q), wp.max(p, q), low, high, slack):
-                continue
-            axes = wp.identity(n=3, dtype=wp.float64)
+    r = (d + 14) // 3
+    step = wp.vec3i((d + 14) % 3 - 1, r % 3 - 1, r // 3 - 1)
+    j = int(-1)
+    if blades.cut[d * lattice.slots + i] == wp.uint8(0):
+        j = slot_at(blades, cell[0] + step[0], cell[1] + step[1], cell[2] + step[2])
+    if j >= 0:
+        rest = cell_place(blades, m)
+        far = rest + wp.vec3d(wp.float64(step[0]), wp.float64(step[1]), wp.float64(step[2]))
+        p = seen_place(lattice, tau, position, velocity, i, rest)
+        q = seen_place(lattice, tau, position, velocity, j, far)
+        if apart(wp.min(p, q), wp.max(p, q), low, high, AROUND):
+            return
+        dp = moved_since(lattice, blades, i, p, rest)
+        dq = moved_since(lattice, blades, j, q, far)
+        slack = wp.float64(2.0) * (wp.length(dp) + wp.length(dq))
+        if apart(wp.min(p, q), wp.max(p, q), low, high, slack):
+            return
+        crossing = cross_all(blades, edge, p, q, dp, dq, slack, wp.identity(n=3, dtype=wp.float64))
+        if crossing != wp.int64(0):
             if d == 0 or d == 2 or d == 8:
+                # Where it is cut, and how the blade lies there, is kept of these alone.
                 last = cell + step
                 ax = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 0)
                 ay = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 1)
                 az = cell_axis(lattice, blades, tau, position, velocity, i, j, cell, last, 2)
-                axes = wp.matrix_from_cols(ax, ay, az)
-            crossing = wp.int64(0)
-            for k in range(_SAMPLES - 1):
-                crossing = wp.max(crossing, cross_quad(blades, edge * _SAMPLES + k, p, q, dp, dq, slack, axes))
-            if crossing != wp.int64(0):
-                part_spring(lattice, blades, bulk, has_volume, i, cell[0], cell[1], cell[2], d, crossing)
+                crossing = cross_all(blades, edge, p, q, dp, dq, slack, wp.matrix_from_cols(ax, ay, az))
+            part_spring(lattice, blades, bulk, has_volume, i, cell[0], cell[1], cell[2], d, crossing)
+
+
+@wp.func
+def cross_all(
+    blades: Blades, edge: int, p: wp.vec3d, q: wp.vec3d, dp: wp.vec3d, dq: wp.vec3d, slack: wp.float64, axes: wp.mat33d
+):
+    """0 where the spring misses all that an edge swept, else the largest `packed`."""
+    crossing = wp.int64(0)
+    for k in range(_SAMPLES - 1):
+        crossing = wp.max(crossing, cross_quad(blades, edge * _SAMPLES + k, p, q, dp, dq, slack, axes))
+    return crossing
 
 
 @wp.func
@@ -271,7 +278,8 @@ def cut_serial(
                 box_fronts(blades, edge)
                 for c in range(count):
                     m = blades.near[c]
-                    cut_springs_of(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m)
+                    for d in range(13):
+                        cut_spring(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m, d)
             for k in range(_SAMPLES):
                 bound_sample(lattice, blades, edge, k)
             blades.known[edge] = 1
@@ -313,7 +321,8 @@ def cut_near(
         if edge_is_on(blades, edge) and blades.edges[edge * _EDGE_FLOATS + 3] != wp.float64(0.0):
             place = cell_place(blades, m) + displaced(lattice, tau, position, velocity, blades.masses[m])
             if is_near(blades, edge, place):
-                cut_springs_of(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m)
+                for d in range(13):
+                    cut_spring(lattice, blades, bulk_out, has_volume, tau, position, velocity, edge, m, d)
 
 
 @wp.kernel

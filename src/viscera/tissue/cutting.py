@@ -42,6 +42,7 @@ from viscera.tissue import (
     blade_kernels,
     blade_near_kernels,
     blade_resistance_kernels,
+    native_blades,
     touch_kernels,
 )
 from viscera.tissue.blade_kernels import EDGE_FLOATS, EDGES, HUNG, SAMPLES
@@ -77,6 +78,8 @@ class Cutting:
 
     news: Port
     """1 when something was cut since somebody looked, int32, shape (1,)."""
+    scan: Any
+    """`Scan` of native_blades.py; None on cuda."""
 
     def arrays(self) -> dict[str, Any]:
         """All that changes."""
@@ -130,7 +133,8 @@ def _make(tissue: Tissue) -> Cutting:
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
     made.news = news.array
     made.cut, made.crossing = zeros(13 * slots, wp.uint8), zeros(3 * slots, wp.int64)
-    return Cutting(made, _areas(tissue), edges, news)
+    scan = None if device.is_cuda else native_blades.make_scan(tissue, made)
+    return Cutting(made, _areas(tissue), edges, news, scan)
 
 
 def _areas(tissue: Tissue) -> NDArray[np.float32]:
@@ -188,7 +192,8 @@ def record_keep(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
         return
     device, state, blades = tissue.device, tissue.state, tissue.cutting.blades
     args = [tissue.constants, state.live.array, here, state.velocity, blades]
-    kernel = blade_near_kernels.keep_places if device.is_cuda else blade_near_kernels.keep_places_serial
+    serial = native_blades.keep_places_in_c if tissue.native else blade_near_kernels.keep_places_serial
+    kernel = blade_near_kernels.keep_places if device.is_cuda else serial
     count = len(tissue.params.nodes) if device.is_cuda else 1
     stage.once(lambda: wp.launch(kernel, dim=count, inputs=args, device=device.warp))
 
@@ -205,7 +210,10 @@ def _cut(tissue: Tissue, there: wp.array[Any]) -> None:
     motion = [state.live.array, there, state.velocity]
     if not device.is_cuda:
         args = [lattice, volume, *motion, blades, tissue.bulk]
-        wp.launch(blade_cut_kernels.cut_serial, dim=1, inputs=args, device=device.warp)
+        if tissue.native:
+            wp.launch(native_blades.cut_in_c, dim=1, inputs=[*args, cutting.scan], device=device.warp)
+        else:
+            wp.launch(blade_cut_kernels.cut_serial, dim=1, inputs=args, device=device.warp)
         return
     samples, masses = EDGES * SAMPLES, len(tissue.params.nodes)
     near, cuts = blade_near_kernels, blade_cut_kernels
@@ -223,9 +231,11 @@ def record_drag(stage: Stage, tissue: Tissue, substep: int, there: wp.array[Any]
     if tissue.cutting is None:
         return
     cutting, state, device = tissue.cutting, tissue.state, tissue.device.warp
+    in_c = tissue.native and not tissue.device.is_cuda
+    kernel = native_blades.drag_in_c if in_c else blade_drag_kernels.drag_edges
     args = [tissue.constants, substep, state.live.array, state.tools.array, touch_kernels.TIPS]
     args += [cutting.blades, state.velocity, there, state.force.array]
-    stage.once(lambda: wp.launch(blade_drag_kernels.drag_edges, dim=1, inputs=args, device=device))
+    stage.once(lambda: wp.launch(kernel, dim=1, inputs=args, device=device))
 
 
 def cut_area(tissue: Tissue) -> float:
