@@ -79,7 +79,7 @@ class Cutting:
     news: Port
     """1 when something was cut since somebody looked, int32, shape (1,)."""
     scan: Any
-    """`Scan` of native_blades.py; None on cuda."""
+    """`Scan` of native_blades.py; None for the plain kernels, as on cuda."""
 
     def arrays(self) -> dict[str, Any]:
         """All that changes."""
@@ -133,7 +133,7 @@ def _make(tissue: Tissue) -> Cutting:
     made.pull, made.share = zeros(samples, wp.vec3), zeros(slots, wp.float32)
     made.news = news.array
     made.cut, made.crossing = zeros(13 * slots, wp.uint8), zeros(3 * slots, wp.int64)
-    scan = None if device.is_cuda else native_blades.make_scan(tissue, made)
+    scan = native_blades.make_scan(tissue, made) if tissue.native and not device.is_cuda else None
     return Cutting(made, _areas(tissue), edges, news, scan)
 
 
@@ -192,7 +192,7 @@ def record_keep(stage: Stage, tissue: Tissue, here: wp.array[Any]) -> None:
         return
     device, state, blades = tissue.device, tissue.state, tissue.cutting.blades
     args = [tissue.constants, state.live.array, here, state.velocity, blades]
-    serial = native_blades.keep_places_in_c if tissue.native else blade_near_kernels.keep_places_serial
+    serial = blade_near_kernels.keep_places_serial if tissue.cutting.scan is None else native_blades.keep_places_in_c
     kernel = blade_near_kernels.keep_places if device.is_cuda else serial
     count = len(tissue.params.nodes) if device.is_cuda else 1
     stage.once(lambda: wp.launch(kernel, dim=count, inputs=args, device=device.warp))
@@ -210,10 +210,10 @@ def _cut(tissue: Tissue, there: wp.array[Any]) -> None:
     motion = [state.live.array, there, state.velocity]
     if not device.is_cuda:
         args = [lattice, volume, *motion, blades, tissue.bulk]
-        if tissue.native:
-            wp.launch(native_blades.cut_in_c, dim=1, inputs=[*args, cutting.scan], device=device.warp)
-        else:
+        if cutting.scan is None:
             wp.launch(blade_cut_kernels.cut_serial, dim=1, inputs=args, device=device.warp)
+        else:
+            wp.launch(native_blades.cut_in_c, dim=1, inputs=[*args, cutting.scan], device=device.warp)
         return
     samples, masses = EDGES * SAMPLES, len(tissue.params.nodes)
     near, cuts = blade_near_kernels, blade_cut_kernels
@@ -231,8 +231,7 @@ def record_drag(stage: Stage, tissue: Tissue, substep: int, there: wp.array[Any]
     if tissue.cutting is None:
         return
     cutting, state, device = tissue.cutting, tissue.state, tissue.device.warp
-    in_c = tissue.native and not tissue.device.is_cuda
-    kernel = native_blades.drag_in_c if in_c else blade_drag_kernels.drag_edges
+    kernel = blade_drag_kernels.drag_edges if cutting.scan is None else native_blades.drag_in_c
     args = [tissue.constants, substep, state.live.array, state.tools.array, touch_kernels.TIPS]
     args += [cutting.blades, state.velocity, there, state.force.array]
     stage.once(lambda: wp.launch(kernel, dim=1, inputs=args, device=device))

@@ -39,7 +39,7 @@ import warp as wp
 
 from viscera.device import Program, Stage, put
 from viscera.errors import InputError
-from viscera.tissue import meeting_kernels, partner_kernels, stepping
+from viscera.tissue import meeting_kernels, native_meeting, partner_kernels, stepping
 from viscera.tissue.cutting import record_keep
 from viscera.tissue.fresh_cuts import FreshCuts
 from viscera.tissue.grasping import record_take
@@ -79,6 +79,8 @@ class Meeting:
     """`x` and `v` of `meet` as a round ends."""
     fresh: list[FreshCuts | None] = field(default_factory=list)
     """Of each lattice, where it can be cut."""
+    in_c: bool = False
+    """Whether one core does what takes time in C (native_meeting.py); False for the plain kernels, as on cuda."""
     more: int = 0
     """Pieces that are not told apart from others: there are more than PIECES."""
     _programs: dict[tuple[int, ...], Program] = field(default_factory=dict)
@@ -138,11 +140,20 @@ class Meeting:
         self._launch(partner_kernels.find_runaways, count)
         self._launch(partner_kernels.clear_grid, count)
         self._launch(partner_kernels.fill_grid, count)
-        self._launch(partner_kernels.list_candidates, count)
+        if self.in_c:
+            self._launch(native_meeting.list_candidates_in_c)
+        else:
+            self._launch(partner_kernels.list_candidates, count)
         for number, tissue in enumerate(self.tissues):
-            args = [tissue.constants, number, count, tissue.state.position[tissue.current]]
-            self._launch(partner_kernels.find_normals, *args)
-        self._launch(partner_kernels.find_partners, count)
+            here = tissue.state.position[tissue.current]
+            if self.in_c:
+                self._launch(native_meeting.find_normals_in_c, tissue.constants, number, here)
+            else:
+                self._launch(partner_kernels.find_normals, tissue.constants, number, count, here)
+        if self.in_c:
+            self._launch(native_meeting.find_partners_in_c)
+        else:
+            self._launch(partner_kernels.find_partners, count)
         self._launch(partner_kernels.find_shares, count)
 
     def push_apart(self, tissue_buffer: int) -> None:
@@ -155,7 +166,10 @@ class Meeting:
             self._launch(meeting_kernels.place_masses, *args)
         here, other = (self.meet.x, self.meet.v), self._other
         for _ in range(ROUNDS):
-            self._launch(meeting_kernels.push_pairs, count, *here, *other)
+            if self.in_c:
+                self._launch(native_meeting.push_pairs_in_c, *here, *other)
+            else:
+                self._launch(meeting_kernels.push_pairs, count, *here, *other)
             here, other = other, here
         for number, (tissue, place) in enumerate(zip(self.tissues, there, strict=True)):
             args = [tissue.constants, number, count, tissue.state.live.array, self.meet, tissue.state.velocity, place]
@@ -222,7 +236,8 @@ def make_meeting(tissues: Sequence[Tissue], *, friction: float = 0.2, table: flo
     for number, tissue in enumerate(tissues):
         fresh.append(None if tissue.cutting is None else FreshCuts(tissue, number, key, origin))
         key += tissue.layout.slots
-    made = Meeting(tissues, [Pieces(tissue, origin) for tissue in tissues], meet, other, fresh)
+    in_c = tissues[0].native and not tissues[0].device.is_cuda
+    made = Meeting(tissues, [Pieces(tissue, origin) for tissue in tissues], meet, other, fresh, in_c)
     made._put()
     return made
 

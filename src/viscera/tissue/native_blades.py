@@ -7,9 +7,6 @@ near are then looked at exactly, as are the few springs of which not both ends a
 Sums keep their order, so their bits.
 """
 
-# `int(0)` declares a variable in a kernel.
-# ruff: noqa: RUF046
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -468,9 +465,9 @@ def keep_all(
 ): ...  # fmt: skip
 
 
-@wp.func_native(
-    _near(_LIST, reach=repr(float(REACH)), samples=_NUMBERS["samples"], edge_floats=str(EDGE_FLOATS), end=_NUMBERS["end"])
-)
+@wp.func_native(_near(
+    _LIST, reach=repr(float(REACH)), samples=str(SAMPLES), edge_floats=str(EDGE_FLOATS), end=str(int(EDGE_END))
+))  # fmt: skip
 def list_around(
     lattice: Lattice, blades: Blades, scan: Scan, edge: int, tau: float, position: wp.array(dtype=wp.float32),
     velocity: wp.array(dtype=wp.float32),

@@ -10,10 +10,25 @@ import warp as wp
 from viscera.device import Device, Stage
 from viscera.native import Trial, Twin, register
 from viscera.native.twins import Results
-from viscera.tissue import hung_kernels, kernels, native, volume
+from viscera.tissue import (
+    blade_cut_kernels,
+    blade_drag_kernels,
+    blade_near_kernels,
+    hung_kernels,
+    kernels,
+    meeting_kernels,
+    native,
+    native_blades,
+    native_meeting,
+    partner_kernels,
+    volume,
+)
+from viscera.tissue.cutting import cut_springs, let_cut, need_cutting, set_edge
 from viscera.tissue.lattice import Tissue, make_lattice
 from viscera.tissue.materials import Material
+from viscera.tissue.meeting import make_meeting
 from viscera.tissue.params import Creep, LatticeParams, Remedies, RestSkipping
+from viscera.tissue.springs import partners
 from viscera.tissue.stepping import record_extra, record_tick
 
 SPACING = 0.004
@@ -111,6 +126,101 @@ def _hanging(device: Device, feature: str, native_loops: bool, size: int) -> Tri
     return Trial(step, results, size)
 
 
+def _block(device: Device, origin: tuple[float, float, float], size: int, *, held: bool, poisson: float) -> Tissue:
+    """About so many masses that can be cut, at rest."""
+    side = max(4, round(size ** (1.0 / 3.0)))
+    axes = [np.arange(side, dtype=np.int32)] * 3
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    material = Material("block", 20_000.0, 1_000.0, poisson=poisson, viscous_time=2e-4, toughness=40.0)
+    params = LatticeParams(
+        nodes=nodes, spacing=SPACING, origin=origin, anchored=(nodes[:, 2] == 0) & held, material=material,
+        stiffest=material.young, drag=5.0,
+    )  # fmt: skip
+    tissue = make_lattice(device, params)
+    let_cut(tissue)
+    return tissue
+
+
+def _draw(tissue: Tissue, edge: int, tick: int, height: float) -> None:
+    """An edge goes at 0.4 m/s, askew, from before a block on into it."""
+    side = (int(tissue.params.nodes.max()) + 1) * SPACING
+    start = np.array([0.37 * SPACING - 0.0021 + 0.0004 * tick, -0.3 * SPACING, height])
+    ends = np.array([start, start + np.array([0.3 * SPACING, 1.1 * side, 0.6 * SPACING])])
+    origin = np.asarray(tissue.params.origin)
+    set_edge(tissue, edge, edge, origin + ends, origin + ends + np.array([0.0004, 0.0, 0.0001]))
+
+
+def _blades(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """In the middle of a cut: tissue is dragged along, springs are cut, points seek their tissue."""
+    tissue = _block(device, (0.1, 0.2, 0.3), size, held=True, poisson=0.4)
+    cutting, edges = need_cutting(tissue), 2 if feature == "two edges" else 1
+    if not native_loops:
+        cutting.scan = None
+    for tick in range(24):
+        for edge in range(edges):
+            _draw(tissue, edge, tick, (1.4 + 0.7 * edge) * SPACING)
+        tissue.step()
+
+    def results() -> Results:
+        moving = {"velocity": tissue.state.velocity, "force": tissue.state.force.array, "bulk": tissue.bulk}
+        return {name: array.numpy() for name, array in (cutting.arrays() | moving).items()}
+
+    masses = len(tissue.params.nodes)
+    return Trial(lambda stage: record_tick(stage, tissue), results, masses)
+
+
+def _meeting(device: Device, feature: str, native_loops: bool, size: int) -> Trial:
+    """A block that is cut through, or one that another one has been put into, in motion."""
+    blocks = [_block(device, (0.0, 0.0, 0.0), size, held=True, poisson=0.25)]
+    top = int(blocks[0].params.nodes.max()) * SPACING
+    if feature == "organs":
+        blocks.append(_block(device, (0.0031, 0.0023, top - 0.0006), size, held=False, poisson=0.25))
+    meeting, rng = make_meeting(blocks, table=0.0), np.random.default_rng(3)
+    springs = partners(blocks[0].params.nodes) >= 0
+    meeting.in_c = native_loops
+    for tick in range(40):
+        if feature != "organs":
+            _draw(blocks[0], 0, tick, 1.4 * SPACING)
+        meeting.step()
+        if tick % 10 == 5:
+            meeting.pieces[0].hang(springs & ~cut_springs(blocks[0]))
+            meeting.land()
+    for block in blocks:
+        shape = (len(block.params.nodes), 3)
+        free = ~block.params.anchored[:, None]
+        block.set_motion(0.1 * SPACING * rng.normal(size=shape) * free, 0.1 * rng.normal(size=shape) * free)
+    meet = meeting.meet
+
+    def results() -> Results:
+        found = {"x": meet.x, "v": meet.v, "normal": meet.normal, "partners": meet.partners, "total": meet.total}
+        found |= {"candidates": meet.candidates, "pushed": meet.pushed, "velocity": blocks[-1].state.velocity}
+        return {name: array.numpy() for name, array in found.items()}
+
+    def step(stage: Stage) -> None:
+        stage.once(meeting.find_partners)
+        stage.once(lambda: meeting.push_apart(0))
+
+    return Trial(step, results, sum(len(block.params.nodes) for block in blocks))
+
+
+register(Twin(
+    "tissue.blades",
+    (blade_near_kernels.keep_places_serial, blade_cut_kernels.cut_serial, blade_drag_kernels.drag_edges),
+    {"cpu": (native_blades.keep_places_in_c, native_blades.cut_in_c, native_blades.drag_in_c)},
+    ("an edge", "two edges"), 0.0, _blades, small=700, large=4_000,  # to the bit
+))  # fmt: skip
+register(Twin(
+    "tissue.meeting",
+    (
+        partner_kernels.list_candidates, partner_kernels.find_normals, partner_kernels.find_partners,
+        meeting_kernels.push_pairs,
+    ),
+    {"cpu": (
+        native_meeting.list_candidates_in_c, native_meeting.find_normals_in_c, native_meeting.find_partners_in_c,
+        native_meeting.push_pairs_in_c,
+    )},
+    ("halves of a cut", "organs"), 0.0, _meeting, small=500, large=4_000,  # to the bit
+))  # fmt: skip
 register(Twin(
     "tissue.hanging", (hung_kernels.hang_plainly,), dict.fromkeys(("cpu", "cuda"), (hung_kernels.hang_in_c,)),
     ("points of a surface", "masses"),
