@@ -612,6 +612,8 @@ export interface Measure {
   help: string;
   /** After the point. */
   digits: number;
+  /** Whether it is 1 for yes and 0 for no; people are told these words. */
+  yes_no: boolean;
   /** Whether it never falls: then a goal that it has overstepped cannot be met any more. */
   grows: boolean;
 }

@@ -63,9 +63,9 @@ describe("who used this browser last", () => {
 
 describe("the warning of a drill", () => {
   const measures = [
-    { name: "charred", label: "Charred", unit: "mm²", help: "", digits: 1, grows: true },
-    { name: "time", label: "Time", unit: "s", help: "", digits: 1, grows: true },
-    { name: "mist", label: "Mist", unit: "%", help: "", digits: 0, grows: false },
+    { name: "charred", label: "Charred", unit: "mm²", help: "", digits: 1, yes_no: false, grows: true },
+    { name: "time", label: "Time", unit: "s", help: "", digits: 1, yes_no: false, grows: true },
+    { name: "mist", label: "Mist", unit: "%", help: "", digits: 0, yes_no: false, grows: false },
   ];
   const level = { name: "Timed", settings: {}, goals: [
     { measure: "charred", least: null, most: 0.5 }, { measure: "time", least: null, most: 60 }, { measure: "mist", least: null, most: 5 }] };

@@ -14,7 +14,7 @@ from viscera.world.systems.wounds import Vessels
 PULLED = Measure("pulled", "Pulled", "N", "The strongest pull upwards of the grasper so far.", digits=2, grows=True)
 BEHIND_CLIP = Measure(
     "behind_clip", "Cut behind a clip", "",
-    "1 once the vessel is cut through, if a clip lay nearer to its supply when it was.", digits=0,
+    "The vessel is cut through, and a clip lay nearer to its supply when it was.", digits=0, yes_no=True,
 )  # fmt: skip
 
 

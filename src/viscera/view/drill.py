@@ -24,6 +24,8 @@ class Measure:
     """One sentence: what it counts."""
     digits: int = 1
     """After the point."""
+    yes_no: bool = False
+    """Whether it is 1 for yes and 0 for no; people are told these words."""
     grows: bool = False
     """Whether it never falls: then a goal that it has overstepped cannot be met any more."""
     better: str = field(default="", metadata={OFF_THE_WIRE: True})

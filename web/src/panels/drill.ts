@@ -3,7 +3,7 @@
 import type { Drill, DrillState, Goal, Level, Measure, Row, Scene, Score, Standing } from "../protocol";
 import { h, icon, setText } from "./dom";
 import { clock, signed } from "./format";
-import { goalText, met } from "./measures";
+import { goalText, met, told } from "./measures";
 
 /** How sure one is: on the button, said afterwards, and as a share. */
 const CERTAINTIES: [string, string, number][] = [["a guess", "you guessed", 0.5], ["fairly sure", "you were fairly sure", 0.75], ["sure", "you were sure", 1]];
@@ -231,10 +231,10 @@ function timeBars(times: number[], passed: boolean[]): HTMLElement {
 }
 
 function goalRow(goal: Goal, measures: Measure[], { result }: DrillState): HTMLElement {
-  const info = measures.find(({ name }) => name === goal.measure);
+  const info = measures.find(({ name }) => name === goal.measure) ?? { label: goal.measure, unit: "", digits: 1, yes_no: false };
   const value = goal.measure in result ? result[goal.measure] : NaN;
   const reached = met(goal, value);
-  return h("tr", { class: reached ? "met" : "lost" }, h("th", {}, info?.label ?? goal.measure),
-    h("td", {}, `${value.toFixed(info?.digits ?? 1)} ${info?.unit ?? ""}`.trim()), h("td", { class: "note" }, goalText(goal, info?.unit ?? "")),
+  return h("tr", { class: reached ? "met" : "lost" }, h("th", {}, info.label),
+    h("td", {}, `${told(info, value)} ${info.unit}`.trim()), h("td", { class: "note" }, goalText(goal, info)),
     h("td", {}, icon(reached ? "check" : "close")));
 }

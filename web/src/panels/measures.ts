@@ -46,7 +46,7 @@ export class MeasuresPanel {
     }
     for (const { info, goal, element, value } of this.rows) {
       const given = info.name in values ? values[info.name] : NaN;
-      setText(value, Number.isFinite(given) ? given.toFixed(info.digits) : "–");
+      setText(value, told(info, given));
       if (goal === undefined) continue;
       // Before the start nothing is won or lost yet.
       const counts = drill?.phase !== "waiting";
@@ -75,8 +75,16 @@ export function lost(goal: Goal, { grows }: Pick<Measure, "grows">, value: numbe
   return grows && goal.most !== null && value > goal.most;
 }
 
-/** "at least 90 %", "at most 0.5 mL", "none". */
-export function goalText({ least, most }: Goal, unit: string): string {
+/** A measure's number as people say it, without its unit. */
+export function told({ digits, yes_no: yesNo }: Pick<Measure, "digits" | "yes_no">, value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  if (yesNo) return value >= 1 ? "yes" : "no";
+  return value.toFixed(digits);
+}
+
+/** "at least 90 %", "at most 0.5 mL", "none"; "yes" of what is yes or no. */
+export function goalText({ least, most }: Goal, { unit, yes_no: yesNo }: Pick<Measure, "unit" | "yes_no">): string {
+  if (yesNo) return least === null ? "no" : "yes";
   if (most === 0) return "none";
   const words = [least === null ? "" : `at least ${plain(least)}`, most === null ? "" : `at most ${plain(most)}`].filter(Boolean).join(", ");
   return `${words} ${unit}`.trim();
@@ -84,7 +92,7 @@ export function goalText({ least, most }: Goal, unit: string): string {
 
 function measureRow(info: Measure, goal: Goal | undefined): Row {
   const value = h("output", {}, "–");
-  const wanted = goal === undefined ? null : h("span", { class: "goal" }, `goal: ${goalText(goal, info.unit)}`, icon("check"), icon("close"));
+  const wanted = goal === undefined ? null : h("span", { class: "goal" }, `goal: ${goalText(goal, info)}`, icon("check"), icon("close"));
   const element = h("div", { class: goal === undefined ? "measure" : "measure wanted", title: info.help },
     h("dt", {}, info.label, wanted), h("dd", {}, value, h("span", { class: "unit" }, info.unit)), h("p", { class: "note" }, info.help));
   return { info, goal, element, value };

@@ -27,7 +27,7 @@ STANDS = 2.0e-3
 that is on its way, `COME` or more from its hand, is ten times as fast and faster."""
 
 FOUND = Measure(
-    "found", "Found", "", "1 when the pin of which you say “here it is” stands over what is hidden.", digits=0
+    "found", "Found", "", "The pin of which you say “here it is” stands over what is hidden.", digits=0, yes_no=True
 )
 NUMBER = Measure("pins", "Pins", "", "That were stuck so far.", digits=0, grows=True)
 
