@@ -5,6 +5,7 @@ The thread is started by the first piece, and ends when its owner is closed or f
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import queue
@@ -16,6 +17,11 @@ Work = Callable[[], None]
 
 NICE = 10
 """How far threads beside the ticks of a live world step back."""
+LAST = 5.0
+"""At the end of the program, how long it waits for a piece of work [s]."""
+
+_threads: weakref.WeakKeyDictionary[threading.Thread, queue.SimpleQueue[Work | None]] = weakref.WeakKeyDictionary()
+"""All that have not been forgotten, with their jobs."""
 
 
 class Beside:
@@ -49,6 +55,7 @@ class Beside:
                 target=_do, args=(self._jobs, self._done, self._failed), name=self.name, daemon=True
             )
             self._thread.start()
+            _threads[self._thread] = self._jobs
             weakref.finalize(self, self._jobs.put, None)
         self._done.clear()
         self._jobs.put(work)
@@ -84,3 +91,13 @@ def _do(jobs: queue.SimpleQueue[Work | None], done: threading.Event, failed: lis
         # A piece that is over must not keep its world alive.
         del work
         done.set()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Threads end before the interpreter does: one that comes back from native code when it is gone aborts the
+    process."""
+    for jobs in list(_threads.values()):
+        jobs.put(None)
+    for thread in list(_threads):
+        thread.join(LAST)
