@@ -46,9 +46,7 @@ SECURED = Measure(
     "secured", "Clipped and cut", "%", "Of duct and arteries: cut through with a clip on either side.", digits=0
 )
 FREED = Measure("freed", "Off its bed", "%", "Of the gall bladder; 100 once nothing holds it any more.", digits=0)
-TAKEN_OUT = Measure(
-    "taken_out", "Taken out", "", "The free gall bladder was carried 4 cm away.", digits=0, yes_no=True
-)
+TAKEN_OUT = Measure("taken_out", "Taken out", "", "The free gall bladder was carried 4 cm away.", digits=0, yes_no=True)
 DUCT_BURN = Measure(
     "duct_burn", "Burn of the ducts", "%", "Of the worst place of cystic and common duct.", digits=0, grows=True
 )

@@ -25,9 +25,7 @@ NEAR = 1.5
 THROUGH = 4
 """Links around the vessel that must be parted: a blade that crosses it parts nine, a small tear one or two."""
 
-CUT_THROUGH = Measure(
-    "vessel_cut", "Vessel cut", "", "The vessel is cut through somewhere.", digits=0, yes_no=True
-)
+CUT_THROUGH = Measure("vessel_cut", "Vessel cut", "", "The vessel is cut through somewhere.", digits=0, yes_no=True)
 
 
 class CutVessel:
