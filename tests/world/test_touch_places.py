@@ -58,8 +58,8 @@ def places(mesh: TriangleMesh, count: int, edge: float = 0.012) -> tuple[NDArray
 
 
 FELT = 1.0e-3
-"""More than what a hand may feel as noise at rest, `feel.noise_on_tissue` [N]. Tissue of 3 kPa pushes an end of 8 mm that
-is pressed in by 1 mm with 12 mN (Hertz), a loose gall bladder with 8."""
+"""More than what a hand may feel as noise at rest, `feel.noise_on_tissue` [N]. Tissue of 3 kPa pushes an end of 8 mm
+that is pressed in by 1 mm with 12 mN (Hertz), a loose gall bladder with 8."""
 
 
 def along(normal: NDArray[np.float64]) -> NDArray[np.float64]:
