@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -249,5 +250,8 @@ def busy_process() -> Iterator[None]:
 
 
 def _spin() -> None:
-    while True:
-        pass
+    """Until who started it is gone, however that ended."""
+    begun_by = os.getppid()
+    while os.getppid() == begun_by:
+        for _ in range(100_000):
+            pass
