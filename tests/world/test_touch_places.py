@@ -57,11 +57,6 @@ def places(mesh: TriangleMesh, count: int, edge: float = 0.012) -> tuple[NDArray
     return np.einsum("pc,pcx->px", weights, corners[chosen]), normals[chosen]
 
 
-FELT = 1.0e-3
-"""More than what a hand may feel as noise at rest, `feel.noise_on_tissue` [N]. Tissue of 3 kPa pushes an end of 8 mm
-that is pressed in by 1 mm with 12 mN (Hertz), a loose gall bladder with 8."""
-
-
 def along(normal: NDArray[np.float64]) -> NDArray[np.float64]:
     """The quaternion that turns z to the normal."""
     turn = np.array([-normal[1], normal[0], 0.0, 1.0 + normal[2]])
@@ -110,7 +105,7 @@ def felt(
     """Forces at these places [N], none of them missing or askew."""
     forces = np.array([press(organ, instrument, *one) for one in zip(points, normals, strict=True)])
     size = np.linalg.norm(forces, axis=1)
-    assert size.min() > max(0.4 * size.mean(), FELT)
+    assert size.min() > 0.4 * size.mean() > 0.01
     tilt = np.degrees(np.arccos(np.clip((forces * normals).sum(axis=1) / size, -1.0, 1.0)))
     assert tilt.max() < 20.0
     return size
