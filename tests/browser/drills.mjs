@@ -75,11 +75,16 @@ async function failed(page) {
 
 async function givenUp(page) {
   await start(page, "Same again");
+  await page.getByText("Here it is…").click();
+  const told = await page.locator(".declare-list .note").textContent();
+  const refused = await page.locator(".declare-list button").first().isDisabled();
+  await page.keyboard.press("Escape");
+  const closed = !(await page.locator(".declare-list").isVisible());
   await click(page, "Give up");
   await until(page, (v) => v.drill()?.phase === "ended", null, "the drill ends");
   await later(400);
   await shoot(page, "given-up");
-  return { ended: await drill(page), title: await page.locator(".drill-result header").innerText() };
+  return { told, refused, closed, ended: await drill(page), title: await page.locator(".drill-result header").innerText() };
 }
 
 /** The run so far, watched again: the slider jumps, and one goes on from there. */
@@ -96,12 +101,14 @@ async function watched(page) {
     await until(page, (v, second) => Math.abs(v.frame.time - second) < 0.02, at, `it jumps to ${at} s`);
     jumps.push((Date.now() - begun) / 1000);
   }
+  await page.getByRole("button", { name: "Copy link" }).click();
+  const linked = page.url();
   await shoot(page, "watched");
   await page.getByRole("button", { name: "Try again from here" }).click();
   for (let wait = 0; wait < 90 && (await page.locator("#watch").isVisible()); wait++) await later(1000);
   await until(page, (v) => v.frame.time > 1.6, null, "it goes on live from there");
   await shoot(page, "again");
-  return { jumps };
+  return { jumps, linked, left: page.url() };
 }
 
 await started(address);

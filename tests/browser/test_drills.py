@@ -58,6 +58,8 @@ def test_a_pin_over_the_nodule_is_found_and_its_result_stays(tmp_path: Path) -> 
 def test_a_run_is_watched_again_and_gone_on_from(tmp_path: Path) -> None:
     driven = drive(tmp_path, "found", "watched")
     assert driven["watched"]["ok"]
+    assert "watch=" in driven["watched"]["linked"]
+    assert "watch=" not in driven["watched"]["left"], "a reload stays with the run that goes on"
     archives = [read_recording(path) for path in (tmp_path / "recordings").glob("*.h5")]
     assert len(archives) == 2, "the run, and the one that went on from it"
     first, second = sorted(archives, key=lambda one: one.path.stat().st_mtime)
@@ -73,6 +75,9 @@ def test_a_fourth_pin_fails_the_next_trial_and_it_can_be_given_up(tmp_path: Path
     assert (failed["ended"]["outcome"], failed["ended"]["failed"]) == ("failed", ["pins"])
     assert "Failed after" in failed["title"]
     assert f"seed {SEED + 1}" in failed["title"]
+    assert "No pin is stuck yet" in given_up["told"]
+    assert given_up["refused"], "without a pin there is nothing to be sure of"
+    assert given_up["closed"], "Escape closes it"
     assert given_up["ended"]["outcome"] == "given_up"
     assert given_up["ended"]["time"] < failed["ended"]["time"], "the clock began anew"
     recording = driven["recording"]

@@ -171,6 +171,20 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return convert(recorder.path)
 
 
+def test_who_tries_again_while_a_jump_is_computed_begins_at_what_was_asked_for(pictured: Path) -> None:
+    with running_server(pictured.parent) as server, Browser(server) as browser:
+        browser.wait_state("running")
+        browser.send(m.Watch(recording=pictured.name))
+        browser.wait(m.SessionState, lambda state: state.state == "running" and state.watched is not None)
+        browser.send(m.Control(action="pause"))
+        browser.wait_state("paused")
+        browser.send(m.Seek(at=5.5))
+        browser.send(m.Seek(again=True))
+        live = browser.wait(m.SessionState, lambda state: state.state == "running" and state.watched is None)
+        assert "Goes on from" in live.message
+        assert browser.wait(m.FrameMessage).state.tick >= 5_500
+
+
 class Heard(Nothing):
     """What a page would see and hear, in order."""
 

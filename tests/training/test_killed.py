@@ -48,10 +48,11 @@ app()
 class Server:
     """In a process of its own. `port` and `url` are known once it answers."""
 
-    def __init__(self, folder: Path, database: str, *, dies: bool = False) -> None:
+    def __init__(self, folder: Path, database: str, *, dies: bool = False, trainer: str = "") -> None:
         how = ["-c", DIES] if dies else ["-m", "viscera"]
         command = [sys.executable, *how, "serve", "palpation", "--port", "0", "--seed", str(SEED), "--detail", "0.3"]
         command += ["--device", "cpu", "--cores", "1", "--out", str(folder), "--database", database]
+        command += ["--trainer-token", trainer] if trainer else []
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = next(found.group() for line in self.process.stdout if (found := re.search(r"http://\S+", line)))
@@ -60,9 +61,9 @@ class Server:
     def health(self) -> dict[str, Any]:
         return json.loads(urlopen(f"{self.url}api/health", timeout=20).read())
 
-    def enter(self, trainee: str, code: str = "") -> tuple[str, dict[str, Any]]:
+    def enter(self, trainee: str, code: str = "", *, trainer: str = "") -> tuple[str, dict[str, Any]]:
         """The cookie, and what was answered."""
-        body = json.dumps({"trainee": trainee, "code": code}).encode()
+        body = json.dumps({"trainer": trainer} if trainer else {"trainee": trainee, "code": code}).encode()
         asked = Request(f"{self.url}training/enter", body, {"Content-Type": "application/json"})
         with urlopen(asked, timeout=30) as answer:
             return answer.headers["Set-Cookie"].split(";")[0], json.loads(answer.read())

@@ -249,11 +249,14 @@ def _about_motion(used: list[HandTrace]) -> str:
             return f"Go straighter with the {hand.label.lower()}: its path was {ratio:.1f} times the straight one."
         # What is held still and works does not wait: suction in a pool, a needle that turns.
         waiting = hand.active if hand.working is None else hand.active & ~hand.working
-        if motion.idle_time(hand.positions, waiting, hand.dt) > MUCH_REST * inside:
+        rested = motion.idle_time(hand.positions, waiting, hand.dt)
+        if rested > max(MUCH_REST * inside, LONG_REST):
             return f"Plan the next move before you stop: the {hand.label.lower()} rested for most of the time."
     return ""
 
 
 MUCH_DETOUR = 3.0
 MUCH_REST = 0.5
-"""From where on a sentence is worth saying; our own choice."""
+LONG_REST = 5.0
+"""From where on a sentence is worth saying; our own choice. A pin or a clip that is placed well within seconds rests
+too [s]."""

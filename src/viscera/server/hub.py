@@ -47,6 +47,9 @@ MAX_CLIENTS = 64
 SILENCE_S = 3.0
 """A session that runs says something twice a second; one that was silent for this long is stalled [s]."""
 
+FAR_S = 20.0
+"""The same of a recording that is watched: after a jump it may load a state for seconds."""
+
 UNWATCHED_S = 20.0
 """After so long without a viewer the world rests [s]."""
 
@@ -97,6 +100,8 @@ class Hub:
         self._heard = time.monotonic()
         """When the session last said anything [s]."""
         self._before_stall: State = "running"
+        self._sought: int | None = None
+        """Tick of a recording that was asked for and is not computed yet."""
         self._to_forget: set[int] = set()
         """Browsers that are gone, of which the session does not know yet."""
         self._clients: set[Client] = set()
@@ -140,6 +145,7 @@ class Hub:
 
     def _replace(self, spec: SessionSpec) -> None:
         self._running.replace(spec, self.status.state == "stalled")
+        self._sought = spec.at if spec.watch is not None and spec.at else None
         self.status = Status(message="starting")
 
     # --- browsers ------------------------------------------------------------------------------------------------
@@ -229,7 +235,15 @@ class Hub:
         before = self._hands.act(client.number, message.action, message.client, client.visitor.trainer)
         if before != self._hands.holder:
             self._send(c.Forget(before))  # what they held leaves the body
+            self._disown()
         self._tell()
+
+    def _disown(self) -> None:
+        """A drill that another hand goes on with is nobody's trial."""
+        holders = [client.visitor.key for client in self._clients if client.number == self._hands.holder]
+        if self._begun_by and self._begun_by not in holders:
+            self._begun_by = ""
+            self._send(c.Disown())
 
     def _change(self, client: Client, message: m.ClientMessage) -> None:
         """What changes the world or the session for all; the holder's alone."""
@@ -264,9 +278,11 @@ class Hub:
         if self._running.spec.watch is None:
             raise Refusal("refused", "what is shown is no recording.", "Choose one of the list first.")
         if message.again:
-            self._replace(again(self._running.spec, self.frames.newest_tick()))
+            shown = self.frames.newest_tick() if self._sought is None else self._sought
+            self._replace(again(self._running.spec, shown))
         else:
             self._command(c.Seek(tick_of(message.at)))
+            self._sought = tick_of(message.at)
 
     def _restart(self) -> None:
         if self.status.state not in ("crashed", "ended", "stalled"):
@@ -315,6 +331,9 @@ class Hub:
                 shown = self._watched_recording
                 self._watched_recording = msgspec.structs.replace(shown, stored=report.stored, done=report.done)
                 self._tell()
+        elif isinstance(report, c.Arrived):
+            if report.tick == self._sought:
+                self._sought = None
         elif isinstance(report, c.SceneChanged):
             self._new_scene(report.scene)
         elif isinstance(report, c.Pace):
@@ -387,7 +406,8 @@ class Hub:
             looked = now
             self._rest_unwatched(now)
             silent = now - self._heard
-            if self.status.state in ("running", "paused") and silent > SILENCE_S:
+            patience = SILENCE_S if self._running.spec.watch is None else FAR_S
+            if self.status.state in ("running", "paused") and silent > patience:
                 self._before_stall = self.status.state
                 text = f"The session has not answered for {silent:.0f} s; it stands{at_time(self.frames.tick)}."
                 self._tell("stalled", f"{text} Wait, or end it: {advice(self._log, self._kept)}")

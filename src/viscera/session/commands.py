@@ -63,6 +63,10 @@ class BeginDrill(_Struct, tag="drill"):
     """Key of whoever begins it, which the recording keeps; empty: nobody's."""
 
 
+class Disown(_Struct, tag="disown"):
+    """Another hand goes on with the drill that runs: it is nobody's trial now."""
+
+
 class FinishDrill(_Struct, tag="finish"):
     client: int
     how: Literal["given_up", "found"]
@@ -110,6 +114,7 @@ Command = (
     | SetRows
     | ResetWorld
     | BeginDrill
+    | Disown
     | FinishDrill
     | Seek
     | Pause
@@ -160,6 +165,12 @@ class Source(_Struct, tag="source"):
 
     stored: bool
     done: float
+
+
+class Arrived(_Struct, tag="arrived"):
+    """A jump is over: the moment that was asked for is shown, computed."""
+
+    tick: int
 
 
 class SceneChanged(_Struct, tag="scene"):
@@ -239,6 +250,7 @@ Report = (
     | Ready
     | Recorded
     | Source
+    | Arrived
     | SceneChanged
     | Published
     | Scored

@@ -254,6 +254,9 @@ class Loop:
             self._reset(command)
         elif isinstance(command, c.BeginDrill):
             self._begin_drill(command)
+        elif isinstance(command, c.Disown):
+            if not self._ended:
+                self._trainee = ""
         elif isinstance(command, c.FinishDrill):
             self._apply(command.client, EndDrill(command.how, command.certainty))
         elif isinstance(command, c.Forget):

@@ -64,6 +64,8 @@ class Watching:
         """Which scene of the stills the browsers have; None: the world's own."""
         self._commands, self._reports, self._writer = commands, reports, writer
         self._target: int | None = at or None
+        self._asked = at
+        """What the target was called: beyond the end it is the end."""
         self._speed = 1.0
         self._paused = False
         self._seed = world.seed
@@ -93,14 +95,14 @@ class Watching:
 
     def obey(self, command: c.Command) -> None:
         if isinstance(command, c.Seek):
-            self._target = min(max(0, command.tick), self._recording.tick)
+            self._target, self._asked = min(max(0, command.tick), self._recording.tick), command.tick
         elif isinstance(command, c.Pause):
             self._paused = True
             self._tell_pace()
         elif isinstance(command, c.Resume):
             self._paused = False
             if self.world.tick >= self._recording.tick:
-                self._target = 0
+                self._target = self._asked = 0
             self._tell_pace()
         elif isinstance(command, c.StepFrame) and self._paused:
             self._player.advance(self._player.next_frame())
@@ -137,6 +139,7 @@ class Watching:
                     return
         self._target = None
         self._publish()
+        self._reports.send(c.Arrived(self._asked))
 
     def _interrupted(self, target: int) -> bool:
         """Whether a command that came meanwhile wants something else."""

@@ -33,11 +33,15 @@ export class DrillPanel {
   private level = 0;
   private shown = "";
   private closed = false;
+  private values: Record<string, number> = {};
 
   constructor(private readonly root: HTMLElement, private readonly events: DrillEvents) {
     this.who = h("button", { type: "button", class: "trainee", title: "Whose trials are kept", on: { click: () => this.events.who() } }, "Who are you?");
     root.append(this.bar, this.card);
     root.hidden = true;
+    document.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") this.bar.querySelector("details")?.removeAttribute("open");
+    }, true);
   }
 
   setScene(scene: Scene, again: boolean): void {
@@ -49,6 +53,7 @@ export class DrillPanel {
 
   setState(state: DrillState | null, values: Record<string, number> = {}): void {
     this.state = state;
+    this.values = values;
     if (state === null) return;
     setText(this.time, clock(state.time));
     if (state.phase === "running") setText(this.warning, warningOf(this.scene.levels.at(state.level), this.scene.measures, values));
@@ -116,12 +121,23 @@ export class DrillPanel {
   }
 
   private running(): Node[] {
+    const note = h("p", { class: "note", role: "status" }, "");
     const found = CERTAINTIES.map(([words, , certainty]) =>
       h("button", { type: "button", on: { click: () => this.send({ action: "found", certainty }) } }, words));
-    const declare = h("details", { class: "declare" }, h("summary", { class: "go" }, "Here it is…"),
-      h("div", { class: "declare-list" }, h("p", { class: "note" }, "The last pin counts. How sure are you?"), ...found));
+    const tell = () => {
+      const marked = this.pins() > 0;
+      setText(note, marked ? "The last pin counts. How sure are you?" : "No pin is stuck yet: take the marking pin and click where it is.");
+      for (const one of found) one.disabled = !marked;
+    };
+    const declare = h("details", { class: "declare", on: { toggle: tell } }, h("summary", { class: "go" }, "Here it is…"),
+      h("div", { class: "declare-list" }, note, ...found));
     return [this.time, h("span", { class: "drill-level" }, this.scene.levels.at(this.level)?.name ?? ""), this.warning,
       ...(this.scene.hides ? [declare] : []), h("button", { type: "button", on: { click: () => this.send({ action: "give_up" }) } }, "Give up")];
+  }
+
+  /** That are stuck so far. */
+  private pins(): number {
+    return "pins" in this.values ? this.values.pins : 0;
   }
 
   private result(state: DrillState): Node[] {

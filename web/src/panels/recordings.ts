@@ -56,6 +56,13 @@ export function matches(one: Summary, words: string): boolean {
   return words.toLowerCase().split(/\s+/).every((word) => all.includes(word));
 }
 
+/** Who leaves a recording does not want it back at the next reload. */
+function forgetAddress(): void {
+  const address = new URL(location.href);
+  for (const name of ["watch", "at"]) address.searchParams.delete(name);
+  if (address.href !== location.href) history.replaceState(null, "", address);
+}
+
 const SHORTEST = 1; // [s]; there is nothing to watch in a run that was left at once
 const MANY = 6; // recordings from which on there is a field to find one
 
@@ -145,6 +152,7 @@ export class RecordingsPanel {
     const { watched, speed } = state;
     this.root.hidden = watched === null;
     document.body.classList.toggle("watching", watched !== null);
+    if (this.watched !== null && this.watched.recording !== watched?.recording) forgetAddress();
     SPEEDS.forEach((one, i) => this.speeds[i].setAttribute("aria-pressed", String(Math.abs(one - speed) < 1e-6)));
     if (watched !== null) setText(this.length, `of ${clock(watched.seconds)}, ${sourceOf(watched)}`);
     if (watched === null || (this.watched?.recording === watched.recording && this.watched.seconds === watched.seconds)) {
@@ -228,6 +236,7 @@ export class RecordingsPanel {
     }
     const address = new URL(location.href);
     address.searchParams.set("watch", this.watched.recording);
+    address.searchParams.set("at", Number(this.slider.value).toFixed(2)); // where one comes back to
     address.searchParams.set("beside", name);
     location.assign(address);
   }
