@@ -52,6 +52,8 @@ export class Compare {
     });
     const one = new URL(address);
     one.searchParams.delete("beside");
+    one.searchParams.set("at", one.searchParams.get("back") ?? one.searchParams.get("at") ?? "0");
+    one.searchParams.delete("back");
     const alone = h("a", { href: one.href, class: "round", "aria-label": "Close", title: "The first recording alone" }, icon("close"));
     root.className = "compare";
     root.replaceChildren(

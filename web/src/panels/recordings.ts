@@ -236,7 +236,8 @@ export class RecordingsPanel {
     }
     const address = new URL(location.href);
     address.searchParams.set("watch", this.watched.recording);
-    address.searchParams.set("at", Number(this.slider.value).toFixed(2)); // where one comes back to
+    address.searchParams.delete("at"); // both begin together
+    address.searchParams.set("back", Number(this.slider.value).toFixed(2)); // where one comes back to
     address.searchParams.set("beside", name);
     location.assign(address);
   }
